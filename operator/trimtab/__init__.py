@@ -1,0 +1,1 @@
+"""trimtab: deploys Kafka + Spark pipelines on Kubernetes and holds their goal by itself."""
