@@ -1,0 +1,121 @@
+"""The operator-driver contract: what the operator writes and the driver reads.
+
+Two documents, each the only key of one ConfigMap:
+
+- `<name>-tuning` / `settings.json`: the knob values in force, watched by the driver;
+- `<name>-job` / `job.json`: what the query is (source, transform, sink), read once at start.
+
+Unknown schema numbers and unknown keys are refused: the driver keeps running at what it has.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from trimtab.api.knobs import KnobValues
+from trimtab.api.quantities import Duration
+from trimtab.errors import ContractError
+
+SETTINGS_KEY = "settings.json"
+JOB_KEY = "job.json"
+METRICS_PORT = 9400
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    def to_json(self) -> str:
+        """The document as stable, readable JSON."""
+        return json.dumps(
+            self.model_dump(mode="json", by_alias=True, exclude_none=True), indent=1, sort_keys=True
+        )
+
+
+D = TypeVar("D", bound=_Document)
+
+
+class Settings(_Document):
+    """`settings.json`: the knob values of one generation, and why."""
+
+    schema_: Literal[1] = Field(1, alias="schema")
+    generation: int = Field(ge=0)
+    pipeline_uid: str = Field(alias="pipelineUid", max_length=64)
+    settings: KnobValues
+    reason: str = Field("", max_length=1024)
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """Parse; raises ContractError that names the key or schema that is not understood."""
+        return _parse(cls, text)
+
+
+class KafkaSource(_Document):
+    """Where records come from."""
+
+    bootstrap_servers: str = Field(alias="bootstrapServers")
+    topics: list[str]
+    starting_offsets: str = Field("latest", alias="startingOffsets")
+    fail_on_data_loss: bool = Field(True, alias="failOnDataLoss")
+
+
+class Transform(_Document):
+    """What happens to the records: exactly one of SQL over the view `source`, or Python."""
+
+    sql: str | None = None
+    module: str | None = Field(None, description="module:function of transform(df, params) -> df")
+    params: dict[str, str] = Field(default_factory=dict)
+
+
+class Sink(_Document):
+    """Where the results go: a Kafka topic, or nowhere (noop)."""
+
+    kind: Literal["kafka", "noop"]
+    bootstrap_servers: str | None = Field(None, alias="bootstrapServers")
+    topic: str | None = None
+
+
+class Executors(_Document):
+    """What an executor pod looks like; its count is a knob."""
+
+    image: str
+    cores: int = 1
+    cpu_request: str = Field("1", alias="cpuRequest")
+    memory_bytes: int = Field(alias="memoryBytes")
+    service_account: str | None = Field(None, alias="serviceAccount")
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class Job(_Document):
+    """`job.json`: everything that the driver needs to build and run one pipeline's query."""
+
+    schema_: Literal[1] = Field(1, alias="schema")
+    namespace: str
+    pipeline: str
+    pipeline_uid: str = Field(alias="pipelineUid")
+    source: KafkaSource
+    transform: Transform
+    sink: Sink
+    output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
+    checkpoint_uri: str = Field(alias="checkpointUri")
+    drain_timeout_s: Duration = Field(60.0, alias="drainTimeout")
+    executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
+    spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
+
+    @classmethod
+    def from_json(cls, text: str) -> Job:
+        """Parse; raises ContractError that names the key or schema that is not understood."""
+        return _parse(cls, text)
+
+
+def _parse(model: type[D], text: str) -> D:
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(str(p) for p in e['loc']) or 'document'}: {e['msg']}"
+            for e in error.errors()
+        )
+        raise ContractError(f"{model.__name__.lower()} document refused: {faults}") from error

@@ -1,0 +1,100 @@
+"""Durations and memory quantities: strings for people, numbers for code.
+
+In manifests both are strings (`10s`, `1500ms`, `2Gi`); in Python a duration is a float in
+seconds and a quantity an int in bytes. Formatting gives the shortest exact string, so that a
+value read and written again does not change.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+DURATION_PATTERN = r"^([0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d))+$"
+QUANTITY_PATTERN = r"^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti|k|M|G|T)?$"
+CPU_PATTERN = r"^([1-9][0-9]{0,3}|[1-9][0-9]{0,5}m|[0-9]{1,3}\.[0-9]{1,3})$"
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_BYTES = {
+    "": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+    "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
+}  # fmt: skip
+_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+
+
+def parse_duration(value: str | float) -> float:
+    """Seconds of a duration such as `90s`, `1m30s`, `250ms`; a plain number is seconds.
+
+    Raises:
+        ValueError: the text is not a duration; the message shows how to write one.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, str) or not re.match(DURATION_PATTERN, value):
+        raise ValueError(f"{value!r} is not a duration: write it like 500ms, 10s, 5m or 1h30m")
+    return round(sum(float(n) * _SECONDS[u] for n, u in _DURATION_PART.findall(value)), 6)
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest exact duration string, to the millisecond: 90.0 -> `90s`, 0.2 -> `200ms`."""
+    milliseconds = round(seconds * 1000)
+    if milliseconds % 1000:
+        return f"{milliseconds}ms"
+    whole = milliseconds // 1000
+    for unit, size in (("h", 3600), ("m", 60)):
+        if whole and whole % size == 0 and whole >= 2 * size:
+            return f"{whole // size}{unit}"
+    return f"{whole}s"
+
+
+def parse_quantity(value: str | int) -> int:
+    """Bytes of a memory or storage quantity such as `900Mi` or `2Gi`; a plain int is bytes.
+
+    Raises:
+        ValueError: the text is not a quantity; the message shows how to write one.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or not re.match(QUANTITY_PATTERN, value):
+        raise ValueError(f"{value!r} is not a quantity of bytes: write it like 512Mi or 2Gi")
+    number, unit = re.fullmatch(r"([0-9]+)([A-Za-z]*)", value).groups()  # type: ignore[union-attr]
+    return int(number) * _BYTES[unit]
+
+
+def format_quantity(size_bytes: int) -> str:
+    """The shortest exact quantity string in binary units: 943718400 -> `900Mi`."""
+    for unit in ("Ti", "Gi", "Mi", "Ki"):
+        if size_bytes and size_bytes % _BYTES[unit] == 0:
+            return f"{size_bytes // _BYTES[unit]}{unit}"
+    return str(size_bytes)
+
+
+def parse_cpu(value: str) -> float:
+    """Cores of a CPU quantity: `100m` -> 0.1, `2` -> 2.0."""
+    return float(value[:-1]) / 1000 if value.endswith("m") else float(value)
+
+
+def _string_schema(pattern: str, example: str, max_length: int = 32) -> dict[str, Any]:
+    return {"type": "string", "pattern": pattern, "maxLength": max_length, "example": example}
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema(_string_schema(DURATION_PATTERN, "10s")),
+]
+"""Seconds in Python, `10s` in a manifest."""
+
+Quantity = Annotated[
+    int,
+    BeforeValidator(parse_quantity),
+    PlainSerializer(format_quantity, return_type=str),
+    WithJsonSchema(_string_schema(QUANTITY_PATTERN, "900Mi")),
+]
+"""Bytes in Python, `900Mi` in a manifest."""
+
+Cpu = Annotated[str, WithJsonSchema(_string_schema(CPU_PATTERN, "500m"))]
+"""A CPU quantity, kept as it was written."""

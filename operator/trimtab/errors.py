@@ -1,0 +1,35 @@
+"""Every error that trimtab raises on purpose, in one tree.
+
+TrimtabError
+├── BadInputError        what a person wrote cannot be used: what, where, what to write instead
+│   └── ContractError    a tuning or job document is of an unknown schema or holds an unknown key
+├── ConflictError        the object changed since it was read: the decision is dropped
+├── UnavailableError     a system we depend on did not answer in time, or answered with an error
+└── TransformError       the user's SQL or Python could not be turned into a query
+"""
+
+from __future__ import annotations
+
+
+class TrimtabError(Exception):
+    """Base of everything raised on purpose."""
+
+
+class BadInputError(TrimtabError):
+    """What a person wrote cannot be used; the message says what to write instead."""
+
+
+class ContractError(BadInputError):
+    """A document of the operator-driver contract has an unknown schema or key."""
+
+
+class ConflictError(TrimtabError):
+    """The object changed since it was read, so what was decided on it is stale."""
+
+
+class UnavailableError(TrimtabError):
+    """A dependency (API server, Prometheus, Kafka) gave no usable answer in time."""
+
+
+class TransformError(TrimtabError):
+    """The transform of a pipeline does not load, does not parse or does not return a frame."""
