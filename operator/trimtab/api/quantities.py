@@ -12,16 +12,19 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-DURATION_PATTERN = r"^([0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d))+$"
+DURATION_PATTERN = r"^([0-9]{1,9}([.][0-9]{1,3})?(ms|s|m|h))+$"
 QUANTITY_PATTERN = r"^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti|k|M|G|T)?$"
-CPU_PATTERN = r"^([1-9][0-9]{0,3}|[1-9][0-9]{0,5}m|[0-9]{1,3}\.[0-9]{1,3})$"
+CPU_PATTERN = r"^([1-9][0-9]{0,3}|[1-9][0-9]{0,5}m|[0-9]{1,3}[.][0-9]{1,3})$"
 
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+UNIT_KEY = "x-trimtab-unit"
+"""Marks a schema whose Python default is a number of this unit; the generator takes it away."""
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {
     "": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
 }  # fmt: skip
-_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 
 
 def parse_duration(value: str | float) -> float:
@@ -76,15 +79,23 @@ def parse_cpu(value: str) -> float:
     return float(value[:-1]) / 1000 if value.endswith("m") else float(value)
 
 
-def _string_schema(pattern: str, example: str, max_length: int = 32) -> dict[str, Any]:
-    return {"type": "string", "pattern": pattern, "maxLength": max_length, "example": example}
+def _string_schema(rule: str, message: str, unit: str = "") -> dict[str, Any]:
+    validation = {"rule": rule, "message": message}
+    schema = {"type": "string", "maxLength": 32, "x-kubernetes-validations": [validation]}
+    return {**schema, UNIT_KEY: unit} if unit else schema
 
 
 Duration = Annotated[
     float,
     BeforeValidator(parse_duration),
     PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema(_string_schema(DURATION_PATTERN, "10s")),
+    WithJsonSchema(
+        _string_schema(
+            f"self.matches('{DURATION_PATTERN}') && duration(self) > duration('0s')",
+            "write a duration above zero, like 500ms, 10s, 5m or 1h30m",
+            "seconds",
+        )
+    ),
 ]
 """Seconds in Python, `10s` in a manifest."""
 
@@ -92,9 +103,22 @@ Quantity = Annotated[
     int,
     BeforeValidator(parse_quantity),
     PlainSerializer(format_quantity, return_type=str),
-    WithJsonSchema(_string_schema(QUANTITY_PATTERN, "900Mi")),
+    WithJsonSchema(
+        _string_schema(
+            f"self.matches('{QUANTITY_PATTERN}')",
+            "write a size in bytes with a unit, like 512Mi or 2Gi",
+            "bytes",
+        )
+    ),
 ]
 """Bytes in Python, `900Mi` in a manifest."""
 
-Cpu = Annotated[str, WithJsonSchema(_string_schema(CPU_PATTERN, "500m"))]
+Cpu = Annotated[
+    str,
+    WithJsonSchema(
+        _string_schema(
+            f"self.matches('{CPU_PATTERN}')", "write a CPU quantity, like 100m, 1 or 1.5"
+        )
+    ),
+]
 """A CPU quantity, kept as it was written."""

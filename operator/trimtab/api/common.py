@@ -1,0 +1,93 @@
+"""What the kinds share: the strict base model, CEL rules, names that Kafka accepts, conditions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+
+GROUP = "trimtab.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+FIELD_MANAGER = "trimtab"
+MAX_NAME_LENGTH = 40  # leaves room for the suffixes of children within 63
+
+TOPIC_PATTERN = r"^[a-zA-Z0-9._-]{1,249}$"
+
+
+class ApiModel(BaseModel):
+    """A part of a manifest: unknown fields are refused, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class StatusModel(BaseModel):
+    """A part of a status: unknown fields are ignored, so that a newer operator's status reads."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+def cel(*rules: tuple[str, str]) -> dict[str, Any]:
+    """Schema extra with CEL rules, each (rule, message that says what to write instead)."""
+    return {"x-kubernetes-validations": [{"rule": r, "message": m} for r, m in rules]}
+
+
+def _check_topic(name: str) -> str:
+    if name in {".", ".."}:
+        raise ValueError(f"Kafka refuses the topic name {name!r}")
+    return name
+
+
+Topic = Annotated[
+    str,
+    AfterValidator(_check_topic),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "maxLength": 249,
+            **cel(
+                (
+                    f"self.matches('{TOPIC_PATTERN}') && self != '.' && self != '..'",
+                    "Kafka refuses this topic name: write 1 to 249 of the characters a-z A-Z 0-9"
+                    " . _ - and not '.' or '..'",
+                )
+            ),
+        }
+    ),
+]
+"""A topic name that Kafka accepts."""
+
+Name = Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+"""The name of an object in the same namespace."""
+
+
+class Condition(StatusModel):
+    """One entry of status.conditions, after the Kubernetes convention."""
+
+    type: str = Field(max_length=64)
+    status: Literal["True", "False", "Unknown"]
+    reason: str = Field(max_length=128)
+    message: str = Field("", max_length=1024)
+    observed_generation: int = Field(0, alias="observedGeneration", ge=0)
+    last_transition_time: str = Field(alias="lastTransitionTime", max_length=40)
+
+
+def timestamp(now_s: float) -> str:
+    """RFC 3339 of seconds since 1970, in UTC, as Kubernetes writes it."""
+    return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def set_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
+    """The conditions with `new` in its place; the transition time moves only with the status."""
+    old = next((c for c in conditions if c.type == new.type), None)
+    if old and old.status == new.status:
+        new = new.model_copy(update={"last_transition_time": old.last_transition_time})
+    if old is None:
+        return (*conditions, new)
+    return tuple(new if c.type == new.type else c for c in conditions)
+
+
+def get_condition(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
+    """The condition of that type, or None."""
+    return next((c for c in conditions if c.type == type_), None)

@@ -1,0 +1,194 @@
+"""CustomResourceDefinitions out of the models; `python -m trimtab.api.crd DIR` writes them.
+
+Structural schemas have no $ref, no null unions and no numeric exclusiveMinimum, so the JSON
+Schema of the models is rewritten: references inlined, optional fields unwrapped, constants to
+enums, titles dropped. An object all of whose fields have defaults defaults to {}, so that CEL
+rules may rely on it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from trimtab.api.common import API_VERSION, GROUP, MAX_NAME_LENGTH, VERSION
+from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.quantities import UNIT_KEY, format_duration, format_quantity
+from trimtab.api.status import StreamPipelineStatus
+
+Schema = dict[str, Any]
+
+_KEPT = (
+    "type", "description", "enum", "pattern", "maxLength", "minLength", "minimum", "maximum",
+    "maxItems", "minItems", "maxProperties", "format", "required",
+)  # fmt: skip
+
+
+def structural(model: type[BaseModel]) -> Schema:
+    """The structural OpenAPI v3 schema of a model."""
+    schema = model.model_json_schema(by_alias=True)
+    return _convert(schema, schema.get("$defs", {}))
+
+
+def _convert(node: Schema, defs: Schema) -> Schema:
+    if "$ref" in node:
+        target = defs[node["$ref"].rsplit("/", 1)[1]]
+        return _convert({**target, **{k: v for k, v in node.items() if k != "$ref"}}, defs)
+    if "anyOf" in node:
+        (inner,) = [option for option in node["anyOf"] if option.get("type") != "null"]
+        rest = {k: v for k, v in node.items() if k not in {"anyOf", "default"}}
+        return _convert({**inner, **rest}, defs)
+    out = {key: node[key] for key in _KEPT if key in node}
+    out |= {key: value for key, value in node.items() if key.startswith("x-kubernetes-")}
+    out |= _default(node)
+    if "const" in node:
+        out["enum"] = [node["const"]]
+    if "exclusiveMinimum" in node:
+        out["minimum"] = node["exclusiveMinimum"]
+        out["exclusiveMinimum"] = True
+    if "items" in node:
+        out["items"] = _convert(node["items"], defs)
+    if "properties" in node:
+        required = node.get("required", ())
+        out["properties"] = {
+            k: _property(v, defs, optional=k not in required) for k, v in node["properties"].items()
+        }
+    elif isinstance(node.get("additionalProperties"), dict):
+        out["additionalProperties"] = _convert(node["additionalProperties"], defs)
+    return out
+
+
+def _property(node: Schema, defs: Schema, *, optional: bool) -> Schema:
+    out = _convert(node, defs)
+    if optional and "$ref" in node and out.get("type") == "object" and "required" not in out:
+        out["default"] = {}
+    return out
+
+
+_FORMATS = {"seconds": format_duration, "bytes": format_quantity}
+
+
+def _default(node: Schema) -> Schema:
+    """The default as it stands in a manifest: numbers of a unit become strings."""
+    if node.get("default") is None:
+        return {}
+    unit = node.get(UNIT_KEY)
+    return {"default": _FORMATS[unit](node["default"]) if unit else node["default"]}
+
+
+def _crd(  # noqa: PLR0917 - one call per kind, read as a table row
+    kind: str, plural: str, short: str, spec: type[BaseModel], status: type[BaseModel],
+    columns: list[tuple[str, str, str]],
+) -> Schema:  # fmt: skip
+    status_schema = structural(status)
+    status_schema["default"] = {"observedGeneration": -1}
+    conditions = status_schema["properties"]["conditions"]
+    conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+    conditions.pop("default", None)
+    name_rule = {
+        "rule": f"self.metadata.name.size() <= {MAX_NAME_LENGTH}",
+        "message": f"the name is too long: use at most {MAX_NAME_LENGTH} characters",
+    }
+    root = {
+        "type": "object",
+        "required": ["spec"],
+        "x-kubernetes-validations": [name_rule],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": structural(spec),
+            "status": status_schema,
+        },
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": kind.lower(),
+                "shortNames": [short],
+                "categories": ["trimtab"],
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": [
+                        {"name": n, "type": t, "jsonPath": p} for n, t, p in columns
+                    ],
+                    "schema": {"openAPIV3Schema": root},
+                }
+            ],
+        },
+    }
+
+
+_READY = ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status')
+_AGE = ("Age", "date", ".metadata.creationTimestamp")
+
+
+def stream_pipeline_crd() -> Schema:
+    """The CRD of StreamPipeline."""
+    return _crd(
+        "StreamPipeline", "streampipelines", "spl", StreamPipelineSpec, StreamPipelineStatus,
+        [
+            ("Goal", "string", ".status.goal.target"),
+            ("Observed", "string", ".status.goal.observed"),
+            ("Lag", "string", ".status.lag.time"),
+            ("Bottleneck", "string", ".status.bottleneck.kind"),
+            ("Executors", "integer", ".status.effective.executors"),
+            ("Batch", "string", ".status.effective.trigger"),
+            ("Mode", "string", ".spec.tuning.mode"),
+            _READY,
+            _AGE,
+        ],
+    )  # fmt: skip
+
+
+def kafka_cluster_crd() -> Schema:
+    """The CRD of KafkaCluster."""
+    return _crd(
+        "KafkaCluster", "kafkaclusters", "tkc", KafkaClusterSpec, KafkaClusterStatus,
+        [
+            ("Brokers", "integer", ".status.readyReplicas"),
+            ("Bootstrap", "string", ".status.bootstrapServers"),
+            _READY,
+            _AGE,
+        ],
+    )  # fmt: skip
+
+
+def all_crds() -> dict[str, Schema]:
+    """Every CRD by its file name."""
+    crds = (stream_pipeline_crd(), kafka_cluster_crd())
+    return {f"{crd['spec']['names']['plural']}.yaml": crd for crd in crds}
+
+
+def render(crd: Schema) -> str:
+    """The CRD as it lies in `crds/`."""
+    header = f"# Made from the models of {API_VERSION} by `make generate`; do not edit.\n"
+    return header + yaml.safe_dump(crd, sort_keys=False, width=100)
+
+
+def main(folder: str) -> None:
+    """Write every CRD into the folder."""
+    for name, crd in all_crds().items():
+        (Path(folder) / name).write_text(render(crd))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

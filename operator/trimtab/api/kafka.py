@@ -1,0 +1,68 @@
+"""KafkaCluster: a small KRaft cluster with its topics, for pipelines that bring no Kafka."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trimtab.api.common import ApiModel, Condition, Name, StatusModel, Topic, cel
+from trimtab.api.quantities import Cpu, Quantity
+
+
+class Storage(ApiModel):
+    """The volume of each broker."""
+
+    size: Quantity = Field(1 << 30)
+    storage_class_name: Name | None = Field(None, alias="storageClassName")
+
+
+class TopicSpec(ApiModel):
+    """A topic; partitions only ever grow."""
+
+    name: Topic
+    partitions: int = Field(1, ge=1, le=1000)
+    retention_ms: int | None = Field(None, alias="retentionMs", ge=1000)
+
+
+class BrokerResources(ApiModel):
+    """What each broker pod gets; the heap is half of the memory."""
+
+    cpu_request: Cpu = Field("200m", alias="cpuRequest")
+    memory: Quantity = Field(1 << 30)
+
+
+class KafkaClusterSpec(ApiModel):
+    """Brokers in combined KRaft mode, storage and topics."""
+
+    replicas: int = Field(
+        1,
+        ge=1,
+        le=5,
+        description="Brokers; odd, and fixed once made.",
+        json_schema_extra=cel(
+            ("self % 2 == 1", "replicas must be odd: 1, 3 or 5"),
+            ("self == oldSelf", "replicas cannot change: make a new cluster and mirror into it"),
+        ),
+    )
+    image: str | None = Field(None, max_length=512, description="Default: trimtab's Kafka image.")
+    storage: Storage = Field(default_factory=Storage)
+    resources: BrokerResources = Field(default_factory=BrokerResources)
+    topics: Annotated[list[TopicSpec], Field(max_length=100)] = Field(
+        default_factory=list,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
+    deletion_policy: Literal["Retain", "Delete"] = Field(
+        "Retain",
+        alias="deletionPolicy",
+        description="Retain keeps the volumes when the cluster is deleted.",
+    )
+
+
+class KafkaClusterStatus(StatusModel):
+    """What is known of the cluster."""
+
+    observed_generation: int = Field(-1, alias="observedGeneration")
+    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
+    bootstrap_servers: str | None = Field(None, alias="bootstrapServers", max_length=1024)
+    ready_replicas: int = Field(0, alias="readyReplicas")

@@ -1,0 +1,323 @@
+"""StreamPipeline: what a person writes. Tuned values never go in here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from trimtab.api.common import ApiModel, Name, Topic, cel
+from trimtab.api.knobs import MAX_EXECUTORS, KnobValues
+from trimtab.api.quantities import Cpu, Duration, Quantity
+
+OWNED_SPARK_PREFIXES = (
+    "spark.master", "spark.app.", "spark.submit.", "spark.kubernetes.", "spark.driver.",
+    "spark.executor.", "spark.dynamicAllocation.", "spark.decommission.", "spark.speculation",
+    "spark.locality.", "spark.jars", "spark.plugins", "spark.extraListeners", "spark.metrics.",
+    "spark.ui.", "spark.sql.streaming.checkpointLocation", "spark.sql.streaming.metricsEnabled",
+)  # fmt: skip
+"""Spark keys that trimtab owns or that could run foreign code or touch credentials."""
+
+_OWNED_RULE = " || ".join(f"k.startsWith('{p}')" for p in OWNED_SPARK_PREFIXES)
+
+
+class Mode(StrEnum):
+    """How far the tuner may go."""
+
+    OBSERVE = "Observe"
+    RECOMMEND = "Recommend"
+    AUTO = "Auto"
+
+
+class LatencyGoal(ApiModel):
+    """From the record's timestamp in Kafka to the commit of the batch that took it."""
+
+    percentile: int = Field(95, ge=50, le=99, description="Percentile of the records of a batch.")
+    target: Duration = Field(description="The percentile must stay at or below this.")
+    catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog in.")
+
+
+class ThroughputGoal(ApiModel):
+    """Work off what comes in, up to a rate, and the backlog within catchUp."""
+
+    records_per_second: int = Field(
+        alias="recordsPerSecond", ge=1, le=10**8, description="The rate to hold."
+    )
+    catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog in.")
+
+
+class Goal(ApiModel):
+    """What the pipeline must hold: exactly one of latency and throughput."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            (
+                "has(self.latency) != has(self.throughput)",
+                "write exactly one goal: either latency: {target: 15s}"
+                " or throughput: {recordsPerSecond: 1000}",
+            )
+        )
+    }
+    latency: LatencyGoal | None = None
+    throughput: ThroughputGoal | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Goal:
+        if (self.latency is None) == (self.throughput is None):
+            raise ValueError("write exactly one goal: latency or throughput")
+        return self
+
+
+_ONE_KAFKA = cel(
+    (
+        "has(self.cluster) != has(self.bootstrapServers)",
+        "write either cluster: <name of a KafkaCluster here> or bootstrapServers: host:port",
+    )
+)
+
+Bootstrap = Annotated[str, Field(max_length=1024, pattern=r"^[A-Za-z0-9._:,\[\]-]+:[0-9]+$")]
+
+
+class KafkaSource(ApiModel):
+    """Topics of one Kafka cluster."""
+
+    model_config = {"json_schema_extra": _ONE_KAFKA}
+    cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
+    bootstrap_servers: Bootstrap | None = Field(
+        None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
+    )
+    topics: list[Topic] = Field(min_length=1, max_length=16)
+    starting_offsets: Literal["latest", "earliest"] = Field(
+        "latest", alias="startingOffsets", description="Where a new checkpoint begins."
+    )
+    fail_on_data_loss: bool = Field(
+        True, alias="failOnDataLoss", description="Stop rather than skip records that expired."
+    )
+
+
+class Source(ApiModel):
+    """Where records come from."""
+
+    kafka: KafkaSource
+
+
+class PythonTransform(ApiModel):
+    """A function `transform(df, params) -> DataFrame`."""
+
+    module: str = Field(
+        max_length=253,
+        description="module:function, from the image or from configMap.",
+        json_schema_extra=cel(
+            (
+                r"self.matches('^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$')",
+                "write module:function, like clicks:transform",
+            )
+        ),
+    )
+    config_map: Name | None = Field(
+        None, alias="configMap", description="A ConfigMap here whose keys are the .py files."
+    )
+    params: dict[str, Annotated[str, Field(max_length=1024)]] = Field(
+        default_factory=dict, max_length=32, description="Handed to the function as strings."
+    )
+
+
+class Transform(ApiModel):
+    """What happens to the records: exactly one of sql and python."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            (
+                "has(self.sql) != has(self.python)",
+                "write exactly one transform: either sql: SELECT ... FROM source"
+                " or python: {module: my_module:transform}",
+            )
+        )
+    }
+    sql: str | None = Field(
+        None, max_length=16384, description="A query over the view `source`, giving key and value."
+    )
+    python: PythonTransform | None = None
+
+
+class KafkaSink(ApiModel):
+    """A topic of one Kafka cluster."""
+
+    model_config = {"json_schema_extra": _ONE_KAFKA}
+    cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
+    bootstrap_servers: Bootstrap | None = Field(
+        None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
+    )
+    topic: Topic
+
+
+class Sink(ApiModel):
+    """Where the results go."""
+
+    kafka: KafkaSink
+    output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
+
+
+class VolumeClaim(ApiModel):
+    """The claim that holds the checkpoint."""
+
+    size: Quantity = Field(1 << 30, description="Size of the volume.")
+    storage_class_name: Name | None = Field(None, alias="storageClassName")
+
+
+class Checkpoint(ApiModel):
+    """Where the query keeps how far it is."""
+
+    volume_claim: VolumeClaim = Field(default_factory=VolumeClaim, alias="volumeClaim")
+    deletion_policy: Literal["Retain", "Delete"] = Field(
+        "Retain",
+        alias="deletionPolicy",
+        description="Retain keeps the claim when the pipeline is deleted.",
+    )
+    generation: int = Field(
+        1, ge=1, le=10**6, description="Raise it to begin a new checkpoint, at startingOffsets."
+    )
+
+
+class DriverResources(ApiModel):
+    """What the driver pod gets."""
+
+    cpu_request: Cpu = Field("200m", alias="cpuRequest", description="CPU that is reserved.")
+    memory: Quantity = Field(1 << 30, description="Memory limit of the pod.")
+
+
+class ExecutorResources(ApiModel):
+    """What each executor pod gets."""
+
+    cores: int = Field(1, ge=1, le=64, description="Task slots.")
+    cpu_request: Cpu = Field("1", alias="cpuRequest", description="CPU that is reserved.")
+    memory: Quantity = Field(900 << 20, description="Memory limit of the pod.")
+
+
+class Resources(ApiModel):
+    """Sizes of the pods."""
+
+    driver: DriverResources = Field(default_factory=DriverResources)
+    executor: ExecutorResources = Field(default_factory=ExecutorResources)
+
+
+class ExecutorRange(ApiModel):
+    """Fewest and most executors."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            ("self.min <= self.max", "executors: min must not be greater than max")
+        )
+    }
+    min: int = Field(1, ge=1, le=MAX_EXECUTORS)
+    max: int = Field(8, ge=1, le=MAX_EXECUTORS)
+
+
+class Limits(ApiModel):
+    """Hard limits: never exceeded, not even in a trial."""
+
+    executors: ExecutorRange = Field(default_factory=ExecutorRange)
+    cores: int | None = Field(None, ge=1, le=100_000, description="Task slots of all executors.")
+    memory: Quantity | None = Field(None, description="Memory of all executors.")
+
+    def most_executors(self, resources: ExecutorResources) -> int:
+        """Most executors that every limit allows together."""
+        most = self.executors.max
+        if self.cores is not None:
+            most = min(most, self.cores // resources.cores)
+        if self.memory is not None:
+            most = min(most, self.memory // resources.memory)
+        return max(most, 0)
+
+
+class Bounds(ApiModel):
+    """The dead band: act above higher, release below lower, touch nothing between."""
+
+    higher: float = Field(0.8, gt=0, le=1)
+    lower: float = Field(0.5, gt=0, le=1)
+    model_config = {
+        "json_schema_extra": cel(
+            ("self.lower < self.higher", "bounds: lower must be smaller than higher")
+        )
+    }
+
+
+class Dwell(ApiModel):
+    """How much new evidence a change of regime needs, in batches."""
+
+    up: int = Field(2, ge=1, le=100)
+    down: int = Field(6, ge=1, le=1000)
+
+
+class Tuning(ApiModel):
+    """How the tuner may move the knobs."""
+
+    mode: Mode = Mode.AUTO
+    pinned: KnobValues | None = Field(None, description="Values that the tuner never touches.")
+    initial: KnobValues | None = Field(None, description="Where to begin.")
+    bounds: Bounds = Field(default_factory=Bounds)
+    dwell: Dwell = Field(default_factory=Dwell)
+
+
+class EnvVar(ApiModel):
+    """One environment variable of driver and executors."""
+
+    name: str = Field(max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    value: str = Field(max_length=4096)
+
+
+_PIN = "has(self.tuning.pinned) && has(self.tuning.pinned.executors)"
+
+
+class StreamPipelineSpec(ApiModel):
+    """A pipeline from Kafka through Spark, and the goal that it must hold."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            (
+                f"!({_PIN}) || (self.tuning.pinned.executors >= self.limits.executors.min"
+                " && self.tuning.pinned.executors <= self.limits.executors.max)",
+                "tuning.pinned.executors must lie within limits.executors",
+            ),
+            (
+                "!has(self.limits.cores) || self.limits.cores"
+                " >= self.limits.executors.min * self.resources.executor.cores",
+                "limits.cores is less than limits.executors.min needs:"
+                " raise cores or lower executors.min",
+            ),
+        )
+    }
+    goal: Goal
+    source: Source
+    transform: Transform
+    sink: Sink
+    checkpoint: Checkpoint = Field(default_factory=Checkpoint)
+    image: str | None = Field(
+        None, max_length=512, description="Image with Spark and the transform; default: trimtab's."
+    )
+    env: list[EnvVar] = Field(default_factory=list, max_length=64)
+    spark_conf: dict[str, Annotated[str, Field(max_length=2048)]] = Field(
+        default_factory=dict,
+        alias="sparkConf",
+        max_length=64,
+        description="Spark settings beside those that trimtab owns.",
+        json_schema_extra=cel(
+            (
+                f"self.all(k, !({_OWNED_RULE}))",
+                "sparkConf holds a key that trimtab owns (spark.kubernetes.*, spark.executor.*,"
+                " spark.driver.*, dynamic allocation, locality, jars, ...): remove it; sizes go"
+                " into resources, counts into limits",
+            )
+        ),
+    )
+    node_selector: dict[str, Annotated[str, Field(max_length=63)]] = Field(
+        default_factory=dict, alias="nodeSelector", max_length=16
+    )
+    resources: Resources = Field(default_factory=Resources)
+    limits: Limits = Field(default_factory=Limits)
+    drain_timeout: Duration = Field(
+        60.0, alias="drainTimeout", description="Longest wait for the running batch at a stop."
+    )
+    tuning: Tuning = Field(default_factory=Tuning)
+    suspend: bool = Field(False, description="True stops the query at a batch boundary.")

@@ -1,0 +1,76 @@
+"""StreamPipeline's status: conditions, observed goal, effective knobs, decisions, memory."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from trimtab.api.common import Condition, StatusModel
+from trimtab.api.knobs import KnobValues
+
+MAX_DECISIONS = 10
+
+
+class ConditionType(StrEnum):
+    """The declared set of conditions."""
+
+    READY = "Ready"
+    RECONCILING = "Reconciling"
+    STALLED = "Stalled"
+    GOAL_MET = "GoalMet"
+    METRICS_AVAILABLE = "MetricsAvailable"
+    TUNING = "Tuning"
+    SATURATED = "Saturated"
+    SUSPENDED = "Suspended"
+
+
+class GoalStatus(StatusModel):
+    """The goal and what is seen of it, as strings for people."""
+
+    target: str = Field(max_length=64)
+    observed: str | None = Field(None, max_length=64)
+
+
+class LagStatus(StatusModel):
+    """Records and seconds behind the end of the topics."""
+
+    records: int | None = None
+    time: str | None = Field(None, max_length=32)
+
+
+class BottleneckStatus(StatusModel):
+    """What holds the pipeline back, and how it was seen."""
+
+    kind: str = Field(max_length=32)
+    evidence: str = Field("", max_length=512)
+
+
+class DecisionRecord(StatusModel):
+    """One decision, with its reason in words."""
+
+    time: str = Field(max_length=40)
+    action: str = Field(max_length=32)
+    reason: str = Field(max_length=64)
+    message: str = Field("", max_length=1024)
+    generation: int = 0
+    changes: Annotated[list[str], Field(max_length=8)] = Field(default_factory=list)
+
+
+class StreamPipelineStatus(StatusModel):
+    """What the operator knows of the pipeline."""
+
+    observed_generation: int = Field(-1, alias="observedGeneration")
+    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
+    goal: GoalStatus | None = None
+    lag: LagStatus | None = None
+    bottleneck: BottleneckStatus | None = None
+    effective: KnobValues | None = None
+    recommended: KnobValues | None = None
+    decisions: Annotated[tuple[DecisionRecord, ...], Field(max_length=MAX_DECISIONS)] = ()
+    controller: dict[str, Any] | None = Field(
+        None,
+        description="The controller's memory; a restarted operator goes on from it.",
+        json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
+    )
