@@ -1,0 +1,164 @@
+"""One Kafka broker on loopback as a plain JVM (KRaft, no Docker), and the jars that it needs.
+
+The jars come from `images/pom.xml` by Maven, once, into the user's cache; a changed pom gets a
+new directory. Used by `tests/kafka` and by hand: `python -m dev.kafka DIRECTORY`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+POM = Path(__file__).resolve().parent.parent / "images" / "pom.xml"
+CACHE = Path.home() / ".cache" / "trimtab" / "jars"
+CLUSTER_ID = "dHJpbXRhYi10cmltdGFiLQ"  # any 16 bytes in base64
+START_TIMEOUT_S = 60.0
+
+
+def jars(profile: str) -> Path:
+    """The directory with the jars of one profile of the pom (`kafka` or `spark`).
+
+    Raises:
+        subprocess.CalledProcessError: Maven could not fetch them; its words are on stderr.
+    """
+    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
+    target = CACHE / f"{profile}-{digest}"
+    if not target.exists():
+        partial = target.with_name(f"{target.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
+        subprocess.run(["mvn", "-q", "-B", "-f", str(POM), "-P", profile, *goal], check=True)
+        partial.rename(target)
+    return target
+
+
+def free_port() -> int:
+    """A TCP port that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class KafkaBroker:
+    """A broker and controller in one process; it keeps its port and its log over a restart."""
+
+    def __init__(self, directory: Path, options: Mapping[str, str] | None = None) -> None:
+        """Raises nothing; `directory` is created at start."""
+        self.directory = directory
+        self.port = free_port()
+        self.controller_port = free_port()
+        self.options = dict(options or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """The bootstrap address."""
+        return f"127.0.0.1:{self.port}"
+
+    def _properties(self) -> dict[str, str]:
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},"
+            f"CONTROLLER://127.0.0.1:{self.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@127.0.0.1:{self.controller_port}",
+            "log.dirs": str(self.directory / "data"),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            "auto.create.topics.enable": "false",
+            **self.options,
+        }
+
+    def _java(self, main: str, *arguments: str) -> list[str]:
+        level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+        classpath = f"{jars('kafka')}/*"
+        return ["java", "-Xms128m", "-Xmx512m", level, "-cp", classpath, main, *arguments]
+
+    def start(self) -> None:
+        """Start and wait until the broker answers; the first start formats its storage.
+
+        Raises:
+            RuntimeError: it ended, or did not answer within a minute; the log is in `directory`.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        config = self.directory / "server.properties"
+        first = not config.exists()
+        config.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
+        with (self.directory / "broker.log").open("ab") as log:
+            if first:
+                tool = self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID)
+                command = [*tool, "-c", str(config)]
+                subprocess.run(command, check=True, stdout=log, stderr=log)
+            command = self._java("kafka.Kafka", str(config))
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        self._await_answer()
+
+    def _await_answer(self) -> None:
+        assert self._process is not None
+        admin = self.admin()
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"the broker ended: see {self.directory / 'broker.log'}")
+            try:
+                if admin.list_topics(timeout=1).brokers:
+                    return
+            except Exception:  # noqa: BLE001, S110 -- not up yet, whatever the client calls it
+                pass
+            time.sleep(0.2)
+        raise RuntimeError(f"the broker gave no answer: see {self.directory / 'broker.log'}")
+
+    def stop(self) -> None:
+        """Stop in good order; does nothing when it is down."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self._process = None
+
+    def kill(self) -> None:
+        """End it at once, as a lost machine would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def admin(self) -> AdminClient:
+        """An admin client that does not write its connection troubles to stderr."""
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Create a topic and wait until it is there."""
+        futures = self.admin().create_topics([NewTopic(name, partitions, 1)])
+        futures[name].result(30)
+
+
+def main() -> None:
+    """Run a broker until it is interrupted, its address on stdout."""
+    broker = KafkaBroker(Path(sys.argv[1]))
+    broker.start()
+    sys.stdout.write(f"{broker.bootstrap}\n")
+    sys.stdout.flush()
+    try:
+        assert broker._process is not None
+        broker._process.wait()
+    except KeyboardInterrupt:
+        broker.stop()
+
+
+if __name__ == "__main__":
+    main()

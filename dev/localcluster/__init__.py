@@ -1,0 +1,1 @@
+"""The local cluster: a real Kubernetes on one Linux machine, built from source, without Docker."""

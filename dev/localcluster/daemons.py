@@ -1,0 +1,140 @@
+"""Starting, watching and ending the long-running processes of the cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dev.localcluster.failures import DaemonError
+from dev.localcluster.run import clean_environment, tail
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A process that we started, with the log that tells why it ended if it does."""
+
+    name: str
+    pid: int
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def check(self) -> None:
+        """Raise DaemonError with the end of the log if the process has ended."""
+        if self.process is not None:
+            self.process.poll()  # reaps it, else a dead child still looks alive
+        if not alive(self.pid):
+            raise DaemonError(f"{self.name} has ended; {self.log} says:\n{tail(self.log)}")
+
+
+def start(
+    name: str,
+    argv: Sequence[str | Path],
+    *,
+    logs: Path,
+    pids: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Daemon:
+    """Start a process in a session of its own, so that it outlives us and the terminal.
+
+    The process id goes into `pids`, where ``down`` finds it.
+    """
+    logs.mkdir(parents=True, exist_ok=True)
+    log = logs / f"{name}.log"
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            [str(a) for a in argv],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=clean_environment(env),
+            cwd="/",
+            start_new_session=True,
+        )
+    if pids is not None:
+        pids.mkdir(parents=True, exist_ok=True)
+        (pids / name).write_text(str(process.pid))
+    return Daemon(name, process.pid, log, process)
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process exists and is no zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
+
+
+def command_line(pid: int) -> list[str]:
+    """Return a process's arguments; empty if it has ended or is a kernel thread."""
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return []
+    return [part.decode(errors="replace") for part in raw.split(b"\0") if part]
+
+
+def is_ours(argv: Sequence[str], state: Path, programs: Iterable[str]) -> bool:
+    """Tell whether a command line is a process of the cluster in `state`.
+
+    Two things must hold, so that an editor or a ``tail`` in the state directory is left alone: the
+    program is one that we start, and an argument names the state directory or a file under it.
+    """
+    if not argv or Path(argv[0]).name not in set(programs):
+        return False
+    return any(_names(argument, str(state)) for argument in argv[1:])
+
+
+def _names(argument: str, directory: str) -> bool:
+    """Tell whether an argument such as ``--x=/dir/file`` names a directory, not a mere prefix."""
+    start_at = argument.find(directory)
+    if start_at < 0:
+        return False
+    after = argument[start_at + len(directory) :]
+    before = argument[:start_at]
+    return (after == "" or after[0] in "/,:") and (before == "" or before[-1] in "=:/,")
+
+
+def find(state: Path, programs: Iterable[str]) -> list[int]:
+    """Return the ids of all living processes of the cluster in `state`, ourselves left out."""
+    known = set(programs)
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        if is_ours(command_line(int(entry.name)), state, known):
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+def end(pids: Iterable[int], *, grace_s: float = 5) -> None:
+    """End processes: SIGTERM, then SIGKILL to those that are alive after `grace_s` seconds.
+
+    Raises:
+        DaemonError: one survives even SIGKILL for 10 s.
+    """
+    left = [pid for pid in pids if alive(pid)]
+    for sent, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 10.0)):
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sent)
+        deadline = time.monotonic() + patience_s
+        while left and time.monotonic() < deadline:
+            time.sleep(0.02)
+            left = [pid for pid in left if _still_there(pid)]
+        if not left:
+            return
+    raise DaemonError(f"processes {left} survive SIGKILL")
+
+
+def _still_there(pid: int) -> bool:
+    """Tell whether a process is alive; reaps it first if it is a child of ours."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    return alive(pid)
