@@ -1,1 +1,1 @@
-"""."""
+"""The plant of the scenario files, and the same tuning core in a closed loop over it."""

@@ -1,0 +1,72 @@
+"""Every reason that a decision or a condition may carry: stable names for people and alerts."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """What a decision does."""
+
+    HOLD = "Hold"
+    CHANGE = "Change"
+    KEEP = "Keep"
+    REVERT = "Revert"
+    RECOMMEND = "Recommend"
+
+
+class Reason(StrEnum):
+    """Why a decision was taken."""
+
+    # hold
+    NO_METRICS = "NoMetrics"
+    METRICS_STALE = "MetricsStale"
+    NO_BATCH_YET = "NoBatchYet"
+    LOAD_UNKNOWN = "LoadUnknown"
+    SUSPENDED = "Suspended"
+    TRIAL_OPEN = "TrialOpen"
+    CATCHING_UP = "CatchingUp"
+    WITHIN_BOUNDS = "WithinBounds"
+    DWELLING = "Dwelling"
+    SATURATED = "Saturated"
+    GOAL_INFEASIBLE = "GoalInfeasible"
+    PINNED = "Pinned"
+    FAILED_BEFORE = "FailedBefore"
+    OBSERVE_ONLY = "ObserveOnly"
+    NOT_APPLIED_YET = "NotAppliedYet"
+    # change
+    EXECUTORS_RAISED = "ExecutorsRaised"
+    EXECUTORS_RELEASED = "ExecutorsReleased"
+    TRIGGER_SHORTENED = "TriggerShortened"
+    TRIGGER_LENGTHENED = "TriggerLengthened"
+    BATCH_LIMIT_RAISED = "BatchLimitRaised"
+    CLAMPED = "Clamped"
+    # trials
+    TRIAL_KEPT = "TrialKept"
+    TRIAL_NO_GAIN = "TrialNoGain"
+    TRIAL_WORSE = "TrialWorse"
+    PODS_PENDING = "PodsPending"
+    REFUSED_BY_DRIVER = "RefusedByDriver"
+
+
+class BottleneckKind(StrEnum):
+    """What holds a pipeline back; exactly one at a time."""
+
+    SOURCE_PARTITIONS = "SourcePartitions"
+    CPU = "Cpu"
+    CONCURRENCY = "Concurrency"
+    MEMORY = "Memory"
+    BATCH_OVERHEAD = "BatchOverhead"
+    ADMISSION_LIMIT = "AdmissionLimit"
+    DRIVER_PLANNING = "DriverPlanning"
+    NONE = "None"
+
+
+class Regime(StrEnum):
+    """Where the load lies; only Over and Under move anything."""
+
+    UNKNOWN = "Unknown"
+    WITHIN = "Within"
+    OVER = "Over"
+    UNDER = "Under"
+    CATCHING_UP = "CatchingUp"

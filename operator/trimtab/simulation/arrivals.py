@@ -1,0 +1,106 @@
+"""Fluid FIFO arrivals: a piecewise-constant rate, its integral, and the integral's inverse."""
+
+from __future__ import annotations
+
+import bisect
+import csv
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from trimtab.errors import BadInputError
+from trimtab.simulation.scenario import Load, Scenario
+
+
+class Arrivals:
+    """Records that have arrived by a time, in records; `backlog` were there at t = 0."""
+
+    def __init__(self, steps: list[tuple[float, float]], duration_s: float, backlog: float) -> None:
+        self.steps = steps
+        self.starts_s = [start for start, _ in steps]
+        self.totals = [backlog]
+        ends = [*self.starts_s[1:], max(duration_s, self.starts_s[-1])]
+        for (start, rate), end in zip(steps, ends, strict=True):
+            self.totals.append(self.totals[-1] + rate * (end - start))
+
+    def rate(self, at_s: float) -> float:
+        """Records/s at a time."""
+        return self.steps[max(0, bisect.bisect_right(self.starts_s, at_s) - 1)][1]
+
+    def total(self, at_s: float) -> float:
+        """Records that arrived until then, the first backlog included."""
+        index = max(0, bisect.bisect_right(self.starts_s, at_s) - 1)
+        start, rate = self.steps[index]
+        return self.totals[index] + rate * max(0.0, at_s - start)
+
+    def time_of(self, record: float) -> float:
+        """When that record arrived, in seconds; records of the first backlog at 0."""
+        if record <= self.totals[0]:
+            return 0.0
+        index = max(0, min(bisect.bisect_left(self.totals, record) - 1, len(self.steps) - 1))
+        start, rate = self.steps[index]
+        return start + (record - self.totals[index]) / rate if rate > 0 else start
+
+
+def arrivals(scenario: Scenario, seed: int) -> Arrivals:
+    """The arrivals of a scenario; noise and walks come from the stream `load` of the seed."""
+    rng = random.Random(f"{scenario.name}/{seed}/load")
+    steps = _steps(scenario.load, scenario.duration, rng)
+    if scenario.load.noise:
+        noise = scenario.load.noise
+        rate_at = Arrivals(steps, scenario.duration, 0).rate
+        steps = [
+            (float(t), rate_at(t) * max(0.0, 1 + noise * rng.gauss(0, 1)))
+            for t in range(math.ceil(scenario.duration))
+        ]
+    return Arrivals(steps, scenario.duration, scenario.start.backlog)
+
+
+def _steps(load: Load, duration_s: float, rng: random.Random) -> list[tuple[float, float]]:
+    if load.step:
+        return [(float(t), float(r)) for t, r in load.step]
+    if load.csv:
+        return _read_csv(Path(load.csv))
+    if load.walk:
+        return _walk(load, duration_s, rng)
+    shape = _shape(load)
+    return [(float(t), shape(t + 0.5)) for t in range(math.ceil(duration_s))]
+
+
+def _shape(load: Load) -> Callable[[float], float]:
+    if c := load.cosine:
+        return lambda t: max(
+            0.0, c.mean + c.amplitude * math.cos(2 * math.pi * (t - c.phase_s) / c.period_s)
+        )
+    if r := load.ramp:
+        span = max(r.end_s - r.start_s, 1e-9)
+        return lambda t: r.low + (r.high - r.low) * min(max((t - r.start_s) / span, 0.0), 1.0)
+    if s := load.spikes:
+        return lambda t: s.peak if t % s.every_s < s.width_s else s.base
+    if d := load.diurnal:
+        return lambda t: d.low + (d.high - d.low) * (1 - math.cos(2 * math.pi * t / d.period_s)) / 2
+    raise BadInputError("load: write one of step, csv, cosine, ramp, spikes, walk, diurnal")
+
+
+def _walk(load: Load, duration_s: float, rng: random.Random) -> list[tuple[float, float]]:
+    walk = load.walk
+    if walk is None:
+        return []
+    steps, rate, at_s = [], walk.start, 0.0
+    while at_s < duration_s:
+        steps.append((at_s, rate))
+        rate = min(max(rate + rng.gauss(0, walk.step), walk.low), walk.high)
+        at_s += walk.every_s
+    return steps
+
+
+def _read_csv(path: Path) -> list[tuple[float, float]]:
+    try:
+        with path.open() as file:
+            rows = list(csv.DictReader(file))
+        return [(float(r["seconds"]), float(r["records_per_second"])) for r in rows]
+    except (OSError, KeyError, ValueError) as error:
+        raise BadInputError(
+            f"load.csv {path}: want a file with the header seconds,records_per_second ({error})"
+        ) from error

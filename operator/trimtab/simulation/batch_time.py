@@ -1,0 +1,93 @@
+"""How long a batch of the plant takes (design section 7), split into the metrics' phases."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trimtab.simulation.scenario import Plant
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Seconds of a batch, in the order in which they pass."""
+
+    wal: float
+    planning: float
+    tasks: float
+    work: float
+    """The larger of the work on records and the remote calls' floor."""
+    state: float
+    sink: float
+    fetch: float
+    """Part of `work` that is reading."""
+    gc_ratio: float
+    remote_binds: bool
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.wal + self.planning + self.tasks + self.work + self.state + self.sink
+
+
+def interpolate(table: Mapping[float, float], x: float) -> float:
+    """Linear between the points of a table, flat outside."""
+    points = sorted(table.items())
+    if not points:
+        return 0.0
+    if x <= points[0][0]:
+        return points[0][1]
+    for (x0, y0), (x1, y1) in itertools.pairwise(points):
+        if x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    return points[-1][1]
+
+
+def capacity(plant: Plant, executors: int) -> float:
+    """Records/s by executors: linear between points, proportional below, flat above."""
+    first = min(plant.capacity)
+    if executors < first:
+        return executors * plant.capacity[first] / first
+    return interpolate({float(p): c for p, c in plant.capacity.items()}, executors)
+
+
+def phases(
+    plant: Plant,
+    *,
+    records: float,
+    executors: int,
+    partitions: int,
+    max_in_flight: int = 1,
+    slow: float = 1.0,
+    scope: str = "Process",
+) -> Phases:
+    """The phases of a batch without noise; `slow` multiplies the remote latency."""
+    tasks = partitions
+    used = max(1, min(executors, tasks))
+    cap, cost, memory = capacity(plant, used), plant.batch, plant.memory
+    hot = records * (1 / partitions + plant.skew * (1 - 1 / partitions))
+    raw = max(records / cap, hot / capacity(plant, 1)) if plant.skew else records / cap
+    if plant.waves:
+        raw *= -(-tasks // used) * used / tasks
+    fetch = records * plant.fetch.per_record_s / used
+    heap = used * memory.heap_bytes
+    gc = memory.gc_slope * max(0.0, records * memory.bytes_per_record / heap - memory.gc_knee)
+    away = plant.locality.remote_cost * plant.locality.remote_share.get(scope, 0.0)
+    crowd = cost.overload * max(0.0, records / (used * cost.knee_records) - 1)
+    factor = (1 + gc) * (1 + away) * (1 + crowd)
+    work = (raw + fetch) * factor
+    remote = records / (used * max_in_flight) * plant.remote.latency_s * slow
+    if plant.remote.rate_limit:
+        remote = max(remote, records / plant.remote.rate_limit)
+    return Phases(
+        wal=cost.fixed_s,
+        planning=cost.planning_s,
+        tasks=cost.per_task_s * tasks / used,
+        work=max(work, remote),
+        state=plant.state.commit_s + records * plant.state.per_record_s,
+        sink=interpolate(plant.sink, records),
+        fetch=fetch * factor,
+        gc_ratio=gc / (1 + gc),
+        remote_binds=remote > work,
+    )

@@ -1,0 +1,200 @@
+"""The figures of a run (design section 7); None where a figure has no meaning."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from trimtab.api.reasons import Reason
+from trimtab.simulation.batch_time import phases
+from trimtab.simulation.run import Run
+from trimtab.simulation.verifiers import verify
+
+TAIL_S = 120.0
+"""A violation that lasts into the last seconds counts as not recovered."""
+
+
+def figures(run: Run) -> dict[str, Any]:
+    """Every figure of one run, as plain JSON values."""
+    changes = run.changes
+    executors = [t for t in changes if t.before.settings.executors != t.after.settings.executors]
+    violating = violating_seconds(run)
+    steps_s = _load_steps(run)
+    settle = [_settle(run, a, b) for a, b in steps_s]
+    detect = [_detect(run, a, b) for a, b in steps_s]
+    recover = [_recover(run, violating, a, b) for a, b in steps_s]
+    hours, oracle, oracle_full = _core_hours(run)
+    busy_s = sum(b.end_s - b.start_s for b in run.batches)
+    visited = [t.after.settings.executors for t in changes] or [run.final.executors]
+    return {
+        "scenario": run.scenario.name,
+        "seed": run.seed,
+        "steps": len(executors),
+        "reconfigurations": len(changes),
+        "final": run.final.numbers(),
+        "exact": exact(run),
+        "overshoot": round(max(visited) / run.final.executors - 1, 3),
+        "detect_s": detect if steps_s else None,
+        "config_settle_s": settle if steps_s else None,
+        "recover_s": recover if steps_s else None,
+        "slo_violation_s": len(violating),
+        "lag_area": round(_lag_area(run)),
+        "core_hours": round(hours, 4),
+        "oracle_core_hours": round(oracle, 4),
+        "oracle_h1_core_hours": round(oracle_full, 4),
+        "batches": len(run.batches),
+        "driver_busy": round(busy_s / run.scenario.duration, 3),
+        "reversals": _reversals(run),
+        "decision_ms": round(statistics.median(t.wall_ms for t in run.ticks), 3),
+        "verdicts": verify(run),
+    }
+
+
+def sustainable(run: Run, executors: int, trigger_s: float) -> float:
+    """s(p, T) of the true plant: the highest rate whose batch fits in its trigger, records/s."""
+    low, high = 0.0, 1e7
+    for _ in range(60):
+        rate = (low + high) / 2
+        spent = phases(
+            run.scenario.plant, records=rate * trigger_s, executors=executors,
+            partitions=run.scenario.partitions, max_in_flight=run.scenario.start.max_in_flight,
+        )  # fmt: skip
+        low, high = (rate, high) if spent.total <= trigger_s else (low, rate)
+    return low
+
+
+def allowed(run: Run, load: float, trigger_s: float) -> list[int]:
+    """A: the executor counts that the bounds allow at a load."""
+    bounds, limits = run.scenario.tuning.bounds, run.scenario.limits.executors
+    return [
+        p
+        for p in range(limits.min, limits.max + 1)
+        if load <= bounds.higher * sustainable(run, p, trigger_s)
+        and (p == limits.min or load > bounds.lower * sustainable(run, p - 1, trigger_s))
+    ]
+
+
+def exact(run: Run) -> bool:
+    """Whether the final executors lie in A, or at the maximum with Saturated where A is empty."""
+    load = run.arrivals.rate(run.scenario.duration - 1e-6)
+    ok = allowed(run, load, run.final.trigger_s)
+    if ok:
+        return run.final.executors in ok
+    last = run.ticks[-1].decision.reason
+    return run.final.executors == run.scenario.limits.executors.max and last in {
+        Reason.SATURATED,
+        Reason.GOAL_INFEASIBLE,
+    }
+
+
+def violating_seconds(run: Run) -> list[int]:
+    """Seconds in which the goal is violated, after the warm-up."""
+    scenario, policy = run.scenario, run.scenario.policy()
+    first, last = int(scenario.warmup_s), int(scenario.duration)
+    if policy.target_s is None:
+        return [t for t in range(first, last) if _rate_violated(run, t)]
+    violating, batches, index = [], run.batches, 0
+    for t in range(first, last):
+        record = run.arrivals.total(t + 1)
+        while index < len(batches) and batches[index].last < record:
+            index += 1
+        if index == len(batches):
+            if scenario.duration - t > policy.target_s:
+                violating.append(t)
+            continue
+        batch = batches[index]
+        oldest = batch.last - policy.quantile * batch.records
+        if batch.end_s - run.arrivals.time_of(oldest) > policy.target_s:
+            violating.append(t)
+    return violating
+
+
+def _rate_violated(run: Run, t: int) -> bool:
+    start_s = run.scenario.start.trigger
+    now, before = _backlog(run, t), _backlog(run, max(0, t - 60))
+    return now > run.arrivals.rate(t) * max(2 * start_s, 10) and now > before
+
+
+def _backlog(run: Run, at_s: float) -> float:
+    taken = max((b.last for b in run.batches if b.start_s <= at_s), default=0.0)
+    return max(0.0, run.arrivals.total(at_s) - taken)
+
+
+def _lag_area(run: Run) -> float:
+    area, taken, index = 0.0, 0.0, 0
+    for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
+        while index < len(run.batches) and run.batches[index].start_s <= t:
+            taken = run.batches[index].last
+            index += 1
+        backlog = max(0.0, run.arrivals.total(t) - taken)
+        area += max(0.0, backlog - run.arrivals.rate(t) * run.scenario.start.trigger)
+    return area
+
+
+def _load_steps(run: Run) -> list[tuple[float, float]]:
+    """Start and end of each piece of a stepped load; empty for other loads."""
+    steps = run.scenario.load.step
+    if not steps:
+        return []
+    starts = [float(at) for at, _ in steps]
+    return list(zip(starts, [*starts[1:], run.scenario.duration], strict=True))
+
+
+def _detect(run: Run, start_s: float, end_s: float) -> float | None:
+    return next((t.at_s - start_s for t in run.changes if start_s <= t.at_s < end_s), None)
+
+
+def _settle(run: Run, start_s: float, end_s: float) -> float | None:
+    times = [t.at_s - start_s for t in run.changes if start_s <= t.at_s < end_s]
+    return times[-1] if times else None
+
+
+def _recover(run: Run, violating: list[int], start_s: float, end_s: float) -> float | None:
+    inside = [t for t in violating if start_s <= t < end_s]
+    if not inside:
+        return 0.0
+    lasts = end_s == run.scenario.duration and inside[-1] >= end_s - TAIL_S
+    return None if lasts else inside[-1] + 1 - start_s
+
+
+def _core_hours(run: Run) -> tuple[float, float, float]:
+    """Requested executors over time, and the two oracles, in core-hours."""
+    changes = iter([(t.at_s, t.after.settings) for t in run.changes])
+    upcoming = next(changes, None)
+    settings = run.scenario.settings()
+    spent = oracle = oracle_full = 0.0
+    cache: dict[tuple[float, float], int] = {}
+    for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
+        while upcoming and upcoming[0] <= t:
+            settings, upcoming = upcoming[1], next(changes, None)
+        load = run.arrivals.rate(t)
+        spent += settings.executors
+        for share in (run.scenario.tuning.bounds.higher, 1.0):
+            key = (round(load, 1), share)
+            if key not in cache:
+                cache[key] = _least(run, load, share)
+        oracle += cache[round(load, 1), run.scenario.tuning.bounds.higher]
+        oracle_full += cache[round(load, 1), 1.0]
+    return spent / 3600, oracle / 3600, oracle_full / 3600
+
+
+def _least(run: Run, load: float, share: float) -> int:
+    limits, trigger_s = run.scenario.limits.executors, run.final.trigger_s
+    for executors in range(limits.min, limits.max + 1):
+        if load <= share * sustainable(run, executors, trigger_s):
+            return executors
+    return limits.max
+
+
+def _reversals(run: Run) -> int:
+    """Sign changes of executor changes while the load changed by less than 10 %."""
+    count, last_sign, last_load = 0, 0, 0.0
+    for tick in run.changes:
+        step = tick.after.settings.executors - tick.before.settings.executors
+        if not step:
+            continue
+        sign, load = (1 if step > 0 else -1), run.arrivals.rate(tick.at_s)
+        unchanged = abs(load - last_load) < 0.1 * max(load, last_load, 1e-9)
+        count += sign == -last_sign and unchanged
+        last_sign, last_load = sign, load
+    return count

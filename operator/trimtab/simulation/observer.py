@@ -1,0 +1,114 @@
+"""What a controller sees of the plant: scrapes with delay, gaps and noise, as `Signals`."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from trimtab.simulation.plant import Plant
+from trimtab.tuning.snapshot import Batch, Signals
+
+OLDEST_S = 300.0
+"""Samples older than this are not seen at all."""
+
+LONG_S = 60.0
+"""Window of the long input rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One scrape."""
+
+    at_s: float
+    input_total: float
+    busy_s: float
+    signals: Signals
+
+
+class Observer:
+    """Keeps the scrapes of one run and answers what is visible at a time."""
+
+    def __init__(self, plant: Plant, name: str, seed: int, quantile: float) -> None:
+        self.plant, self.quantile = plant, quantile
+        self.config = plant.plant.metrics
+        self.noise = random.Random(f"{name}/{seed}/metrics")
+        self.samples: list[Sample] = []
+
+    def scrape(self) -> None:
+        """Take a sample now."""
+        plant = self.plant
+        running = plant.running
+        waiting = running.start_s if running else plant.now_s
+        total = plant.arrivals.total(plant.now_s)
+        busy_s = plant.busy_s + (plant.now_s - waiting)
+        since = self.samples[-1] if self.samples else None
+        span_s = plant.now_s - since.at_s if since else plant.now_s
+        busy = (busy_s - since.busy_s if since else busy_s) / span_s if span_s > 0 else 0.0
+        rate = (total - since.input_total) / span_s if since and span_s > 0 else None
+        batch = plant.batches[-1] if plant.batches else None
+        remote = running.phases.remote_binds if running else False
+        self.samples.append(
+            Sample(
+                at_s=plant.now_s,
+                input_total=total,
+                busy_s=busy_s,
+                signals=Signals(
+                    sampled_at_s=plant.now_s,
+                    settings_generation=plant.generation,
+                    rejected_generation=0,
+                    batch=self._batch(),
+                    running_s=plant.now_s - waiting,
+                    running_records=round(running.last - running.first) if running else 0,
+                    input_rate=None if rate is None else self._noisy(rate),
+                    input_rate_long=self._long_rate(total),
+                    lag_records=self._noisy(plant.lag),
+                    partitions=plant.scenario.partitions,
+                    executors_running=plant.executors,
+                    executors_pending=max(0, plant.requested - plant.executors),
+                    slots_busy=min(1.0, max(0.0, busy)),
+                    cpu_ratio=0.0 if remote else min(1.0, busy) * plant.plant.cpu_share,
+                    gc_ratio=batch.phases.gc_ratio if batch else 0.0,
+                ),
+            )
+        )
+
+    def signals(self, now_s: float) -> Signals | None:
+        """The newest sample that is visible, or None."""
+        for sample in reversed(self.samples):
+            if sample.at_s > now_s - self.config.delay_s:
+                continue
+            if now_s - sample.at_s > OLDEST_S:
+                return None
+            hidden = any(start <= now_s < end for start, end in self.config.gaps)
+            return None if hidden else sample.signals
+        return None
+
+    def _batch(self) -> Batch | None:
+        if not self.plant.batches:
+            return None
+        last = self.plant.batches[-1]
+        oldest = last.last - self.quantile * last.records
+        return Batch(
+            run=1,
+            id=last.id,
+            committed_at_s=last.end_s,
+            records=round(last.records),
+            duration_s=self._noisy(last.duration_s),
+            overhead_s=last.phases.wal + last.phases.planning,
+            settings_generation=last.generation,
+            executors_min=last.executors_min,
+            since_start=len(self.plant.batches),
+            limit_binding=last.limit_binding,
+            latency_s=last.end_s - self.plant.arrivals.time_of(oldest),
+        )
+
+    def _long_rate(self, total: float) -> float | None:
+        now_s = self.plant.now_s
+        window = [s for s in self.samples if s.at_s >= now_s - LONG_S]
+        if not window or now_s <= window[0].at_s:
+            return None
+        return (total - window[0].input_total) / (now_s - window[0].at_s)
+
+    def _noisy(self, value: float) -> float:
+        noise = self.config.noise
+        return value * max(0.0, 1 + noise * self.noise.gauss(0, 1)) if noise else value

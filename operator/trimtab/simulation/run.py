@@ -1,0 +1,80 @@
+"""The closed loop: plant, observer and the operator's own tuning core in virtual time."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+
+from trimtab.api.reasons import Action
+from trimtab.simulation.arrivals import Arrivals, arrivals
+from trimtab.simulation.observer import Observer
+from trimtab.simulation.plant import BatchRecord, Kind, Plant
+from trimtab.simulation.scenario import Scenario
+from trimtab.tuning.decision import Decision, decide
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.snapshot import Settings, Signals, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One tick: what was seen, what was decided."""
+
+    at_s: float
+    signals: Signals | None
+    decision: Decision
+    before: Memory
+    after: Memory
+    wall_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: everything that figures and verifiers are computed from."""
+
+    scenario: Scenario
+    seed: int
+    ticks: tuple[Tick, ...]
+    batches: tuple[BatchRecord, ...]
+    arrivals: Arrivals
+    final: Settings
+
+    @property
+    def changes(self) -> list[Tick]:
+        """Ticks whose decision was applied."""
+        return [tick for tick in self.ticks if tick.decision.moves]
+
+
+def simulate(scenario: Scenario, seed: int, *, restart_every_tick: bool = False) -> Run:
+    """Run a scenario; with `restart_every_tick` the memory goes through JSON at each tick.
+
+    Runs of one scenario and seed are identical but for the wall times.
+    """
+    flow = arrivals(scenario, seed)
+    plant = Plant(scenario, flow, seed)
+    policy = scenario.policy()
+    observer = Observer(plant, scenario.name, seed, policy.quantile)
+    memory = Memory(generation=0, settings=scenario.settings())
+    ticks: list[Tick] = []
+    while event := plant.advance():
+        if event.kind is Kind.SCRAPE:
+            observer.scrape()
+            continue
+        if restart_every_tick:
+            memory = Memory.from_dict(json.loads(json.dumps(memory.to_dict())))
+        signals = observer.signals(event.at_s)
+        snapshot = Snapshot(
+            now_s=event.at_s,
+            policy=policy,
+            settings=memory.settings,
+            signals=signals,
+            no_signals="" if signals else "no sample in the gap",
+        )
+        started = time.perf_counter()  # noqa: TID251 - wall time is a figure, not an input
+        decision, after = decide(snapshot, memory)
+        wall_ms = (time.perf_counter() - started) * 1000  # noqa: TID251
+        ticks.append(Tick(event.at_s, signals, decision, memory, after, wall_ms))
+        if after.generation != memory.generation and decision.action is not Action.HOLD:
+            plant.apply(after.generation, after.settings)
+        memory = after
+    return Run(scenario, seed, tuple(ticks), tuple(plant.batches), flow, memory.settings)

@@ -1,0 +1,254 @@
+"""Scenario files: `goal`, `limits`, `tuning`, `start` as in a StreamPipeline, the rest is plant.
+
+Plain numbers are seconds. The formulas that the fields go into stand in `plant.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, field_validator
+
+from trimtab.api.common import ApiModel
+from trimtab.api.pipeline import Goal, Limits, Mode, Tuning
+from trimtab.errors import BadInputError
+from trimtab.tuning.snapshot import Policy, Settings
+
+Number = Annotated[float, Field(ge=0)]
+
+
+class Cosine(ApiModel):
+    """mean + amplitude·cos(2π(t − phase)/period), never below 0."""
+
+    mean: Number
+    amplitude: Number
+    period_s: Annotated[float, Field(gt=0)]
+    phase_s: float = 0
+
+
+class Ramp(ApiModel):
+    """From one rate to another between two times, constant outside."""
+
+    start_s: Number
+    end_s: Number
+    low: Number
+    high: Number
+
+
+class Spikes(ApiModel):
+    """A base rate with a peak of `width_s` every `every_s`."""
+
+    base: Number
+    peak: Number
+    every_s: Annotated[float, Field(gt=0)]
+    width_s: Number
+
+
+class Walk(ApiModel):
+    """A random walk between bounds, one Gaussian step each `every_s`."""
+
+    start: Number
+    step: Number
+    low: Number
+    high: Number
+    every_s: Annotated[float, Field(gt=0)] = 60
+
+
+class Diurnal(ApiModel):
+    """A day: low at night, high at noon, squeezed into `period_s`."""
+
+    low: Number
+    high: Number
+    period_s: Annotated[float, Field(gt=0)] = 86400
+
+
+class Load(ApiModel):
+    """Records/s over time: exactly one shape, and noise on each second."""
+
+    step: list[tuple[Number, Number]] | None = None
+    csv: str | None = None
+    cosine: Cosine | None = None
+    ramp: Ramp | None = None
+    spikes: Spikes | None = None
+    walk: Walk | None = None
+    diurnal: Diurnal | None = None
+    noise: Number = 0
+
+
+class BatchCost(ApiModel):
+    """Costs of a batch."""
+
+    fixed_s: Number = 0.3
+    planning_s: Number = 0
+    per_task_s: Number = 0
+    knee_records: Annotated[float, Field(gt=0)] = 1e12
+    overload: Number = 0
+    noise: Number = 0
+
+
+class Fetch(ApiModel):
+    """Reading costs."""
+
+    per_record_s: Number = 0
+
+
+class State(ApiModel):
+    """State costs, added to each batch."""
+
+    commit_s: Number = 0
+    per_record_s: Number = 0
+
+
+class Remote(ApiModel):
+    """A remote service that each record calls."""
+
+    latency_s: Number = 0
+    rate_limit: Annotated[float, Field(gt=0)] | None = None
+
+
+class Locality(ApiModel):
+    """Cost of reading from afar."""
+
+    remote_cost: Number = 0
+    remote_share: dict[str, float] = Field(
+        default_factory=lambda: {"Process": 0, "Node": 0.25, "Zone": 0.5, "Any": 1}
+    )
+
+
+class Memory(ApiModel):
+    """Heap pressure."""
+
+    bytes_per_record: Number = 0
+    heap_bytes: Annotated[float, Field(gt=0)] = 900_000_000
+    gc_knee: Number = 0.5
+    gc_slope: Number = 4
+
+
+class Change(ApiModel):
+    """What a change costs."""
+
+    live_s: Number = 5
+    joins_batch: bool = True
+    query_restart_s: Number = 1.5
+    driver_restart_s: Number = 40
+
+
+class Cluster(ApiModel):
+    """Where executors run."""
+
+    executors_max: int | None = None
+
+
+class Metrics(ApiModel):
+    """How well the plant is seen."""
+
+    scrape_s: Annotated[float, Field(gt=0)] = 5
+    delay_s: Number = 0
+    noise: Number = 0
+    gaps: list[tuple[float, float]] = Field(default_factory=list)
+
+
+class Plant(ApiModel):
+    """The pipeline and its cluster."""
+
+    trigger: Literal["spark", "cap"] = "spark"
+    capacity: dict[int, Annotated[float, Field(gt=0)]]
+    batch: BatchCost = Field(default_factory=BatchCost)
+    fetch: Fetch = Field(default_factory=Fetch)
+    waves: bool = False
+    state: State = Field(default_factory=State)
+    sink: dict[float, float] = Field(default_factory=dict)
+    remote: Remote = Field(default_factory=Remote)
+    skew: Annotated[float, Field(ge=0, le=1)] = 0
+    locality: Locality = Field(default_factory=Locality)
+    memory: Memory = Field(default_factory=Memory)
+    change: Change = Field(default_factory=Change)
+    cluster: Cluster = Field(default_factory=Cluster)
+    cpu_share: Annotated[float, Field(ge=0, le=1)] = 1
+    metrics: Metrics = Field(default_factory=Metrics)
+
+    @field_validator("batch", "fetch", "state", "remote", mode="before")
+    @classmethod
+    def _absent(cls, value: Any) -> Any:
+        return value or {}
+
+
+class Fault(ApiModel):
+    """Something that goes wrong at a time."""
+
+    at: Number
+    kind: Literal["executor_lost", "gc_pause", "driver_lost", "remote_slow", "pods_pending"]
+    count: int = 1
+    back_after_s: Number = 0
+    for_s: Number = 0
+    factor: Annotated[float, Field(gt=0)] = 1
+
+
+class Start(ApiModel):
+    """Where the run begins: knobs, and a backlog."""
+
+    executors: Annotated[int, Field(ge=1)] = 1
+    trigger: Number = 10
+    max_offsets_per_trigger: Annotated[int, Field(ge=1, alias="maxOffsetsPerTrigger")] = 10_000
+    max_in_flight: Annotated[int, Field(ge=1, alias="maxInFlight")] = 1
+    backlog: Number = 0
+
+
+class Scenario(ApiModel):
+    """One closed-loop run."""
+
+    name: str
+    duration: Annotated[float, Field(gt=0)]
+    warmup_s: Number = 0
+    tick: Annotated[float, Field(gt=0)] = 10
+    partitions: Annotated[int, Field(ge=1)]
+    load: Load
+    plant: Plant
+    faults: list[Fault] = Field(default_factory=list)
+    goal: Goal
+    limits: Limits = Field(default_factory=Limits)
+    tuning: Tuning = Field(default_factory=Tuning)
+    start: Start = Field(default_factory=Start)
+
+    def policy(self) -> Policy:
+        """What the controller is asked to do."""
+        latency, rate = self.goal.latency, self.goal.throughput
+        catch_up_s = latency.catch_up if latency else rate.catch_up if rate else 600.0
+        return Policy(
+            target_s=latency.target if latency else None,
+            quantile=(latency.percentile if latency else 95) / 100,
+            rate=float(rate.records_per_second) if rate else None,
+            catch_up_s=catch_up_s,
+            min_executors=self.limits.executors.min,
+            max_executors=self.limits.executors.max,
+            mode=Mode.AUTO,
+            pinned=self.tuning.pinned.numbers() if self.tuning.pinned else {},
+            higher=self.tuning.bounds.higher,
+            lower=self.tuning.bounds.lower,
+            dwell_up=self.tuning.dwell.up,
+            dwell_down=self.tuning.dwell.down,
+        )
+
+    def settings(self) -> Settings:
+        """The settings of the start."""
+        start = self.start
+        return Settings(start.executors, start.trigger, start.max_offsets_per_trigger)
+
+
+def load_scenario(path: Path) -> Scenario:
+    """The scenario of a file.
+
+    Raises:
+        BadInputError: the file cannot be read or does not hold a scenario; names each field.
+    """
+    try:
+        return Scenario.model_validate(yaml.safe_load(path.read_text()))
+    except OSError as error:
+        raise BadInputError(f"cannot read {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise BadInputError(f"{path} is not YAML: {error}") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise BadInputError(f"{path} is not a scenario: {faults}") from error

@@ -1,0 +1,73 @@
+"""Named verifiers: what must hold in every run, whatever the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trimtab.api.reasons import Action, Reason
+from trimtab.simulation.run import Run, simulate
+from trimtab.tuning.knobs import LADDER
+
+SETTLE_SHARE = 0.25
+"""The last share of a piece of constant load in which nothing may move."""
+
+
+def within_limits(run: Run) -> bool:
+    """Executors never leave the limits, not even in a trial."""
+    limits = run.scenario.limits.executors
+    return all(limits.min <= t.after.settings.executors <= limits.max for t in run.ticks)
+
+
+def nothing_moves_in_a_trial(run: Run) -> bool:
+    """While a trial is open only its own end moves anything."""
+    ends = {Action.REVERT, Action.KEEP}
+    return all(
+        t.decision.action in ends or t.decision.reason is Reason.CLAMPED
+        for t in run.changes
+        if t.before.trial is not None
+    )
+
+
+def holds_on_no_data(run: Run) -> bool:
+    """Without signals the settings stay."""
+    blind = [t for t in run.ticks if t.signals is None]
+    return all(t.after.settings == t.before.settings for t in blind)
+
+
+def one_knob_a_tick(run: Run) -> bool:
+    """A tick moves the settings of at most one knob group."""
+    for tick in run.changes:
+        before, after = tick.before.settings.numbers(), tick.after.settings.numbers()
+        moved = [g for g in LADDER if any(before[s] != after[s] for s in g.settings)]
+        if len(moved) > 1:
+            return False
+    return True
+
+
+def settles(run: Run) -> bool:
+    """In the last quarter of a long piece of constant load nothing moves."""
+    steps = run.scenario.load.step
+    if not steps or run.scenario.faults or run.scenario.plant.metrics.gaps:
+        return True
+    start_s = steps[-1][0]
+    quiet_s = run.scenario.duration - SETTLE_SHARE * (run.scenario.duration - start_s)
+    return not any(t.at_s >= quiet_s for t in run.changes)
+
+
+VERIFIERS: dict[str, Callable[[Run], bool]] = {
+    "within_limits": within_limits,
+    "nothing_moves_in_a_trial": nothing_moves_in_a_trial,
+    "holds_on_no_data": holds_on_no_data,
+    "one_knob_a_tick": one_knob_a_tick,
+    "settles": settles,
+}
+
+
+def verify(run: Run) -> dict[str, bool]:
+    """Every verifier's verdict, and whether a controller restarted at every tick does the same."""
+    verdicts = {name: check(run) for name, check in VERIFIERS.items()}
+    restarted = simulate(run.scenario, run.seed, restart_every_tick=True)
+    verdicts["restart_equivalence"] = [t.decision for t in run.ticks] == [
+        t.decision for t in restarted.ticks
+    ]
+    return verdicts

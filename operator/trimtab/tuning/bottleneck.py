@@ -1,0 +1,98 @@
+"""Name what holds the pipeline back before any knob moves: exactly one kind, with evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.tuning.load import Load
+from trimtab.tuning.model import Model
+from trimtab.tuning.snapshot import Signals, Snapshot
+
+GC_HIGH = 0.2
+"""Share of task time in garbage collection that makes memory the bottleneck."""
+
+CPU_HIGH = 0.7
+"""Share of the slots' time on the CPU that makes the work CPU-bound."""
+
+OVERHEAD_HIGH = 0.5
+"""Share of the trigger that does not grow with the records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What holds the pipeline back, and how that is seen."""
+
+    kind: Kind
+    evidence: str
+
+
+def diagnose(snapshot: Snapshot, model: Model, load: Load) -> Bottleneck:
+    """The bottleneck of an overloaded pipeline."""
+    signals = snapshot.signals
+    if signals is None:
+        return Bottleneck(Kind.NONE, "no metrics")
+    policy, settings = snapshot.policy, snapshot.settings
+    slots = settings.executors * policy.slots_per_executor
+    if _limit_binds(snapshot, load):
+        return Bottleneck(
+            Kind.ADMISSION_LIMIT,
+            f"the last batch was cut at maxOffsetsPerTrigger {settings.max_offsets} while it took"
+            f" less than the trigger of {settings.trigger_s:g} s",
+        )
+    if load.capacity < policy.higher:
+        if settings.trigger_s >= load.duration_s:
+            return Bottleneck(
+                Kind.ADMISSION_LIMIT,
+                f"records wait up to {settings.trigger_s:g} s for the trigger,"
+                f" a batch takes {load.duration_s:.1f} s",
+            )
+        return _work(signals, model, slots)
+    overhead_s = model.overhead_s(slots)
+    if overhead_s >= OVERHEAD_HIGH * settings.trigger_s:
+        return Bottleneck(
+            Kind.BATCH_OVERHEAD,
+            f"{overhead_s:.1f} s of each trigger of {settings.trigger_s:g} s do not grow with"
+            " the records",
+        )
+    return _work(signals, model, slots)
+
+
+def _limit_binds(snapshot: Snapshot, load: Load) -> bool:
+    signals = snapshot.signals
+    batch = signals.batch if signals else None
+    if batch is None or not batch.limit_binding:
+        return False
+    trigger_s = snapshot.settings.trigger_s
+    admitted = snapshot.settings.max_offsets / max(trigger_s, 0.001)
+    return batch.duration_s < 0.9 * trigger_s and load.demand > snapshot.policy.higher * admitted
+
+
+def _work(signals: Signals, model: Model, slots: int) -> Bottleneck:
+    """Which resource the work on records runs out of."""
+    batch = signals.batch
+    if signals.gc_ratio is not None and signals.gc_ratio >= GC_HIGH:
+        return Bottleneck(
+            Kind.MEMORY, f"{signals.gc_ratio:.0%} of the tasks' time is garbage collection"
+        )
+    if batch is not None and batch.overhead_s > 0.5 * batch.duration_s:
+        return Bottleneck(
+            Kind.DRIVER_PLANNING,
+            f"{batch.overhead_s:.1f} s of {batch.duration_s:.1f} s pass in the driver",
+        )
+    if signals.partitions is not None and slots >= signals.partitions:
+        return Bottleneck(
+            Kind.SOURCE_PARTITIONS,
+            f"{slots} slots, but only {signals.partitions} partitions to read",
+        )
+    busy = f"slots busy {_share(signals.slots_busy)}, CPU {_share(signals.cpu_ratio)}"
+    if signals.cpu_ratio is not None and signals.cpu_ratio >= CPU_HIGH:
+        return Bottleneck(Kind.CPU, f"{busy}: the work computes")
+    return Bottleneck(
+        Kind.CONCURRENCY,
+        f"{busy}: {slots} slots work off {model.capacity(slots):.0f} records/s",
+    )
+
+
+def _share(ratio: float | None) -> str:
+    return "unknown" if ratio is None else f"{ratio:.0%}"

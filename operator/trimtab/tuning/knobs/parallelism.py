@@ -1,0 +1,64 @@
+"""Parallelism: the number of executors, changed live.
+
+The capacity model says how far: up to the fewest executors whose predicted load is at most the
+higher bound, down to the fewest whose predicted load is in the middle of the band. Either way
+the result lies in the set that the bounds allow (design section 7, `exact`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trimtab.api.knobs import EXECUTORS, How
+from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.api.reasons import Reason
+from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.load import capacity_load
+
+NAME = "parallelism"
+SETTINGS = (EXECUTORS.name,)
+MOVES = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY})
+
+
+def raise_(context: Context) -> Proposal | None:
+    """The fewest executors that bring the load to the higher bound, else as many as allowed."""
+    now, most = context.settings.executors, context.policy.max_executors
+    for executors in range(now + 1, most + 1):
+        settings = replace(context.settings, executors=executors)
+        if context.predicted(settings) <= context.band.higher:
+            return _proposal(context, executors, raises=True)
+    return _proposal(context, most, raises=True) if most > now else None
+
+
+def release(context: Context) -> Proposal | None:
+    """Fewer executors, if one executor fewer would be loaded below the lower bound."""
+    now, least = context.settings.executors, context.policy.min_executors
+    if now <= least:
+        return None
+    one_less = replace(context.settings, executors=now - 1)
+    load = capacity_load(context.model, context.policy, one_less, context.load.demand)
+    if load >= context.band.lower:
+        return None
+    for executors in range(least, now):
+        settings = replace(context.settings, executors=executors)
+        if _carries(context, executors) and context.predicted(settings) <= context.band.higher:
+            return _proposal(context, executors, raises=False)
+    return None
+
+
+def _carries(context: Context, executors: int) -> bool:
+    settings = replace(context.settings, executors=executors)
+    load = capacity_load(context.model, context.policy, settings, context.load.demand)
+    return load <= context.middle
+
+
+def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:
+    settings = replace(context.settings, executors=executors)
+    return Proposal(
+        knob=NAME,
+        how=How.LIVE,
+        settings=settings,
+        predicted=context.predicted(settings),
+        raises=raises,
+        reason=Reason.EXECUTORS_RAISED if raises else Reason.EXECUTORS_RELEASED,
+    )

@@ -1,0 +1,99 @@
+"""Load: demand over what the configuration sustains, and latency over its target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.tuning.model import Model
+from trimtab.tuning.snapshot import Policy, Settings, Signals, Snapshot
+
+STEP = 0.25
+"""The last samples count for themselves when they differ this much from the minute's mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Both loads; 1.0 is the edge of what the configuration can do."""
+
+    steady: float
+    """Records/s that come in."""
+    demand: float
+    """Records/s to work off: input and the backlog's share."""
+    backlog: float
+    """Records beyond those of one batch under way."""
+    capacity: float
+    latency: float | None
+    """None while a backlog drains, and for a rate goal."""
+    duration_s: float
+    """Seconds that a batch takes at the steady input."""
+
+    @property
+    def value(self) -> float:
+        """The larger of the loads that are known."""
+        return self.capacity if self.latency is None else max(self.capacity, self.latency)
+
+
+def steady_input(signals: Signals) -> float | None:
+    """Records/s: the minute's mean, or the newest samples when the load has stepped."""
+    fresh, mean = signals.input_rate, signals.input_rate_long
+    if fresh is None or mean is None:
+        return fresh if mean is None else mean
+    return fresh if abs(fresh - mean) > STEP * max(fresh, mean) else mean
+
+
+def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
+    """The load of the present settings; None where a part of it is unknown."""
+    signals = snapshot.signals
+    if signals is None or model is None or signals.lag_records is None:
+        return None
+    steady = steady_input(signals)
+    if steady is None:
+        return None
+    policy, settings = snapshot.policy, snapshot.settings
+    slots = settings.executors * policy.slots_per_executor
+    duration_s = model.duration_s(steady * settings.trigger_s, slots)
+    in_flight = steady * (settings.trigger_s + max(duration_s, settings.trigger_s))
+    backlog = max(0.0, signals.lag_records - in_flight)
+    demand = steady + backlog / policy.catch_up_s
+    if policy.rate is not None:
+        demand = min(demand, policy.rate)
+    one_batch = steady * max(settings.trigger_s, duration_s)
+    return Load(
+        steady=steady,
+        demand=demand,
+        backlog=backlog,
+        capacity=capacity_load(model, policy, settings, demand),
+        latency=latency_load(model, policy, settings, steady) if backlog <= one_batch else None,
+        duration_s=duration_s,
+    )
+
+
+def capacity_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
+    """demand / s(p, T); 99 where the configuration sustains nothing."""
+    slots = settings.executors * policy.slots_per_executor
+    sustainable = model.sustainable(slots, settings.trigger_s)
+    return min(demand / sustainable, 99.0) if sustainable > 0 else 99.0 if demand > 0 else 0.0
+
+
+def latency_load(model: Model, policy: Policy, settings: Settings, steady: float) -> float | None:
+    """(q·max(T, D) + D) / target at the steady input; None for a rate goal."""
+    if policy.target_s is None:
+        return None
+    slots = settings.executors * policy.slots_per_executor
+    trigger_s = settings.trigger_s
+    duration_s = model.duration_s(steady * trigger_s, slots)
+    return (policy.quantile * max(trigger_s, duration_s) + duration_s) / policy.target_s
+
+
+def predict(model: Model, policy: Policy, settings: Settings, load: Load) -> float:
+    """The load that other settings would have at the same input."""
+    capacity = capacity_load(model, policy, settings, load.demand)
+    latency = latency_load(model, policy, settings, load.steady)
+    return capacity if latency is None else max(capacity, latency)
+
+
+def least_latency_s(model: Model, policy: Policy, steady: float) -> float:
+    """The lowest percentile that physics allows: (1 + q)·o / (1 − rate/capacity), at most slots."""
+    slots = policy.max_executors * policy.slots_per_executor
+    free = 1.0 - steady / model.capacity(slots)
+    return (1 + policy.quantile) * model.overhead_s(slots) / free if free > 0 else float("inf")

@@ -1,0 +1,81 @@
+"""Bang-bang regimes with dwell, after Storm's locality switch (seed 002).
+
+    load >= higher for dwell.up of new evidence                      -> Over
+    load at the smaller configuration < lower for dwell.down batches -> Under
+    else                                                             -> Within: touch nothing
+
+New evidence is a finished batch, or (Over only) a new sample of input and lag; it is counted at
+most once a tick. A reversal at an unchanged load widens the band, and the widening decays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from trimtab.api.reasons import Regime
+from trimtab.tuning.memory import Evidence, Memory
+from trimtab.tuning.snapshot import Policy, Snapshot
+
+WIDENING = 0.15
+"""Share by which one reversal widens the dead band."""
+
+WIDENING_HALF_LIFE_S = 1800.0
+SAME_LOAD = 0.1
+"""The load is unchanged when it moved by less than this share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The bounds in force."""
+
+    higher: float
+    lower: float
+
+
+def band(policy: Policy, memory: Memory, now_s: float) -> Band:
+    """The policy's bounds, widened after a reversal."""
+    age_s = max(0.0, now_s - memory.widened_at_s)
+    widened = memory.widened * 0.5 ** (age_s / WIDENING_HALF_LIFE_S)
+    return Band(
+        higher=policy.higher + widened * (1.0 - policy.higher),
+        lower=policy.lower * (1.0 - widened),
+    )
+
+
+def widen(memory: Memory, direction: int, demand: float, now_s: float) -> Memory:
+    """The memory after a change of executors in a direction; a reversal widens the band."""
+    unchanged = abs(demand - memory.last_demand) < SAME_LOAD * max(demand, memory.last_demand)
+    if direction == -memory.last_direction and unchanged:
+        widened = min(memory.widened + WIDENING, 3 * WIDENING)
+        memory = replace(memory, widened=widened, widened_at_s=now_s)
+    return replace(memory, last_direction=direction, last_demand=demand)
+
+
+def step(memory: Memory, snapshot: Snapshot, *, over: bool, under: bool) -> Memory:
+    """Count the evidence of this tick and switch the regime when the dwell is over."""
+    signals = snapshot.signals
+    if signals is None or signals.batch is None:
+        return memory
+    seen = memory.evidence
+    new_batch = signals.batch.key != seen.batch
+    new_sample = signals.sampled_at_s > seen.sampled_at_s
+    if over and (new_batch or new_sample):
+        counted = Evidence(seen.over + 1, 0, signals.batch.key, signals.sampled_at_s)
+    elif under and new_batch:
+        counted = Evidence(0, seen.under + 1, signals.batch.key, signals.sampled_at_s)
+    elif over or under:
+        counted = replace(seen, under=0) if over else replace(seen, over=0)
+    else:
+        counted = Evidence()
+    policy = snapshot.policy
+    regime = Regime.WITHIN
+    if counted.over >= policy.dwell_up:
+        regime = Regime.OVER
+    elif counted.under >= policy.dwell_down:
+        regime = Regime.UNDER
+    return switch(replace(memory, evidence=counted), regime, snapshot.now_s)
+
+
+def switch(memory: Memory, regime: Regime, now_s: float) -> Memory:
+    """The memory in a regime; the time moves only when the regime does."""
+    return memory if regime == memory.regime else replace(memory, regime=regime, since_s=now_s)

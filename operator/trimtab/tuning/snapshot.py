@@ -1,0 +1,180 @@
+"""The one input of a decision: what is asked, what is set, what is seen, and when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, TRIGGER, KnobValues
+from trimtab.api.pipeline import Mode, StreamPipelineSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One value for every knob that moves."""
+
+    executors: int
+    trigger_s: float
+    max_offsets: int
+
+    def numbers(self) -> dict[str, float]:
+        """Values by knob name, durations in seconds."""
+        return {
+            EXECUTORS.name: float(self.executors),
+            TRIGGER.name: self.trigger_s,
+            MAX_OFFSETS.name: float(self.max_offsets),
+        }
+
+    def knob_values(self) -> KnobValues:
+        """The same as the API writes it."""
+        return KnobValues.of(self.numbers())
+
+    def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
+        """The settings with some values replaced, by knob name."""
+        merged = self.numbers() | dict(numbers)
+        return Settings(
+            executors=int(merged[EXECUTORS.name]),
+            trigger_s=merged[TRIGGER.name],
+            max_offsets=int(merged[MAX_OFFSETS.name]),
+        )
+
+    def differences(self, other: Settings) -> tuple[str, ...]:
+        """`executors 1 -> 4` for every knob that differs."""
+        mine, theirs = self.numbers(), other.numbers()
+        knobs = (EXECUTORS, TRIGGER, MAX_OFFSETS)
+        return tuple(
+            f"{k.name} {k.format(mine[k.name])} -> {k.format(theirs[k.name])}"
+            for k in knobs
+            if mine[k.name] != theirs[k.name]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a person asked for: the goal, the hard limits, and how the tuner may act.
+
+    Exactly one of `target_s` (with `quantile`) and `rate` (records/s) is given.
+    """
+
+    target_s: float | None
+    quantile: float
+    rate: float | None
+    catch_up_s: float
+    min_executors: int
+    max_executors: int
+    slots_per_executor: int = 1
+    mode: Mode = Mode.AUTO
+    pinned: Mapping[str, float] = field(default_factory=dict)
+    higher: float = 0.8
+    lower: float = 0.5
+    dwell_up: int = 2
+    dwell_down: int = 6
+
+    @classmethod
+    def of(cls, spec: StreamPipelineSpec) -> Policy:
+        """The policy that a spec states."""
+        latency, rate = spec.goal.latency, spec.goal.throughput
+        catch_up_s = latency.catch_up if latency else rate.catch_up if rate else math.inf
+        most = spec.limits.most_executors(spec.resources.executor)
+        return cls(
+            target_s=latency.target if latency else None,
+            quantile=(latency.percentile if latency else 95) / 100,
+            rate=float(rate.records_per_second) if rate else None,
+            catch_up_s=catch_up_s,
+            min_executors=min(spec.limits.executors.min, most),
+            max_executors=most,
+            slots_per_executor=spec.resources.executor.cores,
+            mode=spec.tuning.mode,
+            pinned=spec.tuning.pinned.numbers() if spec.tuning.pinned else {},
+            higher=spec.tuning.bounds.higher,
+            lower=spec.tuning.bounds.lower,
+            dwell_up=spec.tuning.dwell.up,
+            dwell_down=spec.tuning.dwell.down,
+        )
+
+    def clamp(self, settings: Settings) -> Settings:
+        """The settings with limits and pinned values enforced; limits win over pins."""
+        pinned = settings.with_numbers(self.pinned)
+        executors = min(max(pinned.executors, self.min_executors), self.max_executors)
+        return replace(pinned, executors=executors)
+
+    def goal_text(self) -> str:
+        """The goal as a column shows it."""
+        if self.target_s is not None:
+            return f"p{round(self.quantile * 100)} {TRIGGER.format(self.target_s)}"
+        return f"{self.rate:g}/s"
+
+
+def initial_settings(spec: StreamPipelineSpec) -> Settings:
+    """Where a pipeline begins: tuning.initial, else the knobs' defaults, clamped."""
+    start = Settings(
+        executors=spec.limits.executors.min,
+        trigger_s=TRIGGER.default,
+        max_offsets=int(MAX_OFFSETS.default),
+    )
+    if spec.tuning.initial:
+        start = start.with_numbers(spec.tuning.initial.numbers())
+    return Policy.of(spec).clamp(start)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The last finished batch, as the driver exported it."""
+
+    run: int
+    id: int
+    committed_at_s: float
+    records: int
+    duration_s: float
+    overhead_s: float
+    """Seconds outside the part that works on records: planning, latest offset, logs, commit."""
+    settings_generation: int
+    executors_min: int
+    since_start: int = 99
+    """Batches that the driver finished since it started, this one included."""
+    replayed: bool = False
+    limit_binding: bool = False
+    latency_s: float | None = None
+    """The goal's percentile of record latency in this batch."""
+
+    @property
+    def key(self) -> str:
+        """Tells one batch from another, over query restarts too."""
+        return f"{self.run}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the metrics say. None is unknown, never zero."""
+
+    sampled_at_s: float
+    settings_generation: int
+    rejected_generation: int
+    batch: Batch | None
+    running_s: float = 0.0
+    running_records: int = 0
+    input_rate: float | None = None
+    """Records/s between the last two samples."""
+    input_rate_long: float | None = None
+    """Records/s over a minute."""
+    lag_records: float | None = None
+    lag_s: float | None = None
+    partitions: int | None = None
+    executors_running: int | None = None
+    executors_pending: int | None = None
+    slots_busy: float | None = None
+    cpu_ratio: float | None = None
+    gc_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that one decision may look at."""
+
+    now_s: float
+    policy: Policy
+    settings: Settings
+    signals: Signals | None
+    no_signals: str = ""
+    """Why there are no signals, in words."""
