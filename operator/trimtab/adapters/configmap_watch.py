@@ -1,0 +1,124 @@
+"""The driver's own small client of the Kubernetes API: one ConfigMap, and its executor pods.
+
+Standard library only: the pipeline image holds no Kubernetes client. It uses the pod's service
+account, whose token Kubernetes renews on disk, so it is read for each request.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import os
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from trimtab.errors import UnavailableError
+
+log = logging.getLogger(__name__)
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+TIMEOUT_S = 10.0
+WATCH_S = 240
+RETRY_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class ClusterApi:
+    """Requests of one namespace to the API server that this pod runs under."""
+
+    def __init__(self, namespace: str, account: Path = ACCOUNT) -> None:
+        """Raises UnavailableError outside a cluster."""
+        host = os.environ.get("KUBERNETES_SERVICE_HOST")
+        if not host or not (account / "token").exists():
+            raise UnavailableError("not inside a cluster: no service account in this pod")
+        self._host = host
+        self._port = int(os.environ.get("KUBERNETES_SERVICE_PORT", "443"))
+        self._account = account
+        self._namespace = namespace
+        self._tls = ssl.create_default_context(cafile=str(account / "ca.crt"))
+
+    def _open(
+        self, method: str, path: str, query: Mapping[str, str], timeout_s: float
+    ) -> tuple[http.client.HTTPSConnection, http.client.HTTPResponse]:
+        connection = http.client.HTTPSConnection(
+            self._host, self._port, timeout=timeout_s, context=self._tls
+        )
+        token = (self._account / "token").read_text(encoding="utf-8").strip()
+        url = f"/api/v1/namespaces/{self._namespace}/{path}?{urlencode(query)}"
+        try:
+            connection.request(method, url, headers={"Authorization": f"Bearer {token}"})
+            response = connection.getresponse()
+        except BaseException:
+            connection.close()
+            raise
+        return connection, response
+
+    def request(self, method: str, path: str, query: Mapping[str, str]) -> dict[str, Any]:
+        """One request and its JSON; raises UnavailableError with status and words."""
+        try:
+            connection, response = self._open(method, path, query, TIMEOUT_S)
+            with closing(connection):
+                body = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise UnavailableError(f"the API server does not answer: {error}") from error
+        if response.status >= 300:
+            words = body.decode(errors="replace")[:300]
+            raise UnavailableError(f"{method} {path}: status {response.status}: {words}")
+        return dict(json.loads(body))
+
+    def delete_pods(self, selector: str) -> int:
+        """Delete the pods of a label selector; returns how many; raises UnavailableError."""
+        found = self.request("GET", "pods", {"labelSelector": selector})["items"]
+        for pod in found:
+            name = pod["metadata"]["name"]
+            self.request("DELETE", f"pods/{name}", {"gracePeriodSeconds": "0"})
+        return len(found)
+
+    def follow_configmap(self, name: str, key: str, stopping: threading.Event) -> Iterator[str]:
+        """The text of one key whenever the ConfigMap changes, until `stopping` is set.
+
+        Reconnects by itself, ever more slowly; whatever changed meanwhile is seen by then.
+        """
+        failures = 0
+        while not stopping.is_set():
+            try:
+                for text in self._follow_once(name, key):
+                    failures = 0
+                    yield text
+                continue
+            except (OSError, http.client.HTTPException, UnavailableError, ValueError) as error:
+                log.warning("the watch of ConfigMap %s broke: %s", name, error)
+            stopping.wait(RETRY_S[min(failures, len(RETRY_S) - 1)])
+            failures += 1
+
+    def _follow_once(self, name: str, key: str) -> Iterator[str]:
+        only = {"fieldSelector": f"metadata.name={name}"}
+        listed = self.request("GET", "configmaps", only)
+        yield from (text for item in listed["items"] if (text := _text(item, key)) is not None)
+        query = {
+            **only,
+            "watch": "1",
+            "timeoutSeconds": str(WATCH_S),
+            "resourceVersion": listed["metadata"]["resourceVersion"],
+        }
+        connection, response = self._open("GET", "configmaps", query, WATCH_S + TIMEOUT_S)
+        with closing(connection):
+            if response.status >= 300:
+                raise UnavailableError(f"watch of configmaps: status {response.status}")
+            for line in response:
+                event = json.loads(line)
+                if event["type"] == "ERROR":  # e.g. too old a version: list again
+                    return
+                text = _text(event["object"], key)
+                if event["type"] in {"ADDED", "MODIFIED"} and text is not None:
+                    yield text
+
+
+def _text(configmap: Mapping[str, Any], key: str) -> str | None:
+    text = (configmap.get("data") or {}).get(key)
+    return None if text is None else str(text)

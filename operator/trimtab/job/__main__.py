@@ -1,0 +1,178 @@
+"""`python -m trimtab.job`: wires the driver's parts together and sets the exit code.
+
+Exit codes: 0 a stop at a batch boundary; 1 a failure, with reason and words in the termination
+log; 3 a stop in mid-batch because the drain timeout was over.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry
+from pyspark.sql import SparkSession
+
+from trimtab.adapters.configmap_watch import ClusterApi
+from trimtab.api.contract import SETTINGS_KEY, Job, Settings
+from trimtab.api.knobs import EXECUTORS
+from trimtab.errors import UnavailableError
+from trimtab.job import definition, heartbeat, server, settings_watch, termination
+from trimtab.job.batches import Batches
+from trimtab.job.board import Board
+from trimtab.job.checkpoint import Checkpoint
+from trimtab.job.definition import Options
+from trimtab.job.executors import Executors, Sampler, read_work
+from trimtab.job.kafka import KafkaProbe
+from trimtab.job.lag import LagPoller
+from trimtab.job.metrics import BoardCollector
+from trimtab.job.progress import ProgressListener
+from trimtab.job.query import StreamBuilder
+from trimtab.job.runner import Runner, StopSignal
+from trimtab.job.session import UID_LABEL, configuration, open_session
+from trimtab.job.termination import ExitCode
+
+log = logging.getLogger("trimtab.job")
+
+PROBE_TIMEOUT_S = 4.0
+"""Under the 5 s between polls: a Kafka that is away must not pile them up."""
+START_TIMEOUT_S = 15.0
+SPARK_STOP_S = 8.0
+
+
+class Flags(NamedTuple):
+    """The two ways to say stop: to the helping threads, and to the query."""
+
+    stopping: threading.Event
+    stop: StopSignal
+
+
+def main(arguments: list[str]) -> int:
+    """Run the driver; returns its exit code."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    options = definition.parse_options(arguments)
+    stopping = threading.Event()
+    try:
+        return _drive(options, stopping)
+    except Exception as error:
+        failure = termination.of(error)
+        log.error("%s: %s", failure.reason, failure, exc_info=error)
+        termination.write(options.termination_log, failure)
+        return ExitCode.FAILED
+    finally:
+        stopping.set()
+        _stop_spark()
+
+
+def _drive(options: Options, stopping: threading.Event) -> ExitCode:
+    stop = StopSignal()
+    signal.signal(signal.SIGTERM, lambda *_: stop.request())
+    job = definition.load_job(options.job)
+    settings = definition.load_settings(options.settings, job)
+    board = Board()
+    registry = CollectorRegistry()
+    registry.register(BoardCollector(board, time.time))
+    server.serve(board, registry, options.metrics_port)
+    heartbeat.start(board, stopping)
+    api = ClusterApi(options.namespace) if options.namespace and options.tuning_configmap else None
+    if api is not None and job.executors is not None:
+        _delete_old_executors(api, job)
+    sys.path.insert(0, str(options.modules))
+    knobs = definition.effective(settings, job)
+    count = int(knobs.get(EXECUTORS.name, 0))
+    session = open_session(configuration(job, options, count), options.modules)
+    runner = _assemble(session, job, settings, board, Flags(stopping, stop))
+    texts = _settings_texts(api, options, stopping)
+    settings_watch.start(texts, runner.inbox)
+    try:
+        code = runner.run()
+    except BaseException:
+        runner.abort()
+        raise
+    if code is ExitCode.UNCLEAN:
+        words = f"a batch took longer than the drain timeout of {job.drain_timeout_s:g} s"
+        failure = termination.JobFailureError(termination.Reason.DRAIN_TIMEOUT, words)
+        termination.write(options.termination_log, failure)
+    return code
+
+
+def _assemble(
+    session: SparkSession,
+    job: Job,
+    settings: Settings,
+    board: Board,
+    flags: Flags,
+) -> Runner:
+    """All parts around one session, their threads started."""
+    context = session.sparkContext
+    checkpoint = Checkpoint(job.checkpoint_uri)
+    batches = Batches(board, time.time)
+    session.streams.addListener(ProgressListener(batches.started, batches.finish))
+    executors = None
+    if job.executors is not None:
+        executors = Executors(context, int(definition.effective(settings, job)[EXECUTORS.name]))
+    Sampler(board, lambda: read_work(context), executors, batches.sample_executors).start(
+        flags.stopping
+    )
+    bootstrap = job.source.bootstrap_servers
+    LagPoller(
+        board,
+        KafkaProbe(bootstrap, PROBE_TIMEOUT_S),
+        job.source.topics,
+        lambda: batches.committed or checkpoint.committed_offsets(),
+    ).start(flags.stopping)
+    sink_bootstrap = job.sink.bootstrap_servers
+    return Runner(
+        job,
+        settings,
+        builder=StreamBuilder(session, job),
+        board=board,
+        batches=batches,
+        checkpoint=checkpoint,
+        kafka=KafkaProbe(bootstrap, START_TIMEOUT_S),
+        sink_kafka=KafkaProbe(sink_bootstrap, START_TIMEOUT_S) if sink_bootstrap else None,
+        executors=executors,
+        signal=flags.stop,
+    )
+
+
+def _settings_texts(
+    api: ClusterApi | None, options: Options, stopping: threading.Event
+) -> Iterator[str]:
+    if api is None or options.tuning_configmap is None:
+        return settings_watch.follow_file(options.settings, stopping)
+    return api.follow_configmap(options.tuning_configmap, SETTINGS_KEY, stopping)
+
+
+def _delete_old_executors(api: ClusterApi, job: Job) -> None:
+    """Pods of a driver that died in this same pod still hold cores; none is ours yet."""
+    try:
+        count = api.delete_pods(f"spark-role=executor,{UID_LABEL}={job.pipeline_uid}")
+    except UnavailableError as error:
+        log.warning("executors of an older driver may be left: %s", error)
+        return
+    if count:
+        log.info("deleted %d executors of an older driver", count)
+
+
+def _stop_spark() -> None:
+    """Stop Spark, but never wait longer than the kubelet does for us."""
+    session = SparkSession.getActiveSession()
+    if session is None:
+        return
+    stopper = threading.Thread(target=session.stop, name="trimtab-spark-stop", daemon=True)
+    stopper.start()
+    stopper.join(SPARK_STOP_S)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

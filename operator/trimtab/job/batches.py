@@ -1,0 +1,128 @@
+"""What is known of batches beyond Spark's report: which settings, which start, which executors.
+
+The gate tells when a batch begins, the listener when it was committed, possibly after the next
+one has begun; so everything is kept by batch id and by Spark's run id.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trimtab.api.knobs import How
+from trimtab.job.board import Board, Judged, Running
+from trimtab.job.checkpoint import Offsets
+from trimtab.job.progress import BatchReport
+
+HISTORY = 32
+"""Settings generations to remember; a batch outlives fewer changes than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start of the query: its number, and the batch that it runs again."""
+
+    number: int
+    replay_batch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """An interruption after the start `after`, which ends with the first commit of a later one."""
+
+    how: How
+    after: int
+    trigger_s: float
+
+
+class Batches:
+    """Follows the batches of all starts and puts them on the board."""
+
+    def __init__(self, board: Board, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds since 1970."""
+        self._board = board
+        self._clock = clock
+        self._expected: Start | None = None
+        self._starts: dict[str, Start] = {}
+        self._generations: list[tuple[float, int]] = []
+        self._executors: dict[int, int] = {}
+        self._pause: Pause | None = None
+        self.committed: Offsets | None = None
+        self.last_commit: float | None = None
+
+    def applied(self, generation: int) -> None:
+        """These settings are in force from now on."""
+        with self._board.writing() as board:
+            self._generations = [*self._generations[1 - HISTORY :], (self._clock(), generation)]
+            board.settings_generation = generation
+
+    def expect(self, start: Start) -> None:
+        """A query is about to start; the next run id that Spark tells is this start's."""
+        with self._board.writing() as board:
+            self._expected = start
+            board.run_number = start.number
+
+    def started(self, run_id: str) -> None:
+        """Spark has given the expected start its run id."""
+        if self._expected is not None:
+            self._starts[run_id] = self._expected
+
+    def pausing(self, how: How, trigger_s: float) -> None:
+        """The query is interrupted by a change; it had been running at this trigger."""
+        if self._pause is None:
+            after = self._expected.number if self._expected else 0
+            self._pause = Pause(how, after, trigger_s)
+
+    def _end_pause(self, start: Start, committed_at: float) -> None:
+        pause = self._pause
+        if pause is None or start.number <= pause.after:
+            return
+        self._pause = None
+        if self.last_commit is not None:  # else nothing ran before, so nothing paused
+            gap = committed_at - self.last_commit - pause.trigger_s
+            self._board.totals.pause_s[pause.how] += max(0.0, gap)
+
+    def begin(self, batch_id: int, records: int | None, executors: int | None) -> None:
+        """A batch has passed the gate."""
+        with self._board.writing() as board:
+            board.running = Running(batch_id, self._clock(), records)
+            self._executors = {k: v for k, v in self._executors.items() if k >= batch_id - 2}
+            self._executors.pop(batch_id, None)  # of a start before this one
+            if executors is not None:
+                self._executors[batch_id] = executors
+
+    def sample_executors(self, running: int) -> None:
+        """So many executors are registered now."""
+        with self._board.writing() as board:
+            if board.running is not None:
+                batch_id = board.running.batch_id
+                self._executors[batch_id] = min(running, self._executors.get(batch_id, running))
+
+    def abandon(self) -> None:
+        """The query has ended: nothing is under way."""
+        with self._board.writing() as board:
+            board.running = None
+
+    def finish(self, report: BatchReport) -> None:
+        """A batch was committed."""
+        start = self._starts.get(report.run_id)
+        with self._board.writing() as board:
+            judged = Judged(
+                report=report,
+                settings_generation=self._in_force_at(report.started_at),
+                executors_min=self._executors.get(report.batch_id),
+                replayed=start is not None and start.replay_batch == report.batch_id,
+            )
+            board.last = judged
+            board.totals.add(report)
+            if start is not None:
+                self._end_pause(start, report.committed_at)
+            if board.running is not None and board.running.batch_id <= report.batch_id:
+                board.running = None
+            self.committed = {**(self.committed or {}), **report.end_offsets}
+            self.last_commit = report.committed_at
+
+    def _in_force_at(self, moment: float) -> int | None:
+        index = bisect.bisect_right([at for at, _ in self._generations], moment) - 1
+        return self._generations[index][1] if index >= 0 else None

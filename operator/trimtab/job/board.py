@@ -1,0 +1,139 @@
+"""What the driver knows at this moment: written by its parts, read by the exporter.
+
+A field that is None is not known, and what is not known is not exported.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from trimtab.job.progress import BatchReport
+
+LATENCY_BUCKETS_S = (
+    0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 3600.0,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A batch report with what only the runner knows about it."""
+
+    report: BatchReport
+    settings_generation: int | None
+    executors_min: int | None
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The batch that is under way."""
+
+    batch_id: int
+    since: float
+    records: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorStates:
+    """Executor pods by state; pending = requested and not yet registered."""
+
+    requested: int
+    running: int
+    decommissioning: int
+
+    @property
+    def pending(self) -> int:
+        """Asked for, but not there yet."""
+        return max(0, self.requested - (self.running - self.decommissioning))
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """One partition: all that was ever written, and what is not yet committed.
+
+    `records` and `seconds` are None while the query's position or its age is not known.
+    """
+
+    end: int
+    records: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How busy the executors are, as shares of 1; None where there is no measure yet."""
+
+    slots_busy: float | None
+    gc: float | None
+
+
+@dataclass(slots=True)
+class Totals:
+    """Counters since this driver began."""
+
+    records: int = 0
+    batches: int = 0
+    phase_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    ledger: Counter[str] = field(default_factory=Counter)
+    ledger_mismatch: int | None = None
+    clipped: int = 0
+    latency_buckets: list[float] = field(
+        default_factory=lambda: [0.0] * (len(LATENCY_BUCKETS_S) + 1)
+    )
+    latency_sum_s: float = 0.0
+    pause_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    changes: Counter[str] = field(default_factory=Counter)
+    unclean_stops: int = 0
+
+    def add(self, report: BatchReport) -> None:
+        """Count a committed batch."""
+        self.records += report.records
+        self.batches += 1
+        for phase, seconds in report.phases.items():
+            self.phase_s[phase] += seconds
+        for side, count in (("source", report.source_records), ("sink", report.sink_records)):
+            if count is not None:
+                self.ledger[side] += count
+        if self.ledger_mismatch is not None:
+            self.ledger_mismatch += abs((report.source_records or 0) - (report.sink_records or 0))
+        if report.latency is not None:
+            self._add_latency(report)
+
+    def _add_latency(self, report: BatchReport) -> None:
+        latency = report.latency
+        assert latency is not None
+        self.clipped += latency.clipped
+        self.latency_sum_s += latency.total_s
+        weight = report.records / len(latency.slices)
+        for age in latency.slices:
+            index = sum(age > bound for bound in LATENCY_BUCKETS_S)
+            self.latency_buckets[index] += weight
+
+
+@dataclass(slots=True)
+class Board:
+    """All that can be exported. Write inside `with board.writing() as b`."""
+
+    settings_generation: int | None = None
+    rejected_generation: int | None = None
+    run_number: int | None = None
+    effective: Mapping[str, float] = field(default_factory=dict)
+    last: Judged | None = None
+    running: Running | None = None
+    executors: ExecutorStates | None = None
+    load: Load | None = None
+    lag: Mapping[tuple[str, int], PartitionLag] | None = None
+    heartbeat: float | None = None
+    not_ready: str | None = "starting"
+    totals: Totals = field(default_factory=Totals)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    @contextmanager
+    def writing(self) -> Iterator[Board]:
+        """Change several fields as one; readers take the same lock."""
+        with self._lock:
+            yield self

@@ -1,0 +1,27 @@
+"""The heartbeat: a thread that says every second that the driver lives.
+
+It asks nothing of Spark, so a hung query still beats: an idle or slow pipeline is not a dead one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from trimtab.job.board import Board
+
+PERIOD_S = 1.0
+
+
+def start(board: Board, stopping: threading.Event) -> threading.Thread:
+    """Beat until `stopping` is set."""
+
+    def beat() -> None:
+        while True:
+            board.heartbeat = time.time()
+            if stopping.wait(PERIOD_S):
+                return
+
+    thread = threading.Thread(target=beat, name="trimtab-heartbeat", daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,76 @@
+"""What the driver asks Kafka by itself: which topics there are, and how far they go.
+
+Every call has a time limit; a broker that does not answer raises UnavailableError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from trimtab.errors import UnavailableError
+from trimtab.job.checkpoint import Offsets
+from trimtab.job.termination import JobFailureError, Reason
+
+
+class KafkaProbe:
+    """Metadata and end offsets of one Kafka, without any consumer group."""
+
+    def __init__(self, bootstrap: str, timeout_s: float) -> None:
+        """Connects at the first call."""
+        self._timeout_s = timeout_s
+        self._admin = AdminClient(
+            {
+                "bootstrap.servers": bootstrap,
+                "client.id": "trimtab-driver",
+                "socket.timeout.ms": int(timeout_s * 1000),
+                "reconnect.backoff.max.ms": 2000,
+                "log_level": 0,  # its troubles come back to us as exceptions
+            }
+        )
+
+    def partitions(self, topics: Sequence[str]) -> dict[str, int]:
+        """Partition counts of those topics that exist; raises UnavailableError."""
+        try:
+            metadata = self._admin.list_topics(timeout=self._timeout_s)
+        except KafkaException as error:
+            raise UnavailableError(f"Kafka does not answer: {_words(error)}") from error
+        found = {t: metadata.topics[t] for t in topics if t in metadata.topics}
+        return {t: len(m.partitions) for t, m in found.items() if m.error is None}
+
+    def require(self, topics: Sequence[str], role: str) -> None:
+        """Raises JobFailureError when a topic does not exist, or (healing) without an answer."""
+        try:
+            found = self.partitions(topics)
+        except UnavailableError as error:
+            raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
+        missing = sorted(set(topics) - set(found))
+        if missing:
+            raise JobFailureError(
+                Reason.TOPIC_NOT_FOUND,
+                f"Kafka has no topic {', '.join(missing)} ({role}): create it, or mend the name",
+            )
+
+    def end_offsets(self, topics: Sequence[str]) -> Offsets:
+        """Where each partition ends now; raises UnavailableError when any gave no answer."""
+        wanted = [
+            TopicPartition(topic, partition)
+            for topic, count in self.partitions(topics).items()
+            for partition in range(count)
+        ]
+        if not wanted:
+            raise UnavailableError(f"Kafka has none of the topics {', '.join(topics)}")
+        latest = dict.fromkeys(wanted, OffsetSpec.latest())
+        try:
+            futures = self._admin.list_offsets(latest, request_timeout=self._timeout_s)
+            answers = {tp: f.result(self._timeout_s + 1) for tp, f in futures.items()}
+        except (KafkaException, TimeoutError) as error:
+            raise UnavailableError(f"Kafka does not answer: {_words(error)}") from error
+        return {(tp.topic, tp.partition): info.offset for tp, info in answers.items()}
+
+
+def _words(error: Exception) -> str:
+    inner = error.args[0] if error.args else error
+    return str(inner.str()) if hasattr(inner, "str") else str(error) or type(error).__name__

@@ -1,0 +1,192 @@
+"""The board as Prometheus metrics: names, types and units of the contract (design section 4).
+
+A row that is not known yet is left out, never exported as 0. Namespace and pipeline are not
+labels here: they come from relabelling by the pod's metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from trimtab.api.knobs import KNOBS
+from trimtab.job.board import LATENCY_BUCKETS_S, Board, Judged, Totals
+
+PREFIX = "trimtab_"
+
+
+class BoardCollector(Collector):
+    """Reads the board once a scrape."""
+
+    def __init__(self, board: Board, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds since 1970."""
+        self._board = board
+        self._clock = clock
+
+    def collect(self) -> Iterable[Metric]:
+        """All families that are known now, of one moment."""
+        with self._board.writing() as board:
+            families = [
+                *_settings(board),
+                *_running(board, self._clock()),
+                *_executors(board),
+                *_lag(board),
+                *_totals(board.totals),
+                *(_last(board.last) if board.last else ()),
+            ]
+        return [family for family in families if family.samples]
+
+
+def _gauge(name: str, help_text: str, value: float | bool | None) -> Metric:
+    family = GaugeMetricFamily(PREFIX + name, help_text)
+    if value is not None:
+        family.add_metric([], float(value))
+    return family
+
+
+def _gauges(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(PREFIX + name, help_text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
+
+
+def _counter(name: str, help_text: str, value: float | None) -> Metric:
+    family = CounterMetricFamily(PREFIX + name, help_text)
+    if value is not None:
+        family.add_metric([], value)
+    return family
+
+
+def _counters(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = CounterMetricFamily(PREFIX + name, help_text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
+
+
+def _settings(board: Board) -> Iterator[Metric]:
+    yield _gauge("settings_generation", "Settings applied", board.settings_generation)
+    yield _gauge("settings_rejected_generation", "Settings refused", board.rejected_generation)
+    yield _gauge("run_number", "Starts of the query since the first one", board.run_number)
+    yield _gauge(
+        "heartbeat_timestamp_seconds", "When the driver was last seen alive", board.heartbeat
+    )
+    words = GaugeMetricFamily(
+        PREFIX + "effective", "The value of a knob that is in force", labels=["knob", "value"]
+    )
+    for knob, value in board.effective.items():
+        words.add_metric([knob, KNOBS[knob].format(value)], 1)
+    yield words
+    yield _gauges(
+        "effective_number",
+        "The value of a knob that is in force; durations in seconds",
+        "knob",
+        board.effective,
+    )
+
+
+def _running(board: Board, now: float) -> Iterator[Metric]:
+    if board.run_number is None:
+        return
+    running = board.running
+    seconds = max(0.0, now - running.since) if running else 0.0
+    yield _gauge("batch_running_seconds", "Age of the batch under way", seconds)
+    records = running.records if running else 0
+    yield _gauge("batch_running_records", "Records of the batch under way", records)
+
+
+def _last(judged: Judged) -> Iterator[Metric]:
+    report = judged.report
+    yield _gauge("batch_id", "The last committed batch", report.batch_id)
+    yield _gauge("batch_committed_timestamp_seconds", "When it was committed", report.committed_at)
+    yield _gauge("batch_records", "Records of the last batch", report.records)
+    yield _gauges("batch_duration_seconds", "Its duration by phase", "phase", report.phases)
+    yield _gauge(
+        "batch_settings_generation",
+        "Settings in force during the whole last batch",
+        judged.settings_generation,
+    )
+    yield _gauge("batch_executors_min", "Fewest executors in the last batch", judged.executors_min)
+    yield _gauge("batch_replayed", "1 when it ran an old range again", judged.replayed)
+    yield _gauge("batch_limit_binding", "1 when maxOffsetsPerTrigger cut it", report.limit_binding)
+    if report.latency is not None:
+        ages = {str(quantile): age for quantile, age in report.latency.quantiles.items()}
+        yield _gauges(
+            "batch_record_latency_seconds",
+            "Kafka timestamp to commit, last batch",
+            "quantile",
+            ages,
+        )
+    if report.state is not None:
+        yield _gauge("state_rows", "Rows in the state", report.state.rows)
+        yield _gauge("state_bytes", "Memory of the state", report.state.bytes)
+        yield _gauge("state_commit_seconds", "State commit, last batch", report.state.commit_s)
+
+
+def _executors(board: Board) -> Iterator[Metric]:
+    states = board.executors
+    if states is not None:
+        by_state = {
+            "requested": states.requested,
+            "running": states.running,
+            "pending": states.pending,
+            "decommissioning": states.decommissioning,
+        }
+        yield _gauges("executors", "Executors by state", "state", by_state)
+    if board.load is not None:
+        yield _gauge("slots_busy_ratio", "Task slots in use", board.load.slots_busy)
+        yield _gauge("gc_ratio", "Garbage collection per task time", board.load.gc)
+
+
+def _lag(board: Board) -> Iterator[Metric]:
+    labels = ["topic", "partition"]
+    records = GaugeMetricFamily(PREFIX + "lag_records", "Records not committed", labels=labels)
+    seconds = GaugeMetricFamily(
+        PREFIX + "lag_seconds", "Age of the oldest record not committed", labels=labels
+    )
+    written = CounterMetricFamily(
+        PREFIX + "partition_input", "Records written to the partition", labels=labels
+    )
+    for (topic, partition), lag in (board.lag or {}).items():
+        key = [topic, str(partition)]
+        written.add_metric(key, lag.end)
+        if lag.records is not None:
+            records.add_metric(key, lag.records)
+        if lag.seconds is not None:
+            seconds.add_metric(key, lag.seconds)
+    yield from (records, seconds, written)
+
+
+def _totals(totals: Totals) -> Iterator[Metric]:
+    yield _counters("pause_seconds", "Time without commits by changes", "how", totals.pause_s)
+    yield _counters("changes", "Changes applied", "how", totals.changes)
+    yield _counter("unclean_stops", "Stops in mid-batch", totals.unclean_stops)
+    yield _counter("records", "Records committed", totals.records)
+    yield _counter("batches", "Batches committed", totals.batches)
+    yield _counters("phase_seconds", "Time in batches by phase", "phase", totals.phase_s)
+    yield _counters("ledger_records", "Records read and handed on", "side", totals.ledger)
+    yield _counter(
+        "ledger_mismatch", "Records read but not handed on, or the reverse", totals.ledger_mismatch
+    )
+    yield _counter("record_latency_clipped", "Records from a clock ahead of ours", totals.clipped)
+    if totals.batches:
+        family = HistogramMetricFamily(PREFIX + "record_latency_seconds", "Record to commit")
+        family.add_metric([], _buckets(totals.latency_buckets), totals.latency_sum_s)
+        yield family
+
+
+def _buckets(counts: list[float]) -> list[tuple[str, float]]:
+    bounds = [str(bound) for bound in LATENCY_BUCKETS_S] + ["+Inf"]
+    total, cumulated = 0.0, []
+    for bound, count in zip(bounds, counts, strict=True):
+        total += count
+        cumulated.append((bound, round(total, 6)))
+    return cumulated

@@ -1,0 +1,71 @@
+"""Builds and starts the streaming query, and reads from Spark how it stands and why it died."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from trimtab.api.contract import Job
+from trimtab.api.knobs import TRIGGER
+from trimtab.errors import TransformError
+from trimtab.job import sink, source, transform
+from trimtab.job.boundary import Gate
+from trimtab.job.termination import Cause
+
+log = logging.getLogger(__name__)
+
+MAX_CAUSES = 20
+
+
+class StreamBuilder:
+    """Makes the query of one job, again for each start."""
+
+    def __init__(self, session: SparkSession, job: Job) -> None:
+        """Nothing is read or started yet."""
+        self._session = session
+        self._job = job
+        self.producer: dict[str, str] = {}
+        """Producer options, read at each batch: changing this dict changes the next batch."""
+        self.one_to_one = False
+
+    def start(self, knobs: Mapping[str, float], gate: Gate, begin: Callable[[int], None]) -> Any:
+        """The running query; raises TransformError when the job cannot be made into one."""
+        job = self._job
+        frame = transform.apply(source.read(self._session, job.source, knobs), job.transform)
+        if not frame.isStreaming:
+            raise TransformError("the transform does not read the stream: select from `source`")
+        prepared = sink.prepare(frame, job.sink)
+        self.one_to_one = transform.is_one_to_one(prepared)
+        writer = sink.BatchWriter(job.sink, gate, self.producer, begin)
+        try:
+            return (
+                prepared.writeStream.queryName(job.pipeline)
+                .outputMode(job.output_mode)
+                .option("checkpointLocation", job.checkpoint_uri)
+                .trigger(processingTime=f"{round(knobs[TRIGGER.name] * 1000)} milliseconds")
+                .foreachBatch(writer)
+                .start()
+            )
+        except PySparkException as error:
+            raise TransformError(f"the query does not start: {transform.words(error)}") from error
+
+
+def last_committed(query: Any) -> int | None:
+    """The last batch of this start that Spark reported as committed."""
+    progress = query._jsq.lastProgress()
+    return None if progress is None else int(progress.batchId())
+
+
+def causes_of(query: Any) -> list[Cause]:
+    """The exception chain that ended a query, outermost first; empty when there is none."""
+    failure = query._jsq.exception()
+    causes: list[Cause] = []
+    current = failure.get() if failure.isDefined() else None
+    while current is not None and len(causes) < MAX_CAUSES:
+        causes.append(Cause(str(current.getClass().getName()), str(current.getMessage() or "")))
+        current = current.getCause()
+    return causes

@@ -1,0 +1,116 @@
+"""The SparkSession: client mode with executor pods on Kubernetes, or Spark's local mode.
+
+Three layers of configuration, later ones win: our defaults, the pipeline's `sparkConf`, and the
+owned keys, which carry what trimtab tunes or what its guarantees rest on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from trimtab.api.contract import Executors, Job
+from trimtab.job.definition import Options
+from trimtab.job.termination import JobFailureError, Reason
+
+log = logging.getLogger(__name__)
+
+MIB = 2**20
+UID_LABEL = "trimtab.dev/pipeline-uid"
+OVERHEAD_MIN_BYTES = 384 * MIB
+OVERHEAD_SHARE = 0.2
+HEAP_MIN_BYTES = 450 * MIB
+"""Below this Spark refuses to start an executor."""
+
+DEFAULTS = {
+    "spark.ui.enabled": "false",  # the exporter replaces it, and the driver is small
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.executor.heartbeatInterval": "5s",
+}
+OWNED = {
+    "spark.dynamicAllocation.enabled": "false",  # two controllers on one count would fight
+    "spark.decommission.enabled": "true",  # the way down that lets tasks finish
+    "spark.speculation": "false",  # a second attempt of a write task writes twice
+    "spark.locality.wait": "0s",  # no stall behind an executor that has just gone
+}
+OWNED_PREFIXES = ("spark.dynamicAllocation.", "spark.speculation.", "spark.locality.wait.")
+
+
+def configuration(job: Job, options: Options, executors: int | None) -> dict[str, str]:
+    """Every Spark key of this driver; `executors` is the count to begin with."""
+    owned = dict(OWNED)
+    owned["spark.app.name"] = job.pipeline
+    if job.executors is not None:
+        owned |= _kubernetes(job, job.executors, options, executors or 0)
+    refused = sorted(k for k in job.spark_conf if k in owned or k.startswith(OWNED_PREFIXES))
+    for key in refused:
+        log.warning("sparkConf %s is ignored: trimtab owns it", key)
+    user = {k: v for k, v in job.spark_conf.items() if k not in refused}
+    return {"spark.master": "local[*]", **DEFAULTS, **user, **owned}
+
+
+def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict[str, str]:
+    missing = [n for n in ("namespace", "pod_name", "pod_ip") if not getattr(options, n)]
+    if missing:
+        raise JobFailureError(
+            Reason.SETTINGS_INVALID,
+            "executors as pods need the environment variables "
+            + ", ".join(f"TRIMTAB_{n.upper()}" for n in missing),
+        )
+    heap, overhead = memory_split(pods.memory_bytes)
+    prefix = "spark.kubernetes.executor"
+    keys = {
+        "spark.master": "k8s://https://kubernetes.default.svc",
+        "spark.submit.deployMode": "client",
+        "spark.driver.host": options.pod_ip or "",
+        "spark.driver.bindAddress": "0.0.0.0",  # noqa: S104 -- executors come from other pods
+        "spark.kubernetes.namespace": options.namespace or "",
+        "spark.kubernetes.driver.pod.name": options.pod_name or "",
+        "spark.kubernetes.container.image": pods.image,
+        "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
+        f"{prefix}.request.cores": pods.cpu_request,
+        f"{prefix}.label.{UID_LABEL}": job.pipeline_uid,
+        "spark.executor.instances": str(count),
+        "spark.executor.cores": str(pods.cores),
+        "spark.executor.memory": f"{heap // MIB}m",
+        "spark.executor.memoryOverhead": f"{overhead // MIB}m",
+    }
+    keys |= {f"{prefix}.label.{name}": value for name, value in pods.labels.items()}
+    if pods.service_account:
+        keys["spark.kubernetes.authenticate.executor.serviceAccountName"] = pods.service_account
+    return keys
+
+
+def memory_split(pod_bytes: int) -> tuple[int, int]:
+    """(heap, overhead) in bytes of an executor pod of that size.
+
+    The overhead holds the Python workers, the network buffers and the JVM itself.
+
+    Raises:
+        JobFailureError: the pod is too small for Spark.
+    """
+    overhead = max(OVERHEAD_MIN_BYTES, int(pod_bytes * OVERHEAD_SHARE))
+    heap = pod_bytes - overhead
+    if heap < HEAP_MIN_BYTES:
+        least = (OVERHEAD_MIN_BYTES + HEAP_MIN_BYTES) // MIB
+        raise JobFailureError(
+            Reason.SETTINGS_INVALID,
+            f"an executor of {pod_bytes // MIB}Mi is too small for Spark: give it {least}Mi",
+        )
+    return heap, overhead
+
+
+def open_session(conf: Mapping[str, str], modules: Path) -> SparkSession:
+    """Start the JVM and ship the mounted Python modules to the executors."""
+    builder = SparkSession.builder
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel(conf.get("spark.log.level", "WARN"))
+    for module in sorted(modules.glob("*.py")):
+        session.sparkContext.addPyFile(str(module))
+    return session

@@ -1,0 +1,50 @@
+"""The Kafka source as a streaming frame, with the ledger and the latency observed right at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 -- its usual name
+
+from trimtab.api.contract import KafkaSource
+from trimtab.api.knobs import MAX_OFFSETS
+from trimtab.job.progress import AGE_SHARES, SOURCE
+
+CONSUMER = {
+    # without these a broker that is away shows only after minutes
+    "kafka.request.timeout.ms": "15000",
+    "kafka.default.api.timeout.ms": "20000",
+}
+
+
+def read(session: SparkSession, source: KafkaSource, knobs: Mapping[str, float]) -> DataFrame:
+    """The raw Kafka columns (key, value, topic, partition, offset, timestamp, timestampType).
+
+    Once a batch it yields: how many records were read, an order-free fingerprint of which ones,
+    and the distribution of their Kafka timestamps in milliseconds since 1970.
+    """
+    options = {
+        **CONSUMER,
+        "kafka.bootstrap.servers": source.bootstrap_servers,
+        "subscribe": ",".join(source.topics),
+        "startingOffsets": source.starting_offsets,
+        "failOnDataLoss": str(source.fail_on_data_loss).lower(),
+        MAX_OFFSETS.name: str(int(knobs[MAX_OFFSETS.name])),
+    }
+    frame = session.readStream.format("kafka").options(**options).load()
+    return frame.observe(SOURCE, *_observations())
+
+
+def _observations() -> list[Any]:
+    stamp = F.unix_millis("timestamp")
+    # the oldest timestamps are the longest latencies, hence the complement
+    shares = F.array(*(F.lit(1.0 - share) for share in AGE_SHARES))
+    return [
+        F.count(F.lit(1)).alias("records"),
+        F.bit_xor(F.xxhash64("topic", "partition", "offset")).alias("fingerprint"),
+        F.percentile_approx(stamp, shares, 1000).alias("stamps"),
+        F.sum(stamp.cast("double")).alias("stamp_sum"),
+        F.count_if(F.col("timestamp") > F.current_timestamp()).alias("ahead"),
+    ]

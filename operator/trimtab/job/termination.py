@@ -1,0 +1,138 @@
+"""Why the driver ends: one word for machines, one sentence for people, one exit code.
+
+Kubernetes shows the termination log in the pod's status, and the operator copies reason and
+message from there into the pipeline's condition.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from enum import IntEnum, StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from trimtab.errors import ContractError, TransformError, TrimtabError
+
+MAX_MESSAGE = 1500
+"""Characters; Kubernetes cuts the whole log at 4096 bytes."""
+
+
+class Reason(StrEnum):
+    """What stopped the pipeline, as a condition's reason."""
+
+    TOPIC_NOT_FOUND = "TopicNotFound"
+    MODULE_NOT_FOUND = "ModuleNotFound"
+    TRANSFORM_FAILED = "TransformFailed"
+    KAFKA_UNREACHABLE = "KafkaUnreachable"
+    KAFKA_DENIED = "KafkaDenied"
+    DATA_LOST = "DataLost"
+    CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
+    SETTINGS_INVALID = "SettingsInvalid"
+    QUERY_FAILED = "QueryFailed"
+    DRAIN_TIMEOUT = "DrainTimeout"
+
+
+class ExitCode(IntEnum):
+    """The process' exit code."""
+
+    CLEAN = 0
+    FAILED = 1
+    UNCLEAN = 3
+
+
+class Cause(NamedTuple):
+    """One exception of a Java chain: its class and its message."""
+
+    kind: str
+    message: str
+
+
+class JobFailureError(TrimtabError):
+    """The pipeline cannot go on; `heals` says that waiting can cure it."""
+
+    def __init__(self, reason: Reason, message: str, *, heals: bool = False) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.heals = heals
+
+
+class ModuleMissingError(TransformError):
+    """The module or function that the transform names does not exist."""
+
+
+_KAFKA_AWAY = re.compile(
+    r"kafka\.common\.errors\.(Timeout|Network|Disconnect|BrokerNotAvailable|LeaderNotAvailable"
+    r"|NotLeaderOrFollower|NotEnoughReplicas\w*|UnknownTopicOrPartition)Exception"
+    r"|No resolvable bootstrap urls|Timed out waiting for a node assignment"
+    r"|Failed to (create new KafkaAdminClient|construct kafka (consumer|producer))"
+    r"|not present in metadata after"
+)
+_KAFKA_DENIED = re.compile(r"kafka\.common\.errors\.\w*(Authentication|Authorization)Exception")
+_DATA_LOST = re.compile(r"KAFKA_DATA_LOSS|kafka\S*OffsetOutOfRange|[Ss]ome data may have been lost")
+_INCOMPATIBLE = re.compile(
+    r"STATE_STORE_\w*(SCHEMA|FORMAT|PROVIDER)\w*|STATEFUL_OPERATOR_NOT_MATCH\w*"
+    r"|StateSchemaNotCompatible|checkpoint offsets and now there are"
+    r"|CANNOT_LOAD_STATE_STORE|NUM(BER)?_OF_SOURCES"
+)
+_PYTHON = "org.apache.spark.api.python.PythonException"
+_PYTHON_ERROR = re.compile(r"^(?P<error>[A-Za-z_][\w.]*(Error|Exception|Exit|Warning)\b.*)$", re.M)
+
+
+def classify(causes: Sequence[Cause]) -> JobFailureError:
+    """What a query's exception chain (outermost first) means for the pipeline."""
+    text = "\n".join(f"{cause.kind}: {cause.message}" for cause in causes)
+    root = _root_words(causes)
+    if _KAFKA_DENIED.search(text):
+        return JobFailureError(Reason.KAFKA_DENIED, f"Kafka refused access: {root}")
+    if _INCOMPATIBLE.search(text):
+        words = "the query does not fit its checkpoint; bump checkpoint.generation for a new one: "
+        return JobFailureError(Reason.CHECKPOINT_INCOMPATIBLE, words + root)
+    if _DATA_LOST.search(text):
+        words = "records that were not yet read are gone from Kafka (retention or a new topic): "
+        return JobFailureError(Reason.DATA_LOST, words + root)
+    if _PYTHON in text:
+        errors = [m["error"] for m in _PYTHON_ERROR.finditer(text) if _PYTHON not in m["error"]]
+        what = errors[-1] if errors else root
+        return JobFailureError(Reason.TRANSFORM_FAILED, _cut(f"the transform raised {what}"))
+    if _KAFKA_AWAY.search(text):
+        return JobFailureError(
+            Reason.KAFKA_UNREACHABLE, f"Kafka does not answer: {root}", heals=True
+        )
+    return JobFailureError(Reason.QUERY_FAILED, root)
+
+
+def of(error: BaseException) -> JobFailureError:
+    """The failure that an exception of our own code stands for."""
+    if isinstance(error, JobFailureError):
+        return error
+    if isinstance(error, ModuleMissingError):
+        return JobFailureError(Reason.MODULE_NOT_FOUND, str(error))
+    if isinstance(error, TransformError):
+        return JobFailureError(Reason.TRANSFORM_FAILED, str(error))
+    if isinstance(error, ContractError):
+        return JobFailureError(Reason.SETTINGS_INVALID, str(error))
+    return JobFailureError(Reason.QUERY_FAILED, f"{type(error).__name__}: {error}")
+
+
+def write(path: Path, failure: JobFailureError) -> None:
+    """Write the termination log; a log that cannot be written never hides the failure itself."""
+    document = {"reason": str(failure.reason), "message": _cut(str(failure))}
+    try:
+        path.write_text(json.dumps(document))
+    except OSError:
+        return
+
+
+def _root_words(causes: Sequence[Cause]) -> str:
+    said = [cause for cause in causes if cause.message.strip()]
+    if not said:
+        return causes[-1].kind if causes else "the query ended without an exception"
+    root = said[-1]
+    first = root.message.strip().splitlines()[0]
+    return _cut(f"{root.kind.rsplit('.', 1)[-1]}: {first}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
