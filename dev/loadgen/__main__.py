@@ -1,0 +1,46 @@
+"""`python -m dev.loadgen produce|verify`: JSON on stdout; verify exits 1 unless all is exact."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from dev.loadgen.produce import parse_schedule, produce
+from dev.loadgen.verify import verify
+
+
+def main() -> int:
+    """Read the command line and run it."""
+    parser = argparse.ArgumentParser(prog="python -m dev.loadgen", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    producing = commands.add_parser("produce", help="produce records by a schedule")
+    producing.add_argument("--schedule", required=True, help="SECONDS:RATE,SECONDS:RATE,...")
+    producing.add_argument("--size", type=int, default=100, help="bytes of a value")
+    verifying = commands.add_parser("verify", help="read the output of a run and count")
+    verifying.add_argument("--summary", type=Path, required=True, help="what produce printed")
+    for command in (producing, verifying):
+        command.add_argument("--bootstrap", required=True)
+        command.add_argument("--topic", required=True)
+    args = parser.parse_args()
+    if args.command == "produce":
+        schedule = parse_schedule(args.schedule)
+        summary = produce(args.bootstrap, args.topic, schedule, args.size)
+        sys.stdout.write(json.dumps(summary.document()) + "\n")
+        return 0
+    told = json.loads(args.summary.read_text())
+    verdict = verify(
+        args.bootstrap,
+        args.topic,
+        told["run"],
+        told["sequences"],
+        frozenset(told["unacknowledged"]),
+    )
+    sys.stdout.write(json.dumps(asdict(verdict) | {"exact": verdict.exact}) + "\n")
+    return 0 if verdict.exact else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

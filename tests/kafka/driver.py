@@ -1,0 +1,162 @@
+"""One driver under test: a real `python -m trimtab.job` process with Spark in local mode."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dev.kafka import free_port, jars
+
+REPO = Path(__file__).resolve().parents[2]
+SAMPLE = re.compile(r"^(?P<name>\w+)(\{(?P<labels>[^}]*)\})? (?P<value>\S+)$", re.M)
+UID = "uid-of-the-test"
+
+
+class Driver:
+    """Keeps one pipeline's files in a directory; a driver can be started on them many times."""
+
+    def __init__(self, directory: Path, bootstrap: str, **job: Any) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self.generation = 0
+        self.starts = 0
+        directory.mkdir(parents=True, exist_ok=True)
+        spark_jars = ",".join(str(jar) for jar in sorted(jars("spark").glob("*.jar")))
+        document = {
+            "schema": 1,
+            "namespace": "test",
+            "pipeline": "clicks",
+            "pipelineUid": UID,
+            "source": {
+                "bootstrapServers": bootstrap,
+                "topics": ["clicks"],
+                "startingOffsets": "earliest",
+            },
+            "transform": {"sql": "SELECT key, upper(value) AS value FROM source"},
+            "sink": {"kind": "kafka", "bootstrapServers": bootstrap, "topic": "clicks-out"},
+            "checkpointUri": str(directory / "checkpoint" / "1"),
+            "drainTimeout": "30s",
+            "sparkConf": {
+                "spark.master": "local[2]",
+                "spark.jars": spark_jars,
+                "spark.driver.memory": "640m",
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1",
+            },
+            **job,
+        }
+        (directory / "job.json").write_text(json.dumps(document))
+
+    def settings(self, *, schema: int = 1, uid: str = UID, **knobs: Any) -> int:
+        """Write the next generation of settings.json, as a ConfigMap volume would: at once."""
+        self.generation += 1
+        document = {
+            "schema": schema,
+            "generation": self.generation,
+            "pipelineUid": uid,
+            "settings": knobs,
+            "reason": "test",
+        }
+        partial = self.directory / "settings.partial"
+        partial.write_text(json.dumps(document))
+        partial.replace(self.directory / "settings.json")
+        return self.generation
+
+    def start(self, **env: str) -> None:
+        self.starts += 1
+        module = [sys.executable, "-m", "trimtab.job"]
+        arguments = {
+            "--job": "job.json",
+            "--settings": "settings.json",
+            "--termination-log": "termination.json",
+            "--modules": "modules",
+        }
+        for flag, name in arguments.items():
+            module += [flag, str(self.directory / name)]
+        path = os.pathsep.join([str(REPO / "operator"), str(REPO)])
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*module, "--metrics-port", str(self.port)],
+                env={**os.environ, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1", **env},
+                stdout=log,
+                stderr=log,
+            )
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "driver.log"
+
+    def get(self, path: str) -> tuple[int, str]:
+        url = f"http://127.0.0.1:{self.port}{path}"
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def metrics(self) -> dict[str, float]:
+        """All samples: `name` or `name{label="x"}`, without the prefix; {} when it is down."""
+        try:
+            _, text = self.get("/metrics")
+        except OSError:
+            return {}
+        return {
+            f"{m['name']}{{{m['labels']}}}".removesuffix("{None}").removeprefix("trimtab_"): float(
+                m["value"]
+            )
+            for m in SAMPLE.finditer(text)
+        }
+
+    def until(self, what: Callable[[dict[str, float]], Any], timeout_s: float = 60) -> Any:
+        """Wait until `what(metrics)` is true; fails at once when the driver is gone."""
+        deadline = time.monotonic() + timeout_s
+        metrics: dict[str, float] = {}
+        while time.monotonic() < deadline:
+            metrics = self.metrics()
+            if metrics and what(metrics):
+                return metrics
+            if self.process.poll() is not None:
+                raise AssertionError(
+                    f"the driver ended with {self.process.returncode}\n{self.tail()}"
+                )
+            time.sleep(0.05)
+        raise AssertionError(f"not in {timeout_s} s; metrics: {metrics}\n{self.tail()}")
+
+    def committed(self, records: int) -> Callable[[dict[str, float]], bool]:
+        """A condition: nothing lags, and this driver has committed at least so many records."""
+
+        def check(metrics: dict[str, float]) -> bool:
+            lags = [v for k, v in metrics.items() if k.startswith("lag_records{")]
+            return metrics.get("records_total", 0) >= records and bool(lags) and sum(lags) == 0
+
+        return check
+
+    def tail(self, lines: int = 60) -> str:
+        return "\n".join(self.log.read_text().splitlines()[-lines:])
+
+    def terminate(self, timeout_s: float = 60) -> int:
+        """SIGTERM; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout_s)
+
+    def kill(self) -> None:
+        """`kill -9` of Python; the JVM ends when its standard input closes."""
+        self.process.kill()
+        self.process.wait(30)
+
+    def termination(self, timeout_s: float = 90) -> dict[str, str]:
+        """Wait for a failing end; what the termination log says."""
+        code = self.process.wait(timeout_s)
+        assert code == 1, self.tail()
+        return json.loads((self.directory / "termination.json").read_text())

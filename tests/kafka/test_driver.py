@@ -1,0 +1,57 @@
+"""The driver runtime against a real broker and a real Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dev.kafka import KafkaBroker
+from dev.loadgen.produce import Summary, produce
+from dev.loadgen.records import Verdict
+from dev.loadgen.verify import verify
+from tests.kafka.driver import Driver
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+
+
+def outcome(broker: KafkaBroker, topic: str, made: Summary) -> Verdict:
+    return verify(broker.bootstrap, topic, made.run, made.sequences, frozenset(made.unacknowledged))
+
+
+def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    sample = {"module": "trimtab.job.samples:transform", "params": {"wait_ms": "1"}}
+    driver = make_driver(transform=sample)
+    first = driver.settings(trigger="200ms", maxOffsetsPerTrigger=500)
+    made = produce(broker.bootstrap, topics[0], [(2.0, 1000)])
+    driver.start()
+    metrics = driver.until(lambda m: m.get("batches_total", 0) >= 2)
+    assert driver.get("/ready") == (200, "ready")
+    assert metrics["run_number"] == 1
+    assert metrics["batch_limit_binding"] == 1
+    assert metrics["settings_generation"] == first
+    assert metrics["lag_records" + '{partition="0",topic="%s"}' % topics[0]] > 0
+
+    second = driver.settings(trigger="100ms", maxOffsetsPerTrigger=800)
+    metrics = driver.until(lambda m: m.get("batch_settings_generation") == second)
+    assert metrics["run_number"] == 2
+    assert metrics['changes_total{how="query"}'] == 1
+    assert metrics['effective_number{knob="trigger"}'] == 0.1
+    assert metrics['effective{knob="maxOffsetsPerTrigger",value="800"}'] == 1
+    assert 0 < metrics['pause_seconds_total{how="query"}'] < 10
+
+    refused = driver.settings(schema=2)
+    driver.until(lambda m: m.get("settings_rejected_generation") == refused)
+    metrics = driver.until(driver.committed(made.acknowledged))
+    assert metrics["settings_generation"] == second
+    assert metrics['ledger_records_total{side="source"}'] == made.acknowledged
+    assert metrics['ledger_records_total{side="sink"}'] == made.acknowledged
+    assert metrics["record_latency_seconds_count"] == pytest.approx(made.acknowledged)
+    assert metrics['batch_record_latency_seconds{quantile="0.95"}'] > 0
+
+    assert driver.terminate() == 0
+    verdict = outcome(broker, topics[1], made)
+    assert (verdict.lost, verdict.duplicated) == (0, 0)
+    assert verdict.delivered == made.acknowledged == 2000
