@@ -118,11 +118,6 @@ def veths() -> list[str]:
     return [entry["ifname"] for entry in json.loads(shown or "[]") if "ifname" in entry]
 
 
-def namespaces_of(paths: Paths) -> list[Path]:
-    """Return the network namespaces of pods that are still mounted under our state."""
-    return sorted((paths.state / "netns").glob("*"))
-
-
 def has_table(family: str, table: str) -> bool:
     """Tell whether an nftables table exists; no nft at all means that it does not."""
     try:

@@ -45,7 +45,6 @@ PACKAGES = (
     Package("iptables", "iptables", "asked for by the CNI port mapping"),
     Package("nftables", "nft", "service routing"),
     Package("conntrack", "conntrack", "service routing"),
-    Package("kmod", "modprobe", "kernel modules, where they are not built in"),
     Package("mount", "umount", "volumes"),
     Package("util-linux", "findmnt", "volumes"),
     Package("busybox-static", "/bin/busybox", "the pause image"),

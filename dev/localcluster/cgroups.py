@@ -1,0 +1,88 @@
+"""One cgroup for each node, on cgroup v1 and v2; it also tells which processes are containers."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+MOUNT = Path("/sys/fs/cgroup")
+PREFIX = "trimtab-n"
+# What kubelet sets limits with; the others of v2 stay as they are.
+V2_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
+
+
+def name(number: int) -> str:
+    """Return the name of node `number`'s cgroup, below the root of every hierarchy."""
+    return f"{PREFIX}{number}"
+
+
+def is_unified(mount: Path = MOUNT) -> bool:
+    """Tell whether the machine has cgroup v2 only."""
+    return (mount / "cgroup.controllers").exists()
+
+
+def hierarchies(mount: Path = MOUNT) -> list[Path]:
+    """Return the root of every mounted hierarchy; one under v2, links left out under v1."""
+    if is_unified(mount):
+        return [mount]
+    return sorted(p for p in mount.iterdir() if p.is_dir() and not p.is_symlink())
+
+
+def make(number: int) -> None:
+    """Make the cgroup of a node everywhere, ready to have children with limits."""
+    if is_unified():
+        have = (MOUNT / "cgroup.controllers").read_text().split()
+        wanted = " ".join(f"+{c}" for c in V2_CONTROLLERS if c in have)
+        (MOUNT / "cgroup.subtree_control").write_text(wanted)
+        (MOUNT / name(number)).mkdir(exist_ok=True)
+        (MOUNT / name(number) / "cgroup.subtree_control").write_text(wanted)
+        return
+    for root in hierarchies():
+        if root.name == "unified":
+            continue
+        group = root / name(number)
+        group.mkdir(exist_ok=True)
+        # A new cpuset is empty, and no process can enter an empty one.
+        for each in ("cpuset.cpus", "cpuset.mems"):
+            if (root / each).exists():
+                (group / each).write_text((root / each).read_text())
+
+
+def groups() -> Iterator[Path]:
+    """Yield the cgroups of all nodes in all hierarchies."""
+    for root in hierarchies():
+        yield from sorted(root.glob(f"{PREFIX}[0-9]*"))
+
+
+def members() -> set[int]:
+    """Return the ids of all processes in the nodes' cgroups: the containers."""
+    found: set[int] = set()
+    for group in groups():
+        for listing in group.rglob("cgroup.procs"):
+            with contextlib.suppress(OSError):
+                found.update(int(line) for line in listing.read_text().split())
+    return found
+
+
+def remove(limit_s: float = 10) -> None:
+    """Remove the nodes' cgroups, children first; they must be empty of processes.
+
+    Raises:
+        OSError: one is still busy after `limit_s` seconds (the kernel frees them late).
+    """
+    end = time.monotonic() + limit_s
+    for top in list(groups()):
+        children = [p for p in top.rglob("*") if p.is_dir()]
+        for group in [*sorted(children, key=lambda p: -len(p.parts)), top]:
+            while True:
+                try:
+                    group.rmdir()
+                    break
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    if time.monotonic() > end:
+                        raise
+                    time.sleep(0.05)

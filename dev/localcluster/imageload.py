@@ -1,0 +1,120 @@
+"""Bringing built images into the containerd of a node, by sending only what it lacks."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dev.localcluster import console
+from dev.localcluster.failures import CommandError, LocalClusterError
+from dev.localcluster.images import exported_manifests, read_index
+from dev.localcluster.paths import Paths
+from dev.localcluster.recipes import recipe
+from dev.localcluster.run import clean_environment, run
+
+IMPORT_LIMIT_S = 300
+
+
+def ctr(socket: Path, *arguments: str) -> list[str]:
+    """Return the command line of containerd's client for Kubernetes' images."""
+    return ["ctr", "--address", str(socket), "--namespace", "k8s.io", *arguments]
+
+
+def load_images(paths: Paths, sockets: Iterable[Path], names: Iterable[str] = ()) -> list[str]:
+    """Load the built images (or the named ones) into each containerd that lacks them.
+
+    Returns the tags that are there now.
+
+    Raises:
+        LocalClusterError: a named image was not built, or an import failed.
+    """
+    index = read_index(paths)
+    chosen = list(names) or [name for name in index if recipe(name).loaded]
+    missing = [name for name in chosen if name not in index]
+    if missing:
+        raise LocalClusterError(f"not built: {', '.join(missing)}")
+    tags = [index[name] for name in chosen]
+    for socket in sockets:
+        present = set(run(ctr(socket, "images", "ls", "-q")).split())
+        todo = [tag for tag in tags if tag not in present]
+        if todo:
+            short = ", ".join(tag.rpartition("/")[2] for tag in todo)
+            with console.step(f"load {short} into {socket.parent.name}", IMPORT_LIMIT_S):
+                import_images(paths, socket, todo)
+    return tags
+
+
+def import_images(paths: Paths, socket: Path, tags: list[str]) -> None:
+    """Stream an archive of some images, without the blobs that this containerd has."""
+    present = set(run(ctr(socket, "content", "ls", "-q")).split())
+    manifests = exported_manifests(paths)
+    command = ctr(socket, "images", "import", "-")
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=clean_environment(),
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        try:
+            with tarfile.open(fileobj=process.stdin, mode="w|") as archive:
+                write_archive(archive, paths.layouts, [manifests[tag] for tag in tags], present)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended early: its own words below say why
+        words = process.stderr.read().decode(errors="replace")
+    if process.returncode != 0:
+        raise CommandError(f"import of {', '.join(tags)}: {words.strip()}")
+
+
+def write_archive(
+    archive: tarfile.TarFile,
+    layout: Path,
+    manifests: list[dict[str, Any]],
+    present: set[str],
+) -> None:
+    """Write an OCI archive of some images of a layout; `present` are digests to leave out.
+
+    Manifests and configurations are always written: they are small, and the import reads them.
+    """
+    written: set[str] = set()
+    for descriptor in manifests:
+        manifest = json.loads(blob_path(layout, descriptor["digest"]).read_text())
+        layers = [layer["digest"] for layer in manifest["layers"] if layer["digest"] not in present]
+        for digest in (descriptor["digest"], manifest["config"]["digest"], *layers):
+            if digest not in written:
+                written.add(digest)
+                archive.add(blob_path(layout, digest), arcname=blob_name(digest))
+    index = {"schemaVersion": 2, "manifests": [_named(each) for each in manifests]}
+    _add(archive, "oci-layout", {"imageLayoutVersion": "1.0.0"})
+    _add(archive, "index.json", index)
+
+
+def _named(descriptor: dict[str, Any]) -> dict[str, Any]:
+    """Return the descriptor with the full name in the annotation that containerd reads."""
+    name = descriptor["annotations"]["org.opencontainers.image.ref.name"]
+    return {**descriptor, "annotations": {"io.containerd.image.name": name}}
+
+
+def _add(archive: tarfile.TarFile, name: str, content: dict[str, Any]) -> None:
+    data = json.dumps(content).encode()
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    archive.addfile(entry, io.BytesIO(data))
+
+
+def blob_name(digest: str) -> str:
+    """Return a blob's path inside an OCI layout."""
+    return "blobs/" + digest.replace(":", "/")
+
+
+def blob_path(layout: Path, digest: str) -> Path:
+    """Return a blob's file in a layout on disk."""
+    return layout / blob_name(digest)

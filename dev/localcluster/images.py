@@ -1,0 +1,175 @@
+"""Building the images with buildah, once for each content of their inputs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dev.localcluster import console
+from dev.localcluster.binaries import binary, ensure_tools
+from dev.localcluster.failures import LocalClusterError
+from dev.localcluster.jars import ensure_jars
+from dev.localcluster.paths import REPO, Paths
+from dev.localcluster.recipes import RECIPES, Recipe, needed_for, recipe, tag
+from dev.localcluster.run import run
+from dev.localcluster.versions import DEBIAN_SUITE
+
+BUILD_LIMIT_S = 1200
+BUSYBOX = Path("/bin/busybox")
+BUSYBOX_LINKS = ("sh", "sleep", "mkdir", "rm", "cat", "echo", "ls", "id", "nslookup", "wget", "nc")
+AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def buildah(paths: Paths, *arguments: str | Path, limit_s: float = 120) -> str:
+    """Run buildah on our own storage and return what it prints."""
+    storage = ["--root", paths.buildah / "root", "--runroot", paths.buildah / "run"]
+    return run(["buildah", *storage, "--storage-driver", "overlay", *arguments], limit_s=limit_s)
+
+
+def build_images(paths: Paths, names: Sequence[str] = ()) -> dict[str, str]:
+    """Build what is missing of the named images (or of all), and return name -> tag.
+
+    Raises:
+        CommandError: a build failed.
+        KeyError: there is no such image.
+    """
+    chosen = needed_for(list(names) or [each.name for each in RECIPES])
+    index = read_index(paths)
+    for each in chosen:
+        wanted = tag(REPO, each)
+        if not is_built(paths, wanted):
+            with console.step(f"image {wanted}", BUILD_LIMIT_S):
+                build_image(paths, each, wanted)
+        index[each.name] = wanted
+        write_index(paths, index)
+    return index
+
+
+def build_image(paths: Paths, wanted: Recipe, target: str) -> None:
+    """Build one image, and put it into the layout from which clusters load it."""
+    with contexts(paths, wanted) as prepared:
+        arguments: list[str | Path] = []
+        for name, directory in prepared.items():
+            arguments += ["--build-context", f"{name}={directory}"]
+        for argument, image in wanted.images.items():
+            arguments += ["--build-arg", f"{argument}={tag(REPO, recipe(image))}"]
+        if AUTHORITIES.exists() and wanted.images.get("BASE"):
+            # A machine behind a mirror trusts it by its own bundle: for the build only.
+            arguments += ["--volume", f"{AUTHORITIES}:{AUTHORITIES}:ro"]
+        dockerfile = REPO / wanted.directory / "Dockerfile"
+        buildah(
+            paths, "bud", "--isolation", "chroot", "--network", "host", "--layers",
+            "--pull=never", "--timestamp", "0", "--identity-label=false", "--format", "oci",
+            *arguments, "--file", dockerfile, "--tag", target,
+            prepared.get(wanted.main_context, REPO), limit_s=BUILD_LIMIT_S,
+        )  # fmt: skip
+    if wanted.loaded:
+        export_image(paths, target)
+
+
+def export_image(paths: Paths, target: str) -> None:
+    """Write an image into the OCI layout; layers that are there already are not written again."""
+    paths.layouts.mkdir(parents=True, exist_ok=True)
+    buildah(paths, "push", "--quiet", "--disable-compression", target, f"oci:{paths.layouts}:{target}",
+            limit_s=300)  # fmt: skip
+
+
+def is_built(paths: Paths, target: str) -> bool:
+    """Tell whether the image is in the storage, and exported if pods need it."""
+    name = target.rpartition("/")[2].partition(":")[0]
+    stored = buildah(paths, "images", "--quiet", "--filter", f"reference={target}").strip()
+    exported = target in exported_manifests(paths)
+    return bool(stored) and (exported or not recipe(name).loaded)
+
+
+def exported_manifests(paths: Paths) -> dict[str, dict[str, object]]:
+    """Return tag -> manifest descriptor for all images in the layout."""
+    try:
+        index = json.loads((paths.layouts / "index.json").read_text())
+    except OSError:
+        return {}
+    key = "org.opencontainers.image.ref.name"
+    return {m["annotations"][key]: m for m in index["manifests"] if m.get("annotations")}
+
+
+def read_index(paths: Paths) -> dict[str, str]:
+    """Return name -> tag of the images built last."""
+    try:
+        found: dict[str, str] = json.loads(paths.image_index.read_text())
+    except OSError:
+        return {}
+    return found
+
+
+def write_index(paths: Paths, index: dict[str, str]) -> None:
+    """Replace the index in one step."""
+    paths.image_index.parent.mkdir(parents=True, exist_ok=True)
+    making = paths.image_index.with_suffix(".new")
+    making.write_text(json.dumps(index, indent=1, sort_keys=True) + "\n")
+    making.rename(paths.image_index)
+
+
+def push_images(paths: Paths, registry: str, names: Sequence[str] = ()) -> list[str]:
+    """Push the built images to a registry of the user's; return their references there."""
+    pushed = []
+    for name, local in read_index(paths).items():
+        if recipe(name).loaded and (not names or name in names):
+            remote = f"{registry.rstrip('/')}/trimtab-{name}:{local.rpartition(':')[2]}"
+            with console.step(f"push {remote}", 600):
+                buildah(paths, "push", "--quiet", local, f"docker://{remote}", limit_s=600)
+            pushed.append(remote)
+    if not pushed:
+        raise LocalClusterError("nothing to push: run `python3 -m dev.localcluster images` first")
+    return pushed
+
+
+@contextmanager
+def contexts(paths: Paths, wanted: Recipe) -> Iterator[dict[str, Path]]:
+    """Prepare the named contexts of a build, in a directory that goes away afterwards."""
+    work_root = paths.cache / "work"
+    work_root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=work_root) as work:
+        makers = {
+            "busybox": _busybox,
+            "rootfs": _root_filesystem,
+            "jars": _jars,
+            "prometheus": _prometheus,
+        }
+        prepared = {}
+        for name in wanted.contexts:
+            directory = Path(work) / name
+            directory.mkdir()
+            makers[name](paths, directory)
+            prepared[name] = directory
+        yield prepared
+
+
+def _busybox(_paths: Paths, directory: Path) -> None:
+    shutil.copy2(BUSYBOX, directory / "busybox")
+    (directory / "links").mkdir()
+    for name in BUSYBOX_LINKS:
+        (directory / "links" / name).symlink_to("busybox")
+
+
+def _root_filesystem(_paths: Paths, directory: Path) -> None:
+    """Make the base by mmdebstrap; the man pages stay, as the JRE cannot be set up without."""
+    lines = (REPO / "images" / "base" / "packages.txt").read_text().splitlines()
+    packages = ",".join(line.strip() for line in lines if line and not line.startswith("#"))
+    argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}"]
+    run([*argv, DEBIAN_SUITE, directory / "base.tar"], limit_s=900,
+        env={"TMPDIR": str(directory.parent)})  # fmt: skip
+
+
+def _jars(paths: Paths, directory: Path) -> None:
+    for profile in ("kafka", "spark"):
+        shutil.copytree(ensure_jars(paths, profile), directory / profile)
+
+
+def _prometheus(paths: Paths, directory: Path) -> None:
+    ensure_tools(paths, ["prometheus"])
+    os.link(binary(paths, "prometheus"), directory / "prometheus")
