@@ -85,6 +85,7 @@ def set_up(paths: Paths, nodes: int) -> None:
         succeeds(["modprobe", "-q", module])
     write_sysctl("net/ipv4/ip_forward", "1")
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
+    run(["ip", "link", "set", BRIDGE, "alias", str(paths.state)])
     run(["ip", "addr", "add", f"{node_address(0)}/16", "dev", BRIDGE])
     for number in range(1, nodes):
         run(["ip", "addr", "add", f"{node_address(number)}/32", "dev", BRIDGE])
@@ -92,6 +93,15 @@ def set_up(paths: Paths, nodes: int) -> None:
     for cidr in (POD_RANGE, SERVICE_RANGE):
         run(["ip", "route", "add", "blackhole", cidr, "metric", BLACKHOLE_METRIC])
     run(["nft", "-f", "-"], stdin=guard_rules())
+
+
+def owner() -> Path | None:
+    """Return the state directory of the cluster that the bridge belongs to; None without one."""
+    try:
+        alias = Path(f"/sys/class/net/{BRIDGE}/ifalias").read_text().strip()
+    except OSError:
+        return None
+    return Path(alias) if alias else None
 
 
 def tear_down(paths: Paths) -> None:

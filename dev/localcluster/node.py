@@ -144,6 +144,7 @@ def kubelet_config(node: Node, authority: Authority) -> dict[str, Any]:
         "tlsCertFile": str(pki / f"{node.name}.crt"),
         "tlsPrivateKeyFile": str(pki / f"{node.name}.key"),
         "containerRuntimeEndpoint": f"unix://{node.socket}",
+        "volumePluginDir": str(node.directory / "volume-plugins"),
         "podLogsDir": str(node.directory / "pod-logs"),
         "resolvConf": str(node.paths.state / "resolv.conf"),
         "clusterDNS": [node_address(0)],

@@ -15,18 +15,26 @@ from dev.localcluster.versions import GO_TOOLS
 
 SHIM = "containerd-shim-runc-v2"
 # Shims last: a containerd that lives would start new ones.
-MANAGERS = (*(tool.name for tool in GO_TOOLS), "containerd", "ctr", "buildah")
+MANAGERS = (*(tool.name for tool in GO_TOOLS), "containerd", "ctr")
 SHIM_SOCKETS = Path("/run/containerd/s")
 CNI_RESULTS = Path("/var/lib/cni/results")
 CONTAINER_LOGS = Path("/var/log/containers")
+DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
 
 
 def sweep(paths: Paths) -> None:
     """Remove every trace of the cluster; a machine without one is left as it is.
 
     Raises:
-        LocalClusterError: something resists; names it.
+        LocalClusterError: something resists, or the cluster on this machine is kept in another
+            state directory; names it.
     """
+    owner = network.owner()
+    if owner is not None and owner != paths.state and owner.exists():
+        raise LocalClusterError(
+            f"a cluster of {owner} is up, and there can be only one: end it with "
+            f"TRIMTAB_STATE={owner} python3 -m dev.localcluster down"
+        )
     end_processes(paths)
     sockets = shim_sockets(paths.state)
     unmount(paths.state)
@@ -102,8 +110,12 @@ def unmount(directory: Path, limit_s: float = 10) -> None:
 
 def remove_strays(state: Path) -> None:
     """Remove what containerd, kubelet and CNI keep at fixed places and point to our state."""
-    for result in CNI_RESULTS.glob("trimtab-node*"):
-        result.unlink(missing_ok=True)
+    for result in CNI_RESULTS.glob("*"):
+        if str(state) in result.read_text(errors="replace"):
+            result.unlink(missing_ok=True)
+    if not any(p for p in Path("/proc").glob("[0-9]*") if _is_kubelet(p)):
+        for name in ("kubelet.sock", "kubelet_internal_checkpoint", "DEPRECATION"):
+            (DEVICE_PLUGINS / name).unlink(missing_ok=True)
     if CONTAINER_LOGS.is_dir():
         for link in CONTAINER_LOGS.iterdir():
             if link.is_symlink() and state in link.readlink().parents:
@@ -112,9 +124,16 @@ def remove_strays(state: Path) -> None:
     for directory in (
         CNI_RESULTS, CNI_RESULTS.parent / "cache", CNI_RESULTS.parent, CONTAINER_LOGS,
         SHIM_SOCKETS, SHIM_SOCKETS.parent / "fifo", SHIM_SOCKETS.parent,
+        DEVICE_PLUGINS, DEVICE_PLUGINS.parent,
     ):  # fmt: skip
         with contextlib.suppress(OSError):
             directory.rmdir()
+
+
+def _is_kubelet(process: Path) -> bool:
+    """Tell whether a process is a kubelet, which by now can only be the machine's own."""
+    argv = daemons.command_line(int(process.name))
+    return bool(argv) and Path(argv[0]).name == "kubelet"
 
 
 def leftovers(paths: Paths) -> list[str]:
