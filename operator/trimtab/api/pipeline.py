@@ -33,7 +33,7 @@ class Mode(StrEnum):
 class LatencyGoal(ApiModel):
     """From the record's timestamp in Kafka to the commit of the batch that took it."""
 
-    percentile: int = Field(95, ge=50, le=99, description="Percentile of the records of a batch.")
+    percentile: Literal[50, 95, 99] = Field(95, description="Percentile of a batch's records.")
     target: Duration = Field(description="The percentile must stay at or below this.")
     catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog in.")
 

@@ -1,1 +1,1 @@
-"""."""
+"""kopf wiring: watches fill the world, one supervised task runs the control loop."""

@@ -1,1 +1,8 @@
-"""."""
+"""Gather, decide, apply, report: over ports only, in one direction.
+
+- `world`: what the watches have told, newest version of each object;
+- `gather`: a constant number of PromQL queries for all pipelines, as `Signals`;
+- `pipeline`, `kafka`: one custom resource's children and status;
+- `conditions`, `report`: what a person is told;
+- `loop`: one tick over everything.
+"""

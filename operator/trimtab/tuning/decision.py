@@ -93,7 +93,7 @@ def _steer(context: Context, batch: Batch) -> tuple[Decision, Memory]:
         proposals = knobs.raising(context, bottleneck.kind)
         return _act(context, proposals, bottleneck)
     if memory.regime is Regime.UNDER:
-        return _act(context, releases, Bottleneck(BottleneckKind.NONE, "more than is needed"))
+        return _act(context, releases, NOTHING)
     words = f"load {load.value:.2f} (capacity {load.capacity:.2f}, latency {_number(load.latency)})"
     if over or releases:
         side = "above" if over else "below"
@@ -156,10 +156,10 @@ def _act(
     if proposal is None:
         return _saturated(context, bottleneck), memory
     changes = context.settings.differences(proposal.settings)
+    cause = f"{bottleneck.kind} ({bottleneck.evidence})" if proposal.raises else "more than needed"
     message = (
-        f"{bottleneck.kind} ({bottleneck.evidence}); load {load.value:.2f} at"
-        f" {load.demand:.0f} records/s: {', '.join(changes)}, predicted load"
-        f" {proposal.predicted:.2f}"
+        f"{cause}; load {load.value:.2f} at {load.demand:.0f} records/s:"
+        f" {', '.join(changes)}, predicted load {proposal.predicted:.2f}"
     )
     if policy.mode is not Mode.AUTO:
         recommend = policy.mode is Mode.RECOMMEND

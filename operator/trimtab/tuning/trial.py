@@ -38,6 +38,9 @@ PENDING_S = 90.0
 EXPIRES_S = 300.0
 """Seconds, or 20 triggers if that is longer, after which a trial without batches is closed."""
 
+NOISE = 0.1
+"""Two measured capacities that differ by less than this share are not told apart."""
+
 VERDICT_S = 600.0
 """Seconds that a failed change is remembered."""
 
@@ -133,7 +136,7 @@ def _judge_more_executors(trial: Trial, snapshot: Snapshot, model: Model, seen: 
     before = model.slots(trial.before.executors * per_executor)
     now = model.slots(snapshot.settings.executors * per_executor)
     gain = model.capacity(now) / model.capacity(before)
-    least = 1 + LEAST_GAIN * (now / before - 1)
+    least = 1 + LEAST_GAIN * (now / before - 1) - NOISE
     words = f"{seen}; capacity × {gain:.1f}"
     if gain < least:
         return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, words, trial.before)

@@ -1,0 +1,5 @@
+"""`python -m trimtab` is the CLI."""
+
+from trimtab.cli import main
+
+main()

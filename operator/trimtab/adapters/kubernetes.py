@@ -1,0 +1,210 @@
+"""The Kubernetes API over `kubernetes.dynamic`: lists, server-side apply, status, Events.
+
+Every call has a time limit. Only calls that are safe to repeat are retried, and only on answers
+that say that a repetition may help.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import kubernetes.client
+import kubernetes.config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from urllib3.exceptions import HTTPError
+
+from trimtab.api.common import FIELD_MANAGER, GROUP, timestamp
+from trimtab.errors import BadInputError, ConflictError, UnavailableError
+from trimtab.ports import Clock, Key, Manifest
+from trimtab.workloads.common import API_VERSIONS, MANAGED_BY
+
+_TIMEOUT_S = (5.0, 30.0)  # connect, read
+_TRANSIENT = {408, 429, 500, 502, 503, 504}
+_CUSTOM_KINDS = {"StreamPipeline", "KafkaCluster"}
+_PAGE = 500
+
+log = logging.getLogger(__name__)
+
+
+class KubernetesCluster:
+    """The cluster that the operator runs in, or that its kubeconfig names."""
+
+    def __init__(self, namespaces: tuple[str, ...], clock: Clock, kubeconfig: str | None) -> None:
+        """`namespaces` empty means all; `kubeconfig` None means the pod's service account."""
+        if kubeconfig:
+            kubernetes.config.load_kube_config(kubeconfig)
+        else:
+            kubernetes.config.load_incluster_config()
+        self._client = DynamicClient(kubernetes.client.ApiClient())
+        self._namespaces: tuple[str | None, ...] = namespaces or (None,)
+        self._clock = clock
+
+    def list_all(self, kind: str) -> list[Manifest]:
+        """Every object of a kind in the watched namespaces; of foreign kinds only our own."""
+        resource = self._resource(kind)
+        selector = None
+        if kind not in _CUSTOM_KINDS:
+            selector = ",".join(f"{k}={v}" for k, v in MANAGED_BY.items())
+        found: list[Manifest] = []
+        for namespace in self._namespaces:
+            token: str | None = ""
+            while token is not None:
+                page = self._page(resource, namespace, selector, token)
+                found += [
+                    {**item, "kind": kind, "apiVersion": API_VERSIONS[kind]}
+                    for item in page["items"]
+                ]
+                token = page["metadata"].get("continue") or None
+        return found
+
+    def get(self, key: Key) -> Manifest | None:
+        """One object, or None."""
+        kind, namespace, name = key
+        resource = self._resource(kind)
+        try:
+            return _plain(
+                self._safely(
+                    lambda: resource.get(
+                        name=name, namespace=namespace, _request_timeout=_TIMEOUT_S
+                    )
+                )
+            )
+        except ConflictError:
+            return None
+
+    def _page(
+        self, resource: Any, namespace: str | None, selector: str | None, token: str
+    ) -> Manifest:
+        def call() -> Any:
+            return resource.get(
+                namespace=namespace,
+                label_selector=selector,
+                limit=_PAGE,
+                _continue=token or None,
+                _request_timeout=_TIMEOUT_S,
+            )
+
+        return _plain(self._safely(call))
+
+    def apply(self, manifest: Manifest) -> Manifest:
+        """Server-side apply; returns the object as the API server keeps it."""
+        resource = self._resource(manifest["kind"])
+        meta = manifest["metadata"]
+        return _plain(
+            self._safely(
+                lambda: resource.server_side_apply(
+                    body=manifest, name=meta["name"], namespace=meta.get("namespace"),
+                    field_manager=FIELD_MANAGER, force_conflicts=True,
+                    _request_timeout=_TIMEOUT_S,
+                )
+            )
+        )  # fmt: skip
+
+    def patch_status(self, kind: str, manifest: Manifest, status: Manifest) -> Manifest:
+        """Merge-patch the status, on the condition that the object is still the one given."""
+        meta = manifest["metadata"]
+        body = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
+        resource = self._resource(kind).subresources["status"]
+        return _plain(
+            self._safely(
+                lambda: resource.patch(
+                    body=body, name=meta["name"], namespace=meta["namespace"],
+                    content_type="application/merge-patch+json", field_manager=FIELD_MANAGER,
+                    _request_timeout=_TIMEOUT_S,
+                )
+            )
+        )  # fmt: skip
+
+    def delete(self, key: Key, *, uid: str | None = None) -> None:
+        """Delete in the background; an object that is already gone is fine."""
+        kind, namespace, name = key
+        body: Manifest = {"propagationPolicy": "Background"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        resource = self._resource(kind)
+        try:
+            self._safely(
+                lambda: resource.delete(
+                    name=name, namespace=namespace, body=body, _request_timeout=_TIMEOUT_S
+                )
+            )
+        except ConflictError:
+            log.info("%s %s/%s was replaced meanwhile; not deleted", kind, namespace, name)
+
+    def event(self, about: Manifest, *, warning: bool, reason: str, message: str) -> None:
+        """Create one Event. Never retried, since creating with a generated name is not safe to."""
+        meta = about["metadata"]
+        now = timestamp(self._clock.now())
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
+            "involvedObject": {
+                "apiVersion": about["apiVersion"], "kind": about["kind"], "name": meta["name"],
+                "namespace": meta["namespace"], "uid": meta["uid"],
+            },
+            "type": "Warning" if warning else "Normal",
+            "reason": reason,
+            "message": message[:1000],
+            "source": {"component": FIELD_MANAGER},
+            "reportingComponent": GROUP,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }  # fmt: skip
+        try:
+            resource = self._client.resources.get(api_version="v1", kind="Event")
+            resource.create(body=body, namespace=meta["namespace"], _request_timeout=_TIMEOUT_S)
+        except (ApiException, HTTPError, ResourceNotFoundError) as error:
+            log.warning("event %s about %s was not recorded: %s", reason, meta["name"], error)
+
+    def _resource(self, kind: str) -> Any:
+        try:
+            return self._client.resources.get(api_version=API_VERSIONS[kind], kind=kind)
+        except ResourceNotFoundError as error:
+            raise UnavailableError(
+                f"the API server does not know {kind} ({API_VERSIONS[kind]}): are the CRDs"
+                " installed?"
+            ) from error
+        except (ApiException, HTTPError) as error:
+            raise UnavailableError(f"the API server did not answer: {error}") from error
+
+    def _safely(self, call: Callable[[], Any]) -> Any:
+        """The call's answer, with our own errors."""
+        retrying = Retrying(
+            stop=stop_after_attempt(3),
+            wait=wait_exponential_jitter(initial=0.2, max=2.0),
+            retry=retry_if_exception(_may_heal),
+            reraise=True,
+        )
+        try:
+            return retrying(call)
+        except ApiException as error:
+            raise _translated(error) from error
+        except HTTPError as error:
+            raise UnavailableError(f"the API server did not answer: {error}") from error
+
+
+def _may_heal(error: BaseException) -> bool:
+    return isinstance(error, HTTPError) or (
+        isinstance(error, ApiException) and error.status in _TRANSIENT
+    )
+
+
+def _translated(error: ApiException) -> Exception:
+    if error.status == 409:
+        return ConflictError(f"the object changed meanwhile: {error.reason}")
+    if error.status in {400, 403, 422}:
+        return BadInputError(f"the API server refused: {error.reason}: {error.body}")
+    if error.status == 404:
+        return ConflictError(f"the object is gone: {error.reason}")
+    return UnavailableError(f"the API server answered {error.status} {error.reason}")
+
+
+def _plain(answer: Any) -> Manifest:
+    return dict(answer.to_dict())

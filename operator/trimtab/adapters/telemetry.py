@@ -1,0 +1,61 @@
+"""The operator's own metrics, for its own Prometheus endpoint."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from trimtab.ports import Clock
+
+
+class PrometheusTelemetry:
+    """Tick and decision metrics in a registry of their own."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.registry = CollectorRegistry()
+        self._clock = clock
+        self._last_tick_s: float | None = None
+        self._tick = Histogram(
+            "trimtab_operator_tick_duration_seconds",
+            "Duration of a control tick",
+            registry=self.registry,
+            buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+        )
+        self._queries = Gauge(
+            "trimtab_operator_tick_queries", "PromQL queries of the last tick",
+            registry=self.registry,
+        )  # fmt: skip
+        self._writes = Counter(
+            "trimtab_operator_writes", "Writes to the API server", registry=self.registry
+        )
+        self._tick_writes = Gauge(
+            "trimtab_operator_tick_writes", "Writes of the last tick", registry=self.registry
+        )
+        self._pipelines = Gauge(
+            "trimtab_operator_pipelines", "Pipelines in the last tick", registry=self.registry
+        )
+        self._decisions = Counter(
+            "trimtab_operator_decisions", "Decisions by action and reason",
+            ("pipeline_namespace", "pipeline", "action", "reason"), registry=self.registry,
+        )  # fmt: skip
+        age = Gauge(
+            "trimtab_operator_last_tick_age_seconds", "Seconds since the last tick ended",
+            registry=self.registry,
+        )  # fmt: skip
+        age.set_function(lambda: self.tick_age_s() or 0.0)
+
+    def tick(self, *, seconds: float, queries: int, writes: int, pipelines: int) -> None:
+        """Record one finished tick."""
+        self._last_tick_s = self._clock.now()
+        self._tick.observe(seconds)
+        self._queries.set(queries)
+        self._writes.inc(writes)
+        self._tick_writes.set(writes)
+        self._pipelines.set(pipelines)
+
+    def decision(self, namespace: str, pipeline: str, action: str, reason: str) -> None:
+        """Count one reported decision."""
+        self._decisions.labels(namespace, pipeline, action, reason).inc()
+
+    def tick_age_s(self) -> float | None:
+        """Seconds since the last tick ended; None before the first."""
+        return None if self._last_tick_s is None else self._clock.now() - self._last_tick_s

@@ -1,0 +1,60 @@
+"""The commands of the CLI."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from trimtab.errors import TrimtabError
+
+
+@click.group()
+@click.version_option(package_name="trimtab")
+def main() -> None:
+    """Deploys Kafka + Spark pipelines on Kubernetes and holds their goal by itself."""
+
+
+@main.command()
+@click.option("--kubeconfig", envvar="TRIMTAB_KUBECONFIG", help="Default: the service account.")
+def operator(kubeconfig: str | None) -> None:
+    """Run the operator, set up by TRIMTAB_* environment variables."""
+    # only the operator needs kopf and the clients: the driver's image has neither
+    from trimtab.handlers.main import run  # noqa: PLC0415
+    from trimtab.settings import OperatorSettings  # noqa: PLC0415
+
+    try:
+        sys.exit(run(OperatorSettings.from_environment(), kubeconfig))
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.option("--scenario", type=click.Path(path_type=Path), required=True)
+@click.option("--seeds", default="1", help="Comma separated.")
+@click.option("--json", "as_json", is_flag=True, help="A list of figures, one object per seed.")
+def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
+    """Run a scenario file in virtual time with the operator's own control core."""
+    from trimtab.simulation.figures import figures  # noqa: PLC0415
+    from trimtab.simulation.run import simulate as run_simulation  # noqa: PLC0415
+    from trimtab.simulation.scenario import load_scenario  # noqa: PLC0415
+
+    try:
+        loaded = load_scenario(scenario)
+        numbers = [int(seed) for seed in seeds.split(",")]
+        runs = [run_simulation(loaded, seed) for seed in numbers]
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+    except ValueError as error:
+        raise click.ClickException(f"--seeds: want numbers like 1,2,3 ({error})") from error
+    if as_json:
+        click.echo(json.dumps([figures(run) for run in runs], indent=1))
+        return
+    for run in runs:
+        click.echo(f"seed {run.seed}:")
+        for tick in run.ticks:
+            if tick.decision.action != "Hold":
+                words = f"{tick.decision.action} {tick.decision.reason}: {tick.decision.message}"
+                click.echo(f"  {tick.at_s:7.0f} s  {words}")

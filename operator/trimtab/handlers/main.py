@@ -1,0 +1,135 @@
+"""The operator process: kopf watches, our loop decides."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import logging
+import threading
+from typing import Any
+
+import kopf
+
+from trimtab.adapters.clock import WallClock
+from trimtab.adapters.kubernetes import KubernetesCluster
+from trimtab.adapters.prometheus import Prometheus
+from trimtab.adapters.telemetry import PrometheusTelemetry
+from trimtab.api.common import GROUP, VERSION
+from trimtab.errors import TrimtabError
+from trimtab.handlers import probes
+from trimtab.reconcile.loop import ControlLoop
+from trimtab.reconcile.world import World
+from trimtab.settings import OperatorSettings
+from trimtab.workloads.common import MANAGED_BY
+
+log = logging.getLogger(__name__)
+
+_OURS = {"streampipelines": "StreamPipeline", "kafkaclusters": "KafkaCluster"}
+_CHILDREN = {
+    "statefulsets": "StatefulSet", "pods": "Pod", "jobs": "Job", "configmaps": "ConfigMap",
+    "persistentvolumeclaims": "PersistentVolumeClaim", "services": "Service",
+    "serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding",
+}  # fmt: skip
+_TOKEN_LIFE = datetime.timedelta(minutes=10)
+_STUCK_TICKS = 6
+"""Liveness fails when no tick ended for this many tick periods, and at least a minute."""
+
+
+def run(config: OperatorSettings, kubeconfig: str | None) -> int:
+    """Run until stopped; returns the exit code: 0, or 1 when the control task died."""
+    clock = WallClock()
+    telemetry = PrometheusTelemetry(clock)
+    cluster = KubernetesCluster(config.namespaces, clock, kubeconfig)
+    metrics = Prometheus(config.prometheus_url, config.query_timeout_s)
+    loop = ControlLoop(cluster, metrics, telemetry, clock, config)
+    stop, died = threading.Event(), threading.Event()
+    _wire_settings()
+    _wire_watches(loop.world)
+    _wire_control(loop, config, stop, died)
+    limit_s = max(60.0, _STUCK_TICKS * config.tick_s)
+    probes.serve(
+        config.metrics_port,
+        telemetry.registry,
+        alive=lambda: _age(telemetry.tick_age_s(), limit_s),
+        ready=lambda: (loop.synced, "synced" if loop.synced else "the first lists are under way"),
+    )
+    kopf.configure(log_format=kopf.LogFormat.JSON, verbose=False)
+    kopf.run(
+        standalone=True,
+        clusterwide=not config.namespaces,
+        namespaces=config.namespaces,
+        stop_flag=stop,
+    )
+    return 1 if died.is_set() else 0
+
+
+def _age(age_s: float | None, limit_s: float) -> tuple[bool, str]:
+    if age_s is None:
+        return True, "no tick yet"
+    return age_s <= limit_s, f"last tick {age_s:.0f} s ago, at most {limit_s:.0f} s are healthy"
+
+
+def _wire_settings() -> None:
+    @kopf.on.startup()
+    def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        settings.posting.enabled = False
+        settings.watching.server_timeout = 600
+        settings.networking.request_timeout = 30
+        settings.networking.connect_timeout = 10
+        settings.scanning.disabled = True  # kinds are known; CRDs are installed by the chart
+
+    @kopf.on.login()
+    def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
+        info = kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+        expires = datetime.datetime.now(datetime.UTC) + _TOKEN_LIFE
+        return dataclasses.replace(info, expiration=expires) if info else None
+
+
+def _wire_watches(world: World) -> None:
+    for plural, kind in _OURS.items():
+        kopf.on.event(GROUP, VERSION, plural)(_observer(world, kind))
+    for plural, kind in _CHILDREN.items():
+        kopf.on.event(plural, labels=MANAGED_BY)(_observer(world, kind))
+
+
+def _observer(world: World, kind: str) -> Any:
+    def observe(event: kopf.RawEvent, **_: Any) -> None:
+        manifest = dict(event["object"])
+        world.observe(manifest | {"kind": kind}, deleted=event["type"] == "DELETED")
+
+    observe.__name__ = f"observe_{kind.lower()}"
+    return observe
+
+
+def _wire_control(
+    loop: ControlLoop, config: OperatorSettings, stop: threading.Event, died: threading.Event
+) -> None:
+    tasks: set[asyncio.Task[None]] = set()
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception():
+            log.error("the control task died: the process ends", exc_info=task.exception())
+            died.set()
+        stop.set()
+
+    @kopf.on.startup()
+    async def start(**_: Any) -> None:
+        task = asyncio.create_task(_control(loop, config.tick_s), name="control")
+        task.add_done_callback(ended)
+        tasks.add(task)
+
+    @kopf.on.cleanup()
+    async def finish(**_: Any) -> None:
+        for task in tasks:
+            task.cancel()
+
+
+async def _control(loop: ControlLoop, tick_s: float) -> None:
+    """Tick for ever; what heals by itself is logged, anything else ends the process."""
+    while True:
+        try:
+            await asyncio.to_thread(loop.tick)
+        except TrimtabError as error:
+            log.warning("tick failed, settings stay: %s", error)
+        await asyncio.sleep(tick_s)

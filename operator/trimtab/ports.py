@@ -1,0 +1,76 @@
+"""What the reconcile loop needs of the world, as small protocols; the adapters fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Manifest = dict[str, Any]
+"""A Kubernetes object as plain data."""
+
+Key = tuple[str, str, str]
+"""Kind, namespace, name."""
+
+
+def key_of(manifest: Mapping[str, Any]) -> Key:
+    """The key of an object."""
+    meta = manifest["metadata"]
+    return manifest["kind"], meta.get("namespace", ""), meta["name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One series of an instant query."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+class MetricSource(Protocol):
+    """Where metrics come from."""
+
+    def query(self, promql: str) -> list[Sample]:
+        """Every series of an instant query; raises UnavailableError. NaN series are left out."""
+
+
+class Cluster(Protocol):
+    """The Kubernetes API, as far as the loop writes and lists."""
+
+    def list_all(self, kind: str) -> list[Manifest]:
+        """Every object of a watched kind in the watched namespaces."""
+
+    def get(self, key: Key) -> Manifest | None:
+        """One object, or None where it is not there."""
+
+    def apply(self, manifest: Manifest) -> Manifest:
+        """Server-side apply under our field manager; a resourceVersion in it is a precondition."""
+
+    def patch_status(self, kind: str, manifest: Manifest, status: Manifest) -> Manifest:
+        """Replace status fields, with the object's resourceVersion as precondition.
+
+        Raises ConflictError when the object changed, UnavailableError when the API is away.
+        """
+
+    def delete(self, key: Key, *, uid: str | None = None) -> None:
+        """Delete an object if it is still there (and is still the one with that uid)."""
+
+    def event(self, about: Manifest, *, warning: bool, reason: str, message: str) -> None:
+        """Record an Event about an object; a failure is logged, never raised."""
+
+
+class Telemetry(Protocol):
+    """The operator's own metrics."""
+
+    def tick(self, *, seconds: float, queries: int, writes: int, pipelines: int) -> None:
+        """One finished tick of the control loop."""
+
+    def decision(self, namespace: str, pipeline: str, action: str, reason: str) -> None:
+        """One decision that was reported."""
+
+
+class Clock(Protocol):
+    """Wall time."""
+
+    def now(self) -> float:
+        """Seconds since 1970."""

@@ -1,0 +1,165 @@
+"""Conditions of a pipeline out of what was planned, seen and decided. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from trimtab.api.common import Condition, get_condition, set_condition, timestamp
+from trimtab.api.pipeline import Mode
+from trimtab.api.reasons import Action, Reason
+from trimtab.api.status import ConditionType as Type
+from trimtab.reconcile.driver_state import DriverState
+from trimtab.reconcile.gather import Seen
+from trimtab.tuning.decision import Decision
+from trimtab.tuning.snapshot import Policy, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Status, reason and message of one condition."""
+
+    status: bool | None
+    reason: str
+    message: str = ""
+
+
+NO_DRIVER = DriverState()
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What status and conditions of one pipeline are made of in one tick."""
+
+    generation: int
+    """metadata.generation of the object."""
+    now_s: float
+    policy: Policy | None
+    """None where the spec could not be read."""
+    suspended: bool = False
+    obstacle: tuple[str, str] | None = None
+    driver: DriverState = NO_DRIVER
+    inputs: str = ""
+    seen: Seen | None = None
+    snapshot: Snapshot | None = None
+    decision: Decision | None = None
+
+
+def conditions(old: tuple[Condition, ...], situation: Situation) -> tuple[Condition, ...]:
+    """The whole declared set, in its order; transition times move only with the status."""
+    for type_, verdict in _verdicts(situation).items():
+        known = get_condition(old, type_)
+        status = _STATUS[verdict.status]
+        message = verdict.message[:1024]
+        if known and type_ in _NUMBERS and (known.status, known.reason) == (status, verdict.reason):
+            message = known.message
+        condition = Condition(
+            type=type_,
+            status=status,
+            reason=verdict.reason,
+            message=message,
+            observed_generation=situation.generation,
+            last_transition_time=timestamp(situation.now_s),
+        )
+        old = set_condition(old, condition)
+    return old
+
+
+_STATUS: dict[bool | None, Literal["True", "False", "Unknown"]] = {
+    True: "True",
+    False: "False",
+    None: "Unknown",
+}
+_NUMBERS = {Type.TUNING, Type.GOAL_MET, Type.METRICS_AVAILABLE, Type.SATURATED}
+"""Conditions whose messages hold measured numbers: these alone are no reason to write."""
+
+
+def _verdicts(situation: Situation) -> dict[Type, Verdict]:
+    suspended, stalled = situation.suspended, _stalled(situation)
+    ready = _ready(situation, stalled)
+    busy = not ready.status and not stalled.status and not suspended
+    return {
+        Type.READY: ready,
+        Type.RECONCILING: Verdict(busy, "Progressing" if busy else "Settled"),
+        Type.STALLED: stalled,
+        Type.GOAL_MET: _goal_met(situation),
+        Type.METRICS_AVAILABLE: _metrics(situation),
+        Type.TUNING: _tuning(situation),
+        Type.SATURATED: _saturated(situation),
+        Type.SUSPENDED: Verdict(
+            situation.suspended, "Suspended" if situation.suspended else "Active"
+        ),
+    }
+
+
+def _stalled(situation: Situation) -> Verdict:
+    failure = situation.obstacle or situation.driver.failure
+    if failure:
+        return Verdict(True, failure[0], failure[1])
+    return Verdict(False, "NotStalled")
+
+
+def _ready(situation: Situation, stalled: Verdict) -> Verdict:
+    driver = situation.driver
+    if situation.suspended:
+        return Verdict(False, "Suspended", "spec.suspend is true")
+    if stalled.status:
+        return Verdict(False, stalled.reason, stalled.message)
+    if not driver.exists:
+        return Verdict(False, "DriverMissing", "the driver's pod is not there yet")
+    if driver.terminating or driver.inputs != situation.inputs:
+        return Verdict(False, "DriverRestarting", "the driver restarts with the new settings")
+    if not driver.ready:
+        return Verdict(False, "DriverStarting", "the query has not started yet")
+    return Verdict(True, "QueryRunning", "the query runs with the settings that are wanted")
+
+
+def _goal_met(situation: Situation) -> Verdict:
+    snapshot = situation.snapshot
+    signals = snapshot.signals if snapshot else None
+    if snapshot is None or signals is None or signals.batch is None:
+        return Verdict(None, "Unknown", "no batch is known yet")
+    policy, batch = snapshot.policy, signals.batch
+    if policy.target_s is not None:
+        if batch.latency_s is None:
+            return Verdict(None, "Unknown", "the last batch had no records")
+        met = batch.latency_s <= policy.target_s
+        text = (
+            f"p{round(policy.quantile * 100)} {batch.latency_s:.1f} s, goal {policy.target_s:g} s"
+        )
+        return Verdict(met, "GoalMet" if met else "LatencyAboveTarget", text)
+    load = situation.decision.load if situation.decision else None
+    if load is None:
+        return Verdict(None, "Unknown", "the load is not known yet")
+    met = load.capacity <= 1.0
+    return Verdict(met, "GoalMet" if met else "RateBelowDemand", f"load {load.capacity:.2f}")
+
+
+def _metrics(situation: Situation) -> Verdict:
+    snapshot = situation.snapshot
+    if snapshot and snapshot.signals:
+        return Verdict(True, "Fresh")
+    why = snapshot.no_signals if snapshot else "the driver does not run yet"
+    return Verdict(False, Reason.NO_METRICS, why)
+
+
+def _tuning(situation: Situation) -> Verdict:
+    snapshot, decision = situation.snapshot, situation.decision
+    if snapshot is None or decision is None:
+        return Verdict(False, "NotRunning")
+    if decision.reason in {Reason.NO_METRICS, Reason.METRICS_STALE}:
+        return Verdict(False, decision.reason, decision.message)
+    active = snapshot.policy.mode is Mode.AUTO
+    return Verdict(active, decision.reason, decision.message)
+
+
+def _saturated(situation: Situation) -> Verdict:
+    decision = situation.decision
+    if decision and decision.reason in {Reason.SATURATED, Reason.GOAL_INFEASIBLE}:
+        return Verdict(True, decision.reason, decision.message)
+    return Verdict(False, "NotSaturated")
+
+
+def reportable(decision: Decision) -> bool:
+    """Whether a decision is told by an Event and kept in the list: everything but holding."""
+    return decision.action is not Action.HOLD

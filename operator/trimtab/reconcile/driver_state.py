@@ -1,0 +1,76 @@
+"""What the driver's pod says of itself: running, starting, or why it does not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from trimtab.ports import Manifest
+from trimtab.workloads.common import INPUTS_ANNOTATION
+
+_IMAGE_REASONS = {
+    "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
+    "ImageInspectError",
+}  # fmt: skip
+_CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+
+
+@dataclass(frozen=True, slots=True)
+class DriverState:
+    """The driver's pod in one glance. `failure` is (reason, message) of what keeps it down."""
+
+    exists: bool = False
+    ready: bool = False
+    terminating: bool = False
+    inputs: str = ""
+    uid: str = ""
+    failure: tuple[str, str] | None = None
+
+
+def driver_state(pod: Manifest | None) -> DriverState:
+    """Read the pod; None is no pod."""
+    if pod is None:
+        return DriverState()
+    meta, status = pod["metadata"], pod.get("status", {})
+    conditions = status.get("conditions") or []
+    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    return DriverState(
+        exists=True,
+        ready=ready,
+        terminating="deletionTimestamp" in meta,
+        inputs=(meta.get("annotations") or {}).get(INPUTS_ANNOTATION, ""),
+        uid=meta.get("uid", ""),
+        failure=None if ready else _failure(status),
+    )
+
+
+def _failure(status: Manifest) -> tuple[str, str] | None:
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return "Unschedulable", f"the driver finds no node: {condition.get('message', '')}"
+    for container in status.get("containerStatuses") or []:
+        state = container.get("state", {})
+        waiting = state.get("waiting") or {}
+        reason = waiting.get("reason", "")
+        if reason in _IMAGE_REASONS:
+            return "ImageCannotStart", f"{container['image']}: {waiting.get('message', reason)}"
+        if reason in _CONFIG_REASONS:
+            return "DriverCannotStart", waiting.get("message", reason)
+        ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated")
+        if ended and ended.get("exitCode"):
+            return _ended(ended)
+    return None
+
+
+def _ended(ended: Manifest) -> tuple[str, str]:
+    """The driver's own words from its termination log, else how the container ended."""
+    text = ended.get("message") or ""
+    try:
+        told = json.loads(text)
+        return str(told["reason"]), str(told["message"])
+    except (ValueError, KeyError, TypeError):
+        pass
+    if ended.get("reason") == "OOMKilled":
+        return "DriverOutOfMemory", "the driver ran out of memory: raise resources.driver.memory"
+    tail = text.strip().splitlines()[-1:] or [ended.get("reason", "no reason given")]
+    return "DriverFailed", f"the driver ended with exit code {ended['exitCode']}: {tail[0][:300]}"

@@ -1,0 +1,160 @@
+"""Signals of all pipelines from a constant number of grouped PromQL queries.
+
+An instant query hides how old a sample is, so age is judged by the exported heartbeat. Series
+are taken of one driver process only: of a pipeline's instances the one with the newest heartbeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trimtab.errors import UnavailableError
+from trimtab.ports import MetricSource, Sample
+from trimtab.tuning.snapshot import Batch, Signals
+
+Name = tuple[str, str]
+"""Namespace and name of a pipeline."""
+
+STALE_SCRAPES = 3
+"""A heartbeat older than this many scrapes means that nothing is known."""
+
+_GAUGES = (
+    "run_number", "batch_id", "batch_committed_timestamp_seconds",
+    "heartbeat_timestamp_seconds", "batch_records", "batch_duration_seconds",
+    "batch_settings_generation", "batch_executors_min", "batch_replayed", "batch_running_seconds",
+    "batch_running_records", "batch_limit_binding", "batch_record_latency_seconds", "executors",
+    "settings_generation", "settings_rejected_generation", "slots_busy_ratio", "cpu_ratio",
+    "gc_ratio", "effective_number", "batches_total",
+)  # fmt: skip
+
+_BY = "sum by (namespace, pipeline, instance)"
+_OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
+
+
+@dataclass(slots=True)
+class Seen:
+    """Everything that the metrics say of one driver process, by name and label value."""
+
+    values: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def number(self, name: str, label: str = "") -> float | None:
+        """One value; None where it is not exported."""
+        return self.values.get((name, label))
+
+    def whole(self, name: str, label: str = "") -> int | None:
+        """The same as an int."""
+        value = self.number(name, label)
+        return None if value is None else int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """One tick's answers: per pipeline what was seen, or why nothing is known of any."""
+
+    seen: Mapping[Name, Seen]
+    failure: str = ""
+    queries: int = 0
+
+
+def queries(scrape_s: float) -> dict[str, str]:
+    """The PromQL of one tick, by what it gives; the same number whatever runs."""
+    names = "|".join(_GAUGES)
+    total = "trimtab_partition_input_total"
+    return {
+        "gauges": f'{{__name__=~"trimtab_({names})"}}',
+        "input_rate": f"{_BY} (irate({total}[{4 * scrape_s:g}s]))",
+        "input_rate_long": f"{_BY} (rate({total}[{max(60.0, 4 * scrape_s):g}s]))",
+        "partitions": f"count by (namespace, pipeline, instance) ({total})",
+        "lag_records": f"{_BY} (trimtab_lag_records)",
+        "lag_s": "max by (namespace, pipeline, instance) (trimtab_lag_seconds)",
+    }
+
+
+def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
+    """Ask everything once; any failure makes all unknown, since half an answer misleads."""
+    by_instance: dict[tuple[str, str, str], Seen] = {}
+    asked = queries(scrape_s)
+    for what, promql in asked.items():
+        try:
+            samples = metrics.query(promql)
+        except UnavailableError as error:
+            return Gathered({}, str(error), len(asked))
+        for sample in samples:
+            _take(by_instance, what, sample)
+    newest: dict[Name, tuple[float, Seen]] = {}
+    for (namespace, pipeline, _), seen in by_instance.items():
+        beat = seen.number("heartbeat_timestamp_seconds")
+        if beat is not None and beat > newest.get((namespace, pipeline), (0.0, seen))[0]:
+            newest[namespace, pipeline] = (beat, seen)
+    return Gathered({name: seen for name, (_, seen) in newest.items()}, "", len(asked))
+
+
+def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Sample) -> None:
+    labels = sample.labels
+    if "pipeline" not in labels:
+        return
+    key = (labels.get("namespace", ""), labels["pipeline"], labels.get("instance", ""))
+    seen = by_instance.setdefault(key, Seen())
+    if what != "gauges":
+        seen.values[what, ""] = sample.value
+        return
+    name = labels["__name__"].removeprefix("trimtab_")
+    own = next((labels[k] for k in ("phase", "quantile", "state", "knob") if k in labels), "")
+    seen.values[name, own] = sample.value
+
+
+def signals(
+    seen: Seen | None, quantile: float, now_s: float, scrape_s: float
+) -> tuple[Signals | None, str]:
+    """The signals of one pipeline, or None and why not, in words."""
+    if seen is None:
+        return None, "Prometheus has no series of this pipeline's driver"
+    beat = seen.number("heartbeat_timestamp_seconds")
+    if beat is None or now_s - beat > STALE_SCRAPES * scrape_s:
+        age = "never" if beat is None else f"{now_s - beat:.0f} s ago"
+        return None, f"the driver's last heartbeat was {age}"
+    return (
+        Signals(
+            sampled_at_s=beat,
+            settings_generation=seen.whole("settings_generation") or 0,
+            rejected_generation=seen.whole("settings_rejected_generation") or 0,
+            batch=_batch(seen, quantile),
+            running_s=seen.number("batch_running_seconds") or 0.0,
+            running_records=seen.whole("batch_running_records") or 0,
+            input_rate=seen.number("input_rate"),
+            input_rate_long=seen.number("input_rate_long"),
+            lag_records=seen.number("lag_records"),
+            lag_s=seen.number("lag_s"),
+            partitions=seen.whole("partitions"),
+            executors_running=seen.whole("executors", "running"),
+            executors_pending=seen.whole("executors", "pending"),
+            slots_busy=seen.number("slots_busy_ratio"),
+            cpu_ratio=seen.number("cpu_ratio"),
+            gc_ratio=seen.number("gc_ratio"),
+        ),
+        "",
+    )
+
+
+def _batch(seen: Seen, quantile: float) -> Batch | None:
+    known = {
+        "run": seen.whole("run_number"),
+        "id": seen.whole("batch_id"),
+        "committed_at_s": seen.number("batch_committed_timestamp_seconds"),
+        "records": seen.whole("batch_records"),
+        "duration_s": seen.number("batch_duration_seconds", "total"),
+        "settings_generation": seen.whole("batch_settings_generation"),
+        "executors_min": seen.whole("batch_executors_min"),
+        "since_start": seen.whole("batches_total"),
+    }
+    if any(value is None for value in known.values()):
+        return None
+    overhead = (seen.number("batch_duration_seconds", phase) for phase in _OVERHEAD_PHASES)
+    return Batch(
+        **known,  # type: ignore[arg-type]
+        overhead_s=sum(part or 0.0 for part in overhead),
+        replayed=bool(seen.number("batch_replayed")),
+        limit_binding=bool(seen.number("batch_limit_binding")),
+        latency_s=seen.number("batch_record_latency_seconds", f"{quantile:g}"),
+    )

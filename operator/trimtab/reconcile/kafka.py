@@ -1,0 +1,91 @@
+"""One KafkaCluster in one tick: children, topics, status."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from trimtab.api.common import Condition, set_condition, timestamp
+from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
+from trimtab.ports import Manifest
+from trimtab.reconcile.pipeline import Desk
+from trimtab.reconcile.plan import differs
+from trimtab.workloads import kafka
+from trimtab.workloads.common import COMPONENT_LABEL, KAFKA_LABEL
+
+State = tuple[bool, str, str]
+"""Ready, reason, message."""
+
+
+def reconcile(parent: Manifest, desk: Desk) -> None:
+    """Bring one Kafka cluster a step nearer to what its spec says."""
+    meta = parent["metadata"]
+    if "deletionTimestamp" in meta:
+        return
+    try:
+        spec = KafkaClusterSpec.model_validate(parent["spec"])
+    except ValidationError as error:
+        _report(parent, None, 0, (False, "InvalidSpec", str(error)[:1000]), desk)
+        return
+    for child in kafka.children(parent, spec, desk.config):
+        if differs(child, desk.world):
+            desk.writer.apply(child)
+    live = desk.world.get("StatefulSet", meta["namespace"], kafka.service_name(meta["name"]))
+    ready = ((live or {}).get("status") or {}).get("readyReplicas", 0)
+    state: State = (False, "BrokersStarting", f"{ready} of {spec.replicas} brokers are ready")
+    if ready == spec.replicas:
+        state = _topics(parent, spec, desk)
+    _report(parent, spec, ready, state, desk)
+
+
+def _topics(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> State:
+    """Make the topics once the brokers are ready; Jobs of older wishes are removed."""
+    if not spec.topics:
+        return True, "BrokersReady", "all brokers are ready"
+    meta, job = parent["metadata"], kafka.topics_job(parent, spec, desk.config)
+    name = job["metadata"]["name"]
+    for old in desk.world.all("Job", meta["namespace"]):
+        labels = old["metadata"].get("labels", {})
+        ours = labels.get(KAFKA_LABEL) == meta["name"] and labels.get(COMPONENT_LABEL)
+        if ours and old["metadata"]["name"] != name:
+            key = ("Job", meta["namespace"], old["metadata"]["name"])
+            desk.writer.delete(key)
+            desk.world.forget(key)
+    live = desk.world.get("Job", meta["namespace"], name)
+    if live is None:
+        desk.writer.apply(job)
+        return False, "TopicsPending", "the topics are being made"
+    status = live.get("status") or {}
+    if status.get("succeeded"):
+        return True, "TopicsReady", f"all brokers are ready, {len(spec.topics)} topics are made"
+    failed = [c for c in status.get("conditions") or [] if c["type"] == "Failed"]
+    if failed and failed[0]["status"] == "True":
+        text = f"the Job {name} gave up: {failed[0].get('message', '')}; its log says why"
+        return False, "TopicsFailed", text
+    return False, "TopicsPending", "the topics are being made"
+
+
+def _report(
+    parent: Manifest, spec: KafkaClusterSpec | None, ready: int, state: State, desk: Desk
+) -> None:
+    meta = parent["metadata"]
+    old = KafkaClusterStatus.model_validate(parent.get("status") or {})
+    flag, reason, message = state
+    condition = Condition(
+        type="Ready",
+        status="True" if flag else "False",
+        reason=reason,
+        message=message,
+        observed_generation=meta["generation"],
+        last_transition_time=timestamp(desk.now_s),
+    )
+    servers = old.bootstrap_servers
+    if spec:
+        servers = kafka.bootstrap_servers(meta["name"], meta["namespace"], spec.replicas)
+    new = KafkaClusterStatus(
+        observed_generation=meta["generation"],
+        conditions=set_condition(old.conditions, condition),
+        bootstrap_servers=servers,
+        ready_replicas=ready,
+    )
+    if new != old:
+        desk.writer.status(parent, new.model_dump(mode="json", by_alias=True))

@@ -1,0 +1,82 @@
+"""One tick over all Kafka clusters and pipelines: gather once, then each in its turn.
+
+What goes wrong with one object is logged and does not keep the others waiting.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trimtab.errors import TrimtabError
+from trimtab.ports import Clock, Cluster, Manifest, MetricSource, Telemetry, key_of
+from trimtab.reconcile import kafka, pipeline
+from trimtab.reconcile.gather import Gathered, gather
+from trimtab.reconcile.world import KINDS, World
+from trimtab.reconcile.writer import Writer
+from trimtab.settings import OperatorSettings
+
+RESYNC_S = 300.0
+"""Seconds between full lists, the net under missed events."""
+
+log = logging.getLogger(__name__)
+
+
+class ControlLoop:
+    """The one control task's work; `tick` blocks and is called in a worker thread."""
+
+    def __init__(
+        self, cluster: Cluster, metrics: MetricSource, telemetry: Telemetry, clock: Clock,
+        config: OperatorSettings,
+    ) -> None:  # fmt: skip
+        self.world = World()
+        self._cluster, self._metrics = cluster, metrics
+        self._telemetry, self._clock, self._config = telemetry, clock, config
+        self._synced_s: float | None = None
+
+    @property
+    def synced(self) -> bool:
+        """Whether every kind was listed at least once."""
+        return self._synced_s is not None
+
+    def tick(self) -> None:
+        """List if due, gather, and reconcile everything; raises when the API server is away."""
+        started_s = self._clock.now()
+        if self._synced_s is None or started_s - self._synced_s > RESYNC_S:
+            self.resync()
+        pipelines = self.world.all("StreamPipeline")
+        gathered = Gathered({})
+        if pipelines:
+            gathered = gather(self._metrics, self._config.scrape_s)
+        writer = Writer(self._cluster, self.world)
+        desk = pipeline.Desk(
+            self.world, self._cluster, writer, self._config, self._telemetry, started_s
+        )
+        for parent in self.world.all("KafkaCluster"):
+            with _contained(parent):
+                kafka.reconcile(parent, desk)
+        for parent in pipelines:
+            with _contained(parent):
+                pipeline.reconcile(parent, gathered, desk)
+        self._telemetry.tick(
+            seconds=self._clock.now() - started_s,
+            queries=gathered.queries,
+            writes=writer.count,
+            pipelines=len(pipelines),
+        )
+
+    def resync(self) -> None:
+        """List every kind anew."""
+        for kind in KINDS:
+            self.world.resync(kind, self._cluster.list_all(kind))
+        self._synced_s = self._clock.now()
+
+
+@contextmanager
+def _contained(parent: Manifest) -> Iterator[None]:
+    """What goes wrong with one object stays with it; the next tick tries again."""
+    try:
+        yield
+    except TrimtabError as error:
+        log.warning("%s: %s", "/".join(key_of(parent)), error)

@@ -1,0 +1,234 @@
+"""One pipeline in one tick: decide, then write in the order of the design (section 3).
+
+1. status, with the object's resource version as precondition: the write-ahead record. A conflict
+   drops the decision.
+2. the tuning document, derived from the status.
+3. the other children, derived from spec and status; the driver's pod is deleted when what a
+   person can see of it changed.
+
+A crash between the writes loses nothing: 2 and 3 are derived again.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from trimtab.api.common import get_condition
+from trimtab.api.contract import SETTINGS_KEY, Settings
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.status import StreamPipelineStatus
+from trimtab.errors import ContractError
+from trimtab.ports import Cluster, Manifest, Telemetry
+from trimtab.reconcile.conditions import Situation, conditions
+from trimtab.reconcile.driver_state import DriverState, driver_state
+from trimtab.reconcile.gather import Gathered, Seen, signals
+from trimtab.reconcile.plan import Plan, differs, plan
+from trimtab.reconcile.report import is_news, status
+from trimtab.reconcile.world import World
+from trimtab.reconcile.writer import Writer
+from trimtab.settings import OperatorSettings
+from trimtab.tuning.decision import Decision, decide
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.snapshot import Policy, Snapshot, initial_settings
+from trimtab.workloads import pipeline as workloads
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What one tick works with."""
+
+    world: World
+    cluster: Cluster
+    writer: Writer
+    config: OperatorSettings
+    telemetry: Telemetry
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One pipeline in one tick: the object, its spec, and what is there of it."""
+
+    parent: Manifest
+    spec: StreamPipelineSpec
+    old: StreamPipelineStatus
+    planned: Plan
+    driver: DriverState
+    seen: Seen | None
+
+
+def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
+    """Bring one pipeline a step nearer to what its spec says."""
+    if "deletionTimestamp" in parent["metadata"]:
+        return
+    old = StreamPipelineStatus.model_validate(parent.get("status") or {})
+    try:
+        spec = StreamPipelineSpec.model_validate(parent["spec"])
+    except ValidationError as error:
+        _refuse(parent, old, str(error), desk)
+        return
+    case = _look(parent, spec, old, gathered, desk)
+    memory = remembered(case, desk.world)
+    snapshot, decision, after = _decide(case, memory, gathered, desk)
+    situation = Situation(
+        generation=parent["metadata"]["generation"],
+        now_s=desk.now_s,
+        policy=Policy.of(spec),
+        suspended=spec.suspend,
+        obstacle=case.planned.obstacle,
+        driver=case.driver,
+        inputs=case.planned.inputs,
+        seen=case.seen,
+        snapshot=snapshot,
+        decision=decision,
+    )
+    new = status(old, situation, after)
+    if new != old and not desk.writer.status(parent, _plain(new)):
+        return
+    _tell(case, new, decision, desk)
+    if case.planned.obstacle is None:
+        _write_children(case, after, desk)
+
+
+def _look(
+    parent: Manifest, spec: StreamPipelineSpec, old: StreamPipelineStatus,
+    gathered: Gathered, desk: Desk,
+) -> Case:  # fmt: skip
+    namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
+    pod = desk.world.get("Pod", namespace, f"{workloads.driver_name(name)}-0")
+    return Case(
+        parent=parent,
+        spec=spec,
+        old=old,
+        planned=plan(parent, spec, desk.world, desk.cluster, desk.config),
+        driver=driver_state(pod),
+        seen=gathered.seen.get((namespace, name)),
+    )
+
+
+def remembered(case: Case, world: World) -> Memory:
+    """The memory in status; without one that of the tuning document; else the start.
+
+    The generation never falls behind what the document or the driver has already seen.
+    """
+    seen, document = case.seen, _document(case.parent, world)
+    applied = (seen.whole("settings_generation") or 0) if seen else 0
+    refused = (seen.whole("settings_rejected_generation") or 0) if seen else 0
+    if case.old.controller:
+        return Memory.from_dict(case.old.controller)
+    newest = max(applied, refused, document.generation if document else 0)
+    start = initial_settings(case.spec)
+    if document:
+        start = start.with_numbers(document.settings.numbers())
+    return Memory(generation=newest + 1, settings=start)
+
+
+def _document(parent: Manifest, world: World) -> Settings | None:
+    meta = parent["metadata"]
+    live = world.get("ConfigMap", meta["namespace"], workloads.tuning_name(meta["name"]))
+    try:
+        return Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
+    except (ContractError, KeyError):
+        return None
+
+
+def _decide(
+    case: Case, memory: Memory, gathered: Gathered, desk: Desk
+) -> tuple[Snapshot | None, Decision | None, Memory]:
+    """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
+    policy = Policy.of(case.spec)
+    if case.spec.suspend or not case.driver.ready:
+        clamped = policy.clamp(memory.settings)
+        if clamped != memory.settings:
+            memory = replace(memory, settings=clamped, generation=memory.generation + 1, trial=None)
+        return None, None, memory
+    found, why = signals(case.seen, policy.quantile, desk.now_s, desk.config.scrape_s)
+    snapshot = Snapshot(
+        now_s=desk.now_s,
+        policy=policy,
+        settings=memory.settings,
+        signals=None if gathered.failure else found,
+        no_signals=gathered.failure or why,
+    )
+    decision, after = decide(snapshot, memory)
+    return snapshot, decision, after
+
+
+def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
+    _write_tuning(case, memory, desk)
+    for child in case.planned.children:
+        if differs(child, desk.world):
+            desk.writer.apply(child)
+    outdated = case.driver.exists and case.driver.inputs != case.planned.inputs
+    if outdated and not case.driver.terminating:
+        namespace, name = case.parent["metadata"]["namespace"], case.parent["metadata"]["name"]
+        log.info("%s/%s: the driver restarts with new inputs", namespace, name)
+        pod = ("Pod", namespace, f"{workloads.driver_name(name)}-0")
+        desk.writer.delete(pod, uid=case.driver.uid)
+
+
+def _write_tuning(case: Case, memory: Memory, desk: Desk) -> None:
+    """settings.json = clamp(status, limits, pinned); a newer document is never overwritten."""
+    parent, meta = case.parent, case.parent["metadata"]
+    live = _document(parent, desk.world)
+    if live and live.pipeline_uid == meta["uid"] and live.generation > memory.generation:
+        return
+    settings = Policy.of(case.spec).clamp(memory.settings)
+    document = Settings(
+        generation=memory.generation,
+        pipeline_uid=meta["uid"],
+        settings=settings.knob_values(),
+        reason=f"generation {memory.generation}",
+    )
+    wanted = workloads.tuning_document(parent, document)
+    if differs(wanted, desk.world):
+        known = desk.world.get("ConfigMap", meta["namespace"], wanted["metadata"]["name"])
+        if known:
+            wanted["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
+        desk.writer.apply(wanted)
+
+
+def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk: Desk) -> None:
+    """The same reason and message as Event, metric and log line."""
+    parent, old, meta = case.parent, case.old, case.parent["metadata"]
+    name = f"{meta['namespace']}/{meta['name']}"
+    if decision and is_news(old.decisions, decision):
+        desk.telemetry.decision(meta["namespace"], meta["name"], decision.action, decision.reason)
+        log.info("%s: %s %s: %s", name, decision.action, decision.reason, decision.message)
+        desk.writer.event(
+            parent, warning=False, reason=decision.reason,
+            message=f"{decision.action}: {decision.message}",
+        )  # fmt: skip
+    before, now = get_condition(old.conditions, "Stalled"), get_condition(new.conditions, "Stalled")
+    if now and now.status == "True" and (before is None or before.reason != now.reason):
+        log.warning("%s: stalled: %s: %s", name, now.reason, now.message)
+        desk.writer.event(parent, warning=True, reason=now.reason, message=now.message)
+
+
+def _refuse(parent: Manifest, old: StreamPipelineStatus, message: str, desk: Desk) -> None:
+    """A spec that the CRD let through but the models do not."""
+    situation = Situation(
+        generation=parent["metadata"]["generation"],
+        now_s=desk.now_s,
+        policy=None,
+        obstacle=("InvalidSpec", message[:1000]),
+    )
+    new = old.model_copy(
+        update={
+            "observed_generation": situation.generation,
+            "conditions": conditions(old.conditions, situation),
+        }
+    )
+    if new != old:
+        desk.writer.status(parent, _plain(new))
+
+
+def _plain(new: StreamPipelineStatus) -> dict[str, Any]:
+    """The status for a merge patch: what is None is taken away."""
+    return new.model_dump(mode="json", by_alias=True)

@@ -1,0 +1,89 @@
+"""What a pipeline's children should be, and what keeps them from being made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.api.kafka import KafkaClusterSpec
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.ports import Cluster, Manifest
+from trimtab.reconcile.world import World
+from trimtab.settings import OperatorSettings
+from trimtab.workloads import kafka, pipeline
+from trimtab.workloads.common import HASH_ANNOTATION
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The children, or the (reason, message) that forbids to make them."""
+
+    children: tuple[Manifest, ...] = ()
+    inputs: str = ""
+    obstacle: tuple[str, str] | None = None
+
+
+def plan(
+    parent: Manifest, spec: StreamPipelineSpec, world: World, cluster: Cluster,
+    config: OperatorSettings,
+) -> Plan:  # fmt: skip
+    """Resolve references, check the checkpoint, and build the children."""
+    namespace = parent["metadata"]["namespace"]
+    addresses = []
+    for name, given in (
+        (spec.source.kafka.cluster, spec.source.kafka.bootstrap_servers),
+        (spec.sink.kafka.cluster, spec.sink.kafka.bootstrap_servers),
+    ):
+        address = given or _bootstrap(world, namespace, name or "")
+        if address is None:
+            message = f"there is no KafkaCluster {name!r} in namespace {namespace!r}"
+            return Plan(obstacle=("KafkaClusterNotFound", message))
+        addresses.append(address)
+    python, modules = spec.transform.python, None
+    if python and python.config_map:
+        modules = cluster.get(("ConfigMap", namespace, python.config_map))
+        if modules is None:
+            message = f"there is no ConfigMap {python.config_map!r} in namespace {namespace!r}"
+            return Plan(obstacle=("ModuleNotFound", message))
+    if obstacle := _checkpoint_obstacle(parent, spec, world):
+        return Plan(obstacle=obstacle)
+    job = pipeline.job_definition(parent, spec, (addresses[0], addresses[1]), config)
+    inputs = pipeline.inputs_hash(spec, job, modules)
+    children = pipeline.children(parent, spec, job, config)
+    pipeline.with_inputs(children[-1], inputs)
+    return Plan(children=tuple(children), inputs=inputs)
+
+
+def _bootstrap(world: World, namespace: str, name: str) -> str | None:
+    found = world.get("KafkaCluster", namespace, name)
+    if found is None:
+        return None
+    spec = KafkaClusterSpec.model_validate(found["spec"])
+    return kafka.bootstrap_servers(name, namespace, spec.replicas)
+
+
+def _checkpoint_obstacle(
+    parent: Manifest, spec: StreamPipelineSpec, world: World
+) -> tuple[str, str] | None:
+    """A checkpoint goes on only with the topics, sink and output mode that it began with."""
+    meta = parent["metadata"]
+    claim = world.get("PersistentVolumeClaim", meta["namespace"], pipeline.claim_name(meta["name"]))
+    known = (claim or {}).get("metadata", {}).get("annotations", {})
+    before = known.get(pipeline.IDENTITY_ANNOTATION)
+    now = pipeline.checkpoint_identity(spec)
+    if before and before != now and before.split(":")[0] == now.split(":")[0]:
+        message = (
+            "the checkpoint was made for other topics, another sink or another output mode:"
+            " put them back, or raise spec.checkpoint.generation to begin a new checkpoint"
+        )
+        return "CheckpointIncompatible", message
+    return None
+
+
+def differs(child: Manifest, world: World) -> bool:
+    """Whether the live object is not what is wanted, by the hash that we stamped on it."""
+    meta = child["metadata"]
+    live = world.get(child["kind"], meta["namespace"], meta["name"])
+    if live is None:
+        return True
+    stamped = (live["metadata"].get("annotations") or {}).get(HASH_ANNOTATION)
+    return bool(stamped != meta["annotations"][HASH_ANNOTATION])

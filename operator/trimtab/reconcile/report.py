@@ -1,0 +1,137 @@
+"""A pipeline's status out of the old one and this tick: what kubectl shows. Pure.
+
+Measured values alone rarely cause a write: they are shown to two digits, and replaced only when
+they moved by a fifth. A quiet pipeline is not written at all.
+"""
+
+from __future__ import annotations
+
+import math
+
+from trimtab.api.common import timestamp
+from trimtab.api.knobs import KNOBS, KnobValues
+from trimtab.api.quantities import format_duration, parse_duration
+from trimtab.api.reasons import Action
+from trimtab.api.status import (
+    MAX_DECISIONS,
+    BottleneckStatus,
+    DecisionRecord,
+    GoalStatus,
+    LagStatus,
+    StreamPipelineStatus,
+)
+from trimtab.reconcile.conditions import Situation, conditions, reportable
+from trimtab.reconcile.gather import Seen
+from trimtab.tuning.decision import Decision
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.snapshot import Policy, Signals
+
+MOVED = 0.2
+"""Share by which a shown number must move before it is written again."""
+
+
+def status(old: StreamPipelineStatus, situation: Situation, memory: Memory) -> StreamPipelineStatus:
+    """The new status."""
+    decision, snapshot, now_s = situation.decision, situation.snapshot, situation.now_s
+    signals = snapshot.signals if snapshot else None
+    return StreamPipelineStatus(
+        observed_generation=situation.generation,
+        conditions=conditions(old.conditions, situation),
+        goal=_goal(old.goal, situation.policy, signals),
+        lag=_lag(old.lag, signals),
+        bottleneck=_bottleneck(old.bottleneck, decision),
+        effective=_effective(situation.seen) or old.effective,
+        recommended=_recommended(decision),
+        decisions=_decisions(old.decisions, decision, memory.generation, now_s),
+        controller=memory.to_dict(),
+    )
+
+
+def _goal(
+    old: GoalStatus | None, policy: Policy | None, signals: Signals | None
+) -> GoalStatus | None:
+    if policy is None:
+        return old
+    target = policy.goal_text()
+    batch = signals.batch if signals else None
+    latency_s = batch.latency_s if batch else None
+    if policy.target_s is None:
+        rate = signals.input_rate_long if signals else None
+        observed = None if rate is None else f"{two_digits(rate):g}/s"
+        return GoalStatus(target=target, observed=observed)
+    before = old.observed if old else None
+    if latency_s is None:
+        return GoalStatus(target=target, observed=before)
+    shown = format_duration(two_digits(latency_s))
+    if before and not _moved(parse_duration(before), latency_s):
+        shown = before
+    return GoalStatus(target=target, observed=shown)
+
+
+def _lag(old: LagStatus | None, signals: Signals | None) -> LagStatus | None:
+    if signals is None or signals.lag_records is None:
+        return old
+    before = old.records if old and old.records is not None else None
+    if before is not None and not _moved(before, signals.lag_records):
+        return old
+    time = None if signals.lag_s is None else format_duration(two_digits(signals.lag_s))
+    return LagStatus(records=round(two_digits(signals.lag_records)), time=time)
+
+
+def _bottleneck(old: BottleneckStatus | None, decision: Decision | None) -> BottleneckStatus | None:
+    if decision is None or decision.load is None:
+        return old
+    kind, evidence = decision.bottleneck.kind, decision.bottleneck.evidence
+    if old and old.kind == kind:
+        return old
+    return BottleneckStatus(kind=kind, evidence=evidence[:512])
+
+
+def _effective(seen: Seen | None) -> KnobValues | None:
+    if seen is None:
+        return None
+    values = {name: seen.number("effective_number", name) for name in KNOBS}
+    known = {name: value for name, value in values.items() if value is not None}
+    return KnobValues.of(known) if known else None
+
+
+def _recommended(decision: Decision | None) -> KnobValues | None:
+    if decision is None or decision.action is not Action.RECOMMEND:
+        return None
+    return decision.settings.knob_values()
+
+
+def _decisions(
+    old: tuple[DecisionRecord, ...], decision: Decision | None, generation: int, now_s: float
+) -> tuple[DecisionRecord, ...]:
+    if decision is None or not is_news(old, decision):
+        return old
+    record = DecisionRecord(
+        time=timestamp(now_s),
+        action=decision.action,
+        reason=decision.reason,
+        message=decision.message[:1024],
+        generation=generation,
+        changes=list(decision.changes),
+    )
+    return (*old, record)[-MAX_DECISIONS:]
+
+
+def is_news(old: tuple[DecisionRecord, ...], decision: Decision) -> bool:
+    """Whether a decision is to be told: not a hold, and not the recommendation of the last tick."""
+    if not reportable(decision):
+        return False
+    if decision.action is not Action.RECOMMEND or not old:
+        return True
+    return (old[-1].action, old[-1].changes) != (decision.action, list(decision.changes))
+
+
+def two_digits(value: float) -> float:
+    """The value to two significant digits."""
+    if value == 0 or not math.isfinite(value):
+        return 0.0
+    return round(value, 1 - math.floor(math.log10(abs(value))))
+
+
+def _moved(before: float, now: float) -> bool:
+    return abs(now - before) > MOVED * max(abs(before), abs(now), 1.0)

@@ -1,0 +1,68 @@
+"""What the watches have told: the newest known version of every object that matters."""
+
+from __future__ import annotations
+
+import threading
+
+from trimtab.ports import Key, Manifest, key_of
+
+KINDS = (
+    "StreamPipeline", "KafkaCluster", "StatefulSet", "Pod", "Job", "ConfigMap",
+    "PersistentVolumeClaim", "Service", "ServiceAccount", "Role", "RoleBinding",
+)  # fmt: skip
+"""Every kind that the loop reads; foreign ones only with our managed-by label."""
+
+
+class World:
+    """A thread-safe dict of objects that ignores older versions than it holds."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Key, Manifest] = {}
+        self._lock = threading.Lock()
+
+    def observe(self, manifest: Manifest, *, deleted: bool = False) -> None:
+        """Take in an event or the answer of a write."""
+        key = key_of(manifest)
+        with self._lock:
+            known = self._objects.get(key)
+            if known is not None and _version(manifest) < _version(known):
+                return
+            if deleted:
+                self._objects.pop(key, None)
+            else:
+                self._objects[key] = manifest
+
+    def forget(self, key: Key) -> None:
+        """Drop an object."""
+        with self._lock:
+            self._objects.pop(key, None)
+
+    def resync(self, kind: str, manifests: list[Manifest]) -> None:
+        """Take in a whole list of a kind; what is not in it is gone."""
+        fresh = {key_of(m): m for m in manifests}
+        with self._lock:
+            for key in [k for k in self._objects if k[0] == kind and k not in fresh]:
+                del self._objects[key]
+        for manifest in manifests:
+            self.observe(manifest)
+
+    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """One object, or None."""
+        with self._lock:
+            return self._objects.get((kind, namespace, name))
+
+    def all(self, kind: str, namespace: str | None = None) -> list[Manifest]:
+        """Every object of a kind, sorted by namespace and name."""
+        with self._lock:
+            found = [
+                (key, m)
+                for key, m in self._objects.items()
+                if key[0] == kind and namespace in {None, key[1]}
+            ]
+        return [m for _, m in sorted(found, key=lambda item: item[0])]
+
+
+def _version(manifest: Manifest) -> int:
+    """Resource versions of one kind are ordered numbers (Kubernetes >= 1.35 promises it)."""
+    text = str(manifest["metadata"].get("resourceVersion", "0"))
+    return int(text) if text.isdigit() else 0

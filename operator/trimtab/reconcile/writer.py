@@ -1,0 +1,50 @@
+"""Writes of one tick, counted, and fed back into the world at once."""
+
+from __future__ import annotations
+
+import logging
+
+from trimtab.errors import BadInputError, ConflictError
+from trimtab.ports import Cluster, Key, Manifest, key_of
+from trimtab.reconcile.world import World
+
+log = logging.getLogger(__name__)
+
+
+class Writer:
+    """The cluster for writing; the object that a write returned replaces the cached one."""
+
+    def __init__(self, cluster: Cluster, world: World) -> None:
+        self._cluster, self._world = cluster, world
+        self.count = 0
+
+    def apply(self, manifest: Manifest) -> None:
+        """Apply a child; a conflict is left to the next tick."""
+        self.count += 1
+        try:
+            self._world.observe(self._cluster.apply(manifest))
+        except ConflictError as error:
+            log.info("%s: %s", "/".join(key_of(manifest)), error)
+
+    def status(self, manifest: Manifest, status: Manifest) -> bool:
+        """Write a status; False when the object changed meanwhile and the tick's result is void."""
+        self.count += 1
+        try:
+            self._world.observe(self._cluster.patch_status(manifest["kind"], manifest, status))
+        except ConflictError as error:
+            log.info("%s: %s", "/".join(key_of(manifest)), error)
+            return False
+        return True
+
+    def delete(self, key: Key, uid: str | None = None) -> None:
+        """Delete an object."""
+        self.count += 1
+        try:
+            self._cluster.delete(key, uid=uid)
+        except BadInputError as error:
+            log.warning("%s was not deleted: %s", "/".join(key), error)
+
+    def event(self, about: Manifest, *, warning: bool, reason: str, message: str) -> None:
+        """Record an Event."""
+        self.count += 1
+        self._cluster.event(about, warning=warning, reason=reason, message=message)

@@ -1,0 +1,88 @@
+"""Names, labels, owner references and hashes that every child shares."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from trimtab.api.common import API_VERSION
+from trimtab.ports import Manifest
+
+MANAGED_BY = {"app.kubernetes.io/managed-by": "trimtab"}
+HASH_ANNOTATION = "trimtab.dev/applied-hash"
+INPUTS_ANNOTATION = "trimtab.dev/inputs-hash"
+PIPELINE_LABEL = "trimtab.dev/pipeline"
+KAFKA_LABEL = "trimtab.dev/kafka"
+COMPONENT_LABEL = "trimtab.dev/component"
+USER_ID = 10001
+
+API_VERSIONS = {
+    "ConfigMap": "v1",
+    "Job": "batch/v1",
+    "PersistentVolumeClaim": "v1",
+    "Pod": "v1",
+    "Role": "rbac.authorization.k8s.io/v1",
+    "RoleBinding": "rbac.authorization.k8s.io/v1",
+    "Service": "v1",
+    "ServiceAccount": "v1",
+    "StatefulSet": "apps/v1",
+    "StreamPipeline": API_VERSION,
+    "KafkaCluster": API_VERSION,
+}
+"""The API version of every kind that is read or written."""
+
+CONTAINER_SECURITY: Manifest = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+POD_SECURITY: Manifest = {
+    "runAsNonRoot": True,
+    "runAsUser": USER_ID,
+    "runAsGroup": USER_ID,
+    "fsGroup": USER_ID,
+    "fsGroupChangePolicy": "OnRootMismatch",
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def digest(data: Any) -> str:
+    """Ten hex digits that change with the data."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def owner(parent: Manifest) -> Manifest:
+    """The owner reference to a custom resource."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": parent["kind"],
+        "name": parent["metadata"]["name"],
+        "uid": parent["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+
+
+def child(
+    parent: Manifest,
+    kind: str,
+    name: str,
+    labels: dict[str, str],
+    body: Manifest,
+    *,
+    owned: bool = True,
+) -> Manifest:
+    """A child object, stamped with the hash of what we ask for."""
+    metadata: Manifest = {
+        "name": name,
+        "namespace": parent["metadata"]["namespace"],
+        "labels": MANAGED_BY | labels,
+    }
+    if owned:
+        metadata["ownerReferences"] = [owner(parent)]
+    manifest = {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": metadata, **body}
+    metadata["annotations"] = {HASH_ANNOTATION: digest(manifest)}
+    return manifest

@@ -1,0 +1,214 @@
+"""A KafkaCluster's children: configuration, headless Service, StatefulSet, topics Job.
+
+Brokers run KRaft in combined mode with static voters. The cluster id follows from namespace and
+name, so that a cluster that is deleted and applied again finds its volumes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from trimtab.api.kafka import KafkaClusterSpec
+from trimtab.api.quantities import format_quantity
+from trimtab.ports import Manifest
+from trimtab.settings import OperatorSettings
+from trimtab.workloads.common import (
+    COMPONENT_LABEL,
+    CONTAINER_SECURITY,
+    INPUTS_ANNOTATION,
+    KAFKA_LABEL,
+    POD_SECURITY,
+    child,
+    digest,
+)
+
+CLIENT_PORT = 9092
+CONTROLLER_PORT = 9093
+DATA = "/var/lib/kafka"
+
+
+def service_name(cluster: str) -> str:
+    """The headless Service of a cluster."""
+    return f"{cluster}-kafka"
+
+
+def bootstrap_servers(cluster: str, namespace: str, replicas: int) -> str:
+    """host:port of every broker, by its stable name."""
+    service = service_name(cluster)
+    hosts = (f"{service}-{i}.{service}.{namespace}.svc" for i in range(replicas))
+    return ",".join(f"{host}:{CLIENT_PORT}" for host in hosts)
+
+
+def cluster_id(namespace: str, name: str) -> str:
+    """22 URL-safe characters that only depend on namespace and name."""
+    raw = hashlib.sha256(f"{namespace}/{name}".encode()).digest()[:16]
+    text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    return f"t{text[1:]}"  # Kafka's tools refuse an id that begins with a dash
+
+
+def children(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) -> list[Manifest]:
+    """Every child but the topics Job, in the order in which they are applied."""
+    properties = server_properties(parent, spec)
+    name, labels = parent["metadata"]["name"], _labels(parent)
+    data = {"data": {"server.properties": properties}}
+    config_map = child(parent, "ConfigMap", f"{name}-kafka", labels, data)
+    return [config_map, _service(parent), _stateful_set(parent, spec, config, properties)]
+
+
+def server_properties(parent: Manifest, spec: KafkaClusterSpec) -> str:
+    """The brokers' configuration; what differs by pod comes through the pod's environment."""
+    name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
+    service = service_name(name)
+    voters = ",".join(
+        f"{i}@{service}-{i}.{service}.{namespace}.svc:{CONTROLLER_PORT}"
+        for i in range(spec.replicas)
+    )
+    copies = min(3, spec.replicas)
+    lines = {
+        "process.roles": "broker,controller",
+        "controller.quorum.voters": voters,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"CLIENT://:{CLIENT_PORT},CONTROLLER://:{CONTROLLER_PORT}",
+        "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "CLIENT",
+        "log.dirs": f"{DATA}/data",
+        "auto.create.topics.enable": "false",
+        "default.replication.factor": copies,
+        "min.insync.replicas": max(1, copies - 1),
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": max(1, copies - 1),
+        "group.initial.rebalance.delay.ms": 0,
+        "offsets.topic.num.partitions": 8,
+    }
+    return "".join(f"{key}={value}\n" for key, value in lines.items())
+
+
+def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) -> Manifest:
+    """The Job that makes the topics and grows their partitions; named by what it does."""
+    name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
+    wanted = [
+        f"{t.name}:{t.partitions}:{t.retention_ms or ''}:{min(3, spec.replicas)}"
+        for t in sorted(spec.topics, key=lambda t: t.name)
+    ]
+    labels = _labels(parent) | {COMPONENT_LABEL: "kafka-topics"}
+    container = {
+        "name": "topics",
+        "image": spec.image or config.kafka_image,
+        "imagePullPolicy": config.image_pull_policy,
+        "args": ["topics", bootstrap_servers(name, namespace, spec.replicas), *wanted],
+        "securityContext": CONTAINER_SECURITY,
+        "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+    }
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {
+            "restartPolicy": "OnFailure",
+            "securityContext": POD_SECURITY,
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "containers": [container],
+        },
+    }
+    body = {"spec": {"backoffLimit": 20, "template": template}}
+    return child(parent, "Job", f"{name}-topics-{digest(wanted)}", labels, body)
+
+
+def _labels(parent: Manifest) -> dict[str, str]:
+    return {KAFKA_LABEL: parent["metadata"]["name"]}
+
+
+def _service(parent: Manifest) -> Manifest:
+    name, labels = parent["metadata"]["name"], _labels(parent)
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,  # the voters must find each other before they are ready
+        "selector": labels | {COMPONENT_LABEL: "kafka"},
+        "ports": [
+            {"name": "client", "port": CLIENT_PORT},
+            {"name": "controller", "port": CONTROLLER_PORT},
+        ],
+    }
+    return child(parent, "Service", service_name(name), labels, {"spec": spec})
+
+
+def _stateful_set(
+    parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings, properties: str
+) -> Manifest:
+    name = parent["metadata"]["name"]
+    service = service_name(name)
+    labels = _labels(parent) | {COMPONENT_LABEL: "kafka"}
+    policy = {"whenDeleted": spec.deletion_policy, "whenScaled": "Retain"}
+    claim = {
+        "metadata": {"name": "data", "labels": labels},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": format_quantity(spec.storage.size)}},
+        },
+    }
+    if spec.storage.storage_class_name:
+        claim["spec"]["storageClassName"] = spec.storage.storage_class_name
+    body = {
+        "serviceName": service,
+        "replicas": spec.replicas,
+        "podManagementPolicy": "Parallel",
+        "persistentVolumeClaimRetentionPolicy": policy,
+        "selector": {"matchLabels": labels},
+        "volumeClaimTemplates": [claim],
+        "template": {
+            "metadata": {"labels": labels, "annotations": {INPUTS_ANNOTATION: digest(properties)}},
+            "spec": {
+                "securityContext": POD_SECURITY,
+                "automountServiceAccountToken": False,
+                "enableServiceLinks": False,
+                "terminationGracePeriodSeconds": 60,
+                "containers": [_broker(parent, spec, config)],
+                "volumes": [{"name": "config", "configMap": {"name": f"{name}-kafka"}}],
+            },
+        },
+    }
+    return child(parent, "StatefulSet", service, labels, {"spec": body})
+
+
+def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) -> Manifest:
+    name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
+    service = service_name(name)
+    heap_mib = max(128, spec.resources.memory // 2 // (1 << 20))
+    index = {"fieldPath": "metadata.labels['apps.kubernetes.io/pod-index']"}
+    host = f"{service}-$(POD_INDEX).{service}.{namespace}.svc"
+    probe = {"tcpSocket": {"port": "client"}, "periodSeconds": 5, "timeoutSeconds": 3}
+    return {
+        "name": "kafka",
+        "image": spec.image or config.kafka_image,
+        "imagePullPolicy": config.image_pull_policy,
+        "args": ["run"],
+        "env": [
+            {"name": "POD_INDEX", "valueFrom": {"fieldRef": index}},
+            {"name": "KAFKA_CLUSTER_ID", "value": cluster_id(namespace, name)},
+            {"name": "KAFKA_HEAP_OPTS", "value": f"-Xms{heap_mib}m -Xmx{heap_mib}m"},
+            {
+                "name": "KAFKA_OVERRIDES",
+                "value": f"node.id=$(POD_INDEX) advertised.listeners=CLIENT://{host}:{CLIENT_PORT}",
+            },
+        ],
+        "ports": [
+            {"name": "client", "containerPort": CLIENT_PORT},
+            {"name": "controller", "containerPort": CONTROLLER_PORT},
+        ],
+        "startupProbe": probe | {"failureThreshold": 60, "periodSeconds": 2},
+        "readinessProbe": probe,
+        "livenessProbe": probe | {"periodSeconds": 10, "failureThreshold": 6},
+        "securityContext": CONTAINER_SECURITY,
+        "resources": {
+            "requests": {
+                "cpu": spec.resources.cpu_request,
+                "memory": format_quantity(spec.resources.memory),
+            },
+            "limits": {"memory": format_quantity(spec.resources.memory)},
+        },
+        "volumeMounts": [
+            {"name": "data", "mountPath": DATA},
+            {"name": "config", "mountPath": "/etc/kafka"},
+        ],
+    }

@@ -1,0 +1,287 @@
+"""A StreamPipeline's children: identity, job and tuning documents, checkpoint claim, driver.
+
+The driver is a StatefulSet of one, so that at most one runs on a checkpoint. Its template is
+`OnDelete` and carries the hash of what the user can see: the operator deletes the pod when that
+hash changes, and an upgrade of the operator alone restarts nothing.
+"""
+
+from __future__ import annotations
+
+from trimtab.api.contract import (
+    JOB_KEY,
+    METRICS_PORT,
+    SETTINGS_KEY,
+    Executors,
+    Job,
+    KafkaSource,
+    Settings,
+    Sink,
+    Transform,
+)
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.quantities import format_quantity
+from trimtab.ports import Manifest
+from trimtab.settings import OperatorSettings
+from trimtab.workloads.common import (
+    COMPONENT_LABEL,
+    CONTAINER_SECURITY,
+    HASH_ANNOTATION,
+    INPUTS_ANNOTATION,
+    PIPELINE_LABEL,
+    POD_SECURITY,
+    child,
+    digest,
+)
+
+CHECKPOINT_PATH = "/var/lib/trimtab/checkpoint"
+MODULES_PATH = "/etc/trimtab/modules"
+JOB_PATH = "/etc/trimtab/job"
+TUNING_PATH = "/etc/trimtab/tuning"
+IDENTITY_ANNOTATION = "trimtab.dev/checkpoint-identity"
+
+
+def driver_name(pipeline: str) -> str:
+    """The driver's StatefulSet, service account and role; its pod is `<this>-0`."""
+    return f"{pipeline}-driver"
+
+
+def tuning_name(pipeline: str) -> str:
+    """The ConfigMap with settings.json."""
+    return f"{pipeline}-tuning"
+
+
+def claim_name(pipeline: str) -> str:
+    """The claim with the checkpoint."""
+    return f"{pipeline}-checkpoint"
+
+
+def labels(parent: Manifest) -> dict[str, str]:
+    """Labels of every child of a pipeline."""
+    return {PIPELINE_LABEL: parent["metadata"]["name"]}
+
+
+def children(
+    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
+) -> list[Manifest]:
+    """Every child but the tuning document, in the order in which they are applied."""
+    name = parent["metadata"]["name"]
+    job_map = child(
+        parent, "ConfigMap", f"{name}-job", labels(parent), {"data": {JOB_KEY: job.to_json()}}
+    )  # fmt: skip
+    return [
+        *_identity(parent),
+        job_map,
+        checkpoint_claim(parent, spec),
+        _stateful_set(parent, spec, job, config),
+    ]
+
+
+def job_definition(
+    parent: Manifest, spec: StreamPipelineSpec, bootstrap: tuple[str, str],
+    config: OperatorSettings,
+) -> Job:  # fmt: skip
+    """`job.json` of a pipeline; `bootstrap` are the addresses of source and sink."""
+    meta, source, sink = parent["metadata"], spec.source.kafka, spec.sink.kafka
+    python, executor = spec.transform.python, spec.resources.executor
+    return Job(
+        namespace=meta["namespace"],
+        pipeline=meta["name"],
+        pipeline_uid=meta["uid"],
+        source=KafkaSource(
+            bootstrap_servers=bootstrap[0],
+            topics=source.topics,
+            starting_offsets=source.starting_offsets,
+            fail_on_data_loss=source.fail_on_data_loss,
+        ),
+        transform=Transform(
+            sql=spec.transform.sql,
+            module=python.module if python else None,
+            params=python.params if python else {},
+        ),
+        sink=Sink(kind="kafka", bootstrap_servers=bootstrap[1], topic=sink.topic),
+        output_mode=spec.sink.output_mode,
+        checkpoint_uri=f"file://{CHECKPOINT_PATH}/g{spec.checkpoint.generation}/query",
+        drain_timeout_s=spec.drain_timeout,
+        executors=Executors(
+            image=spec.image or config.pipeline_image,
+            cores=executor.cores,
+            cpu_request=executor.cpu_request,
+            memory_bytes=executor.memory,
+            service_account=driver_name(meta["name"]),
+            labels=labels(parent) | {COMPONENT_LABEL: "executor"},
+        ),
+        spark_conf=spec.spark_conf,
+    )
+
+
+def tuning_document(parent: Manifest, settings: Settings) -> Manifest:
+    """The ConfigMap that hands the knob values to the driver."""
+    name = tuning_name(parent["metadata"]["name"])
+    data = {"data": {SETTINGS_KEY: settings.to_json()}}
+    return child(parent, "ConfigMap", name, labels(parent), data)
+
+
+def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
+    """Hash of everything that a person can change and that only a driver restart applies."""
+    document = job.model_dump(mode="json", by_alias=True)
+    if spec.image is None:
+        # trimtab's own image changes with an upgrade, which must not restart a driver
+        document["executors"].pop("image")
+    return digest(
+        {
+            "job": document,
+            "image": spec.image,
+            "env": [(e.name, e.value) for e in spec.env],
+            "nodeSelector": spec.node_selector,
+            "driver": spec.resources.driver.model_dump(mode="json"),
+            "modules": (modules or {}).get("data"),
+        }
+    )
+
+
+def checkpoint_identity(spec: StreamPipelineSpec) -> str:
+    """What a checkpoint generation belongs to: its topics, output mode and sink."""
+    source, sink = spec.source.kafka, spec.sink
+    inputs = [source.cluster or source.bootstrap_servers, sorted(source.topics)]
+    outputs = [sink.kafka.cluster or sink.kafka.bootstrap_servers, sink.kafka.topic]
+    identity = digest([inputs, outputs, sink.output_mode])
+    return f"{spec.checkpoint.generation}:{identity}"
+
+
+def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> Manifest:
+    """The claim of the checkpoint; under Retain it has no owner and outlives the pipeline."""
+    claim = spec.checkpoint.volume_claim
+    body: Manifest = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": format_quantity(claim.size)}},
+    }
+    if claim.storage_class_name:
+        body["storageClassName"] = claim.storage_class_name
+    manifest = child(
+        parent, "PersistentVolumeClaim", claim_name(parent["metadata"]["name"]),
+        labels(parent), {"spec": body}, owned=spec.checkpoint.deletion_policy == "Delete",
+    )  # fmt: skip
+    identity = checkpoint_identity(spec)
+    manifest["metadata"]["annotations"][IDENTITY_ANNOTATION] = identity
+    manifest["metadata"]["annotations"][HASH_ANNOTATION] = digest([body, identity])
+    return manifest
+
+
+def _identity(parent: Manifest) -> list[Manifest]:
+    """Service account and role: executor pods, and the one tuning document."""
+    name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
+    account = driver_name(name)
+    pod_verbs = ["create", "get", "list", "watch", "delete", "deletecollection", "patch", "update"]
+    rules = [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": pod_verbs},
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": [tuning_name(name)],
+            "verbs": ["get", "list", "watch"],
+        },
+    ]
+    role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": account}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    binding = {"roleRef": role_ref, "subjects": [subject]}
+    return [
+        child(parent, "ServiceAccount", account, labels(parent), {}),
+        child(parent, "Role", account, labels(parent), {"rules": rules}),
+        child(parent, "RoleBinding", account, labels(parent), binding),
+    ]
+
+
+def _stateful_set(
+    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
+) -> Manifest:
+    name = parent["metadata"]["name"]
+    selector = labels(parent) | {COMPONENT_LABEL: "driver"}
+    body = {
+        "serviceName": driver_name(name),
+        "replicas": 0 if spec.suspend else 1,
+        "updateStrategy": {"type": "OnDelete"},
+        "selector": {"matchLabels": selector},
+        "template": {
+            "metadata": {"labels": selector},
+            "spec": _pod(name, spec, job, config),
+        },
+    }
+    return child(parent, "StatefulSet", driver_name(name), selector, {"spec": body})
+
+
+def with_inputs(stateful_set: Manifest, inputs: str) -> Manifest:
+    """The driver's StatefulSet with the inputs' hash on its pods."""
+    metadata = stateful_set["spec"]["template"]["metadata"]
+    metadata["annotations"] = {INPUTS_ANNOTATION: inputs}
+    annotations = stateful_set["metadata"]["annotations"]
+    annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], inputs])
+    return stateful_set
+
+
+def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings) -> Manifest:
+    volumes: list[Manifest] = [
+        {"name": "job", "configMap": {"name": f"{name}-job"}},
+        {"name": "tuning", "configMap": {"name": tuning_name(name)}},
+        {"name": "checkpoint", "persistentVolumeClaim": {"claimName": claim_name(name)}},
+        {"name": "tmp", "emptyDir": {}},
+    ]
+    mounts: list[Manifest] = [
+        {"name": "job", "mountPath": JOB_PATH},
+        {"name": "tuning", "mountPath": TUNING_PATH},
+        {"name": "checkpoint", "mountPath": CHECKPOINT_PATH},
+        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - an emptyDir of this pod alone
+    ]
+    python = spec.transform.python
+    if python and python.config_map:
+        volumes.append({"name": "modules", "configMap": {"name": python.config_map}})
+        mounts.append({"name": "modules", "mountPath": MODULES_PATH})
+    pod: Manifest = {
+        "serviceAccountName": driver_name(name),
+        "securityContext": POD_SECURITY,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": int(job.drain_timeout_s) + 15,
+        "containers": [_driver(name, spec, config, mounts)],
+        "volumes": volumes,
+    }
+    if spec.node_selector:
+        pod["nodeSelector"] = spec.node_selector
+    return pod
+
+
+def _driver(
+    name: str, spec: StreamPipelineSpec, config: OperatorSettings, mounts: list[Manifest]
+) -> Manifest:
+    resources = spec.resources.driver
+    memory = format_quantity(resources.memory)
+
+    def field(path: str) -> Manifest:
+        return {"fieldRef": {"fieldPath": path}}
+
+    return {
+        "name": "driver",
+        "image": spec.image or config.pipeline_image,
+        "imagePullPolicy": config.image_pull_policy,
+        "args": ["driver", "--job", f"{JOB_PATH}/{JOB_KEY}",
+                 "--settings", f"{TUNING_PATH}/{SETTINGS_KEY}"],
+        "env": [
+            {"name": "TRIMTAB_NAMESPACE", "valueFrom": field("metadata.namespace")},
+            {"name": "TRIMTAB_POD_NAME", "valueFrom": field("metadata.name")},
+            {"name": "TRIMTAB_POD_IP", "valueFrom": field("status.podIP")},
+            {"name": "TRIMTAB_TUNING_CONFIGMAP", "value": tuning_name(name)},
+            {"name": "TRIMTAB_DRIVER_MEMORY_BYTES", "value": str(resources.memory)},
+            *({"name": e.name, "value": e.value} for e in spec.env),
+        ],
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
+        "readinessProbe": {
+            "httpGet": {"path": "/ready", "port": "metrics"},
+            "periodSeconds": 2,
+            "timeoutSeconds": 3,
+        },
+        "securityContext": CONTAINER_SECURITY,
+        "resources": {
+            "requests": {"cpu": resources.cpu_request, "memory": memory},
+            "limits": {"memory": memory},
+        },
+        "volumeMounts": mounts,
+        "terminationMessagePolicy": "File",
+    }  # fmt: skip
