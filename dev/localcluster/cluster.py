@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from dev.localcluster import addons, console, daemons, network
 from dev.localcluster.apiclient import KubeApi, load_identity
@@ -26,7 +27,7 @@ from dev.localcluster.paths import Paths
 from dev.localcluster.pki import Identity, make_authority, write_kubeconfig
 from dev.localcluster.recipes import recipe
 from dev.localcluster.run import wait_until
-from dev.localcluster.sweep import sweep
+from dev.localcluster.sweep import MANAGERS, sweep
 
 READY_LIMIT_S = 90
 TOOLS = (
@@ -163,11 +164,7 @@ def status(paths: Paths) -> list[Finding]:
     """Return the state of each part; all healthy means that the cluster can be used."""
     if not paths.kubeconfig.exists():
         return [Finding("cluster", False, "not up")]
-    findings = []
-    for file in sorted(paths.pids.glob("*")):
-        argv = daemons.command_line(int(file.read_text()))
-        running = daemons.is_ours(argv, paths.state, [file.name, argv[0].rpartition("/")[2]]) if argv else False
-        findings.append(Finding(file.name, running, f"pid {file.read_text()}" if running else "ended"))
+    findings = [_daemon_finding(paths, file) for file in sorted(paths.pids.glob("*"))]
     authority, admin = load_identity(paths.pki, "admin")
     api = KubeApi(f"https://{network.node_address(0)}:{API_PORT}", authority, admin)
     ready = api.ready()
@@ -180,9 +177,13 @@ def status(paths: Paths) -> list[Finding]:
     return findings
 
 
-def sockets(paths: Paths) -> list[str]:
-    """Return the directories of the nodes that exist."""
-    return [str(p.parent) for p in sorted(paths.state.glob("n*/containerd.sock"))]
+def _daemon_finding(paths: Paths, file: Path) -> Finding:
+    """Tell whether the daemon of a pid file runs; a number in other use now does not count."""
+    pid = int(file.read_text())
+    running = daemons.alive(pid) and daemons.is_ours(
+        daemons.command_line(pid), paths.state, MANAGERS
+    )
+    return Finding(file.name, running, f"pid {pid}" if running else "ended")
 
 
 def load(paths: Paths, names: list[str]) -> list[str]:

@@ -27,8 +27,8 @@ AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 def buildah(paths: Paths, *arguments: str | Path, limit_s: float = 120) -> str:
     """Run buildah on our own storage and return what it prints."""
-    storage = ["--root", paths.buildah / "root", "--runroot", paths.buildah / "run"]
-    return run(["buildah", *storage, "--storage-driver", "overlay", *arguments], limit_s=limit_s)
+    own = ["--root", str(paths.buildah / "root"), "--runroot", str(paths.buildah / "run")]
+    return run(["buildah", *own, "--storage-driver", "overlay", *arguments], limit_s=limit_s)
 
 
 def build_images(paths: Paths, names: Sequence[str] = ()) -> dict[str, str]:
@@ -75,8 +75,8 @@ def build_image(paths: Paths, wanted: Recipe, target: str) -> None:
 def export_image(paths: Paths, target: str) -> None:
     """Write an image into the OCI layout; layers that are there already are not written again."""
     paths.layouts.mkdir(parents=True, exist_ok=True)
-    buildah(paths, "push", "--quiet", "--disable-compression", target, f"oci:{paths.layouts}:{target}",
-            limit_s=300)  # fmt: skip
+    place = f"oci:{paths.layouts}:{target}"
+    buildah(paths, "push", "--quiet", "--disable-compression", target, place, limit_s=300)
 
 
 def is_built(paths: Paths, target: str) -> bool:

@@ -37,9 +37,7 @@ class Authority:
         """The authority's key."""
         return self.directory / "ca.key"
 
-    def issue(
-        self, name: str, subject: str, *, alternative_names: Sequence[str] = ()
-    ) -> Identity:
+    def issue(self, name: str, subject: str, *, alternative_names: Sequence[str] = ()) -> Identity:
         """Make a certificate for clients and servers.
 
         `subject` is in openssl's form (``/O=group/CN=user``); `alternative_names` in its form too
@@ -96,6 +94,7 @@ def kubeconfig(server: str, authority: Authority, identity: Identity, user: str)
 
     It is JSON, which every reader of YAML reads.
     """
+
     def inline(path: Path) -> str:
         return base64.b64encode(path.read_bytes()).decode()
 

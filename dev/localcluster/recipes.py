@@ -36,9 +36,7 @@ _PYTHON = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "images/
 # In the order of building: an image comes after those that it is built on.
 RECIPES = (
     Recipe("pause", contexts=("busybox",)),
-    Recipe(
-        "base", contexts=("rootfs",), main_context="rootfs", salt=DEBIAN_SUITE, loaded=False
-    ),
+    Recipe("base", contexts=("rootfs",), main_context="rootfs", salt=DEBIAN_SUITE, loaded=False),
     Recipe("jars", ("images/pom.xml",), {"PAUSE": "pause"}, contexts=("jars",), loaded=False),
     Recipe("kafka", ("images/pom.xml",), {"BASE": "base", "MAVEN": "jars"}),
     Recipe("pipeline", (*_PYTHON, "images/pom.xml"), {"BASE": "base", "MAVEN": "jars"}),

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from dev.localcluster import network
 from dev.localcluster.binaries import binary
 from dev.localcluster.images import read_index
@@ -23,9 +22,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 PATHS = from_environment()
 FIXED_PLACES = (
-    "/run/containerd", "/run/netns", "/var/run/netns", "/var/lib/cni", "/etc/cni", "/opt/containerd",
-    "/var/lib/kubelet", "/var/lib/containerd", "/var/log/containers", "/var/log/pods", "/opt/cni",
-    "/usr/libexec/kubernetes",
+    "/run/containerd", "/run/netns", "/var/run/netns", "/var/lib/cni", "/etc/cni",
+    "/opt/containerd", "/var/lib/kubelet", "/var/lib/containerd", "/var/log/containers",
+    "/var/log/pods",
+    "/opt/cni", "/usr/libexec/kubernetes",
 )  # fmt: skip
 DAEMONS = ("etcd", "kube", "coredns", "containerd", "runc", "local-path", "busybox", "sleep")
 
@@ -40,7 +40,9 @@ def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[
 
 def kubectl(*arguments: str, stdin: str | None = None) -> str:
     argv = [str(binary(PATHS, "kubectl")), "--kubeconfig", str(PATHS.kubeconfig), *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=90, input=stdin, check=False)
+    done = subprocess.run(
+        argv, capture_output=True, text=True, timeout=90, input=stdin, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -54,11 +56,11 @@ def processes() -> set[str]:
     found = set()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            program = os.readlink(entry / "exe")
+            program = (entry / "exe").readlink()
             argv = (entry / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
         except OSError:
             continue
-        name = Path(program).name
+        name = program.name
         if name.startswith(DAEMONS) or str(PATHS.state) in argv:
             found.add(f"{entry.name} {argv}")
     return found
