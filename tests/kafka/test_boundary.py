@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 import time
 from collections.abc import Callable
 
 import pytest
-
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from dev.loadgen.verify import verify
@@ -55,7 +55,7 @@ def test_restarts_under_backlog_are_exact(
         "lost": found.lost,
         "duplicated": found.duplicated,
     }
-    print(json.dumps(report))
+    sys.stdout.write(json.dumps(report) + "\n")
     assert behind > 0, "the proof needs a backlog until the end"
     assert metrics["run_number"] == 1 + RESTARTS
     assert (found.lost, found.duplicated) == (0, 0), report

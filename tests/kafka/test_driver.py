@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import Summary, produce
 from dev.loadgen.records import Verdict
@@ -32,7 +31,7 @@ def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
     assert metrics["run_number"] == 1
     assert metrics["batch_limit_binding"] == 1
     assert metrics["settings_generation"] == first
-    assert metrics["lag_records" + '{partition="0",topic="%s"}' % topics[0]] > 0
+    assert metrics[f'lag_records{{partition="0",topic="{topics[0]}"}}'] > 0
 
     second = driver.settings(trigger="100ms", maxOffsetsPerTrigger=800)
     metrics = driver.until(lambda m: m.get("batch_settings_generation") == second)

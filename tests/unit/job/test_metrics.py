@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+from tests.unit.job.samples import T0, progress
+
+from trimtab.job.board import Board, ExecutorStates, Judged, Load, PartitionLag, Running
+from trimtab.job.metrics import BoardCollector
+from trimtab.job.progress import parse
+
+
+def exported(board: Board, now: float = T0 + 5) -> dict[str, float]:
+    registry = CollectorRegistry()
+    registry.register(BoardCollector(board, lambda: now))
+    text = generate_latest(registry).decode()
+    pairs = re.findall(r"^trimtab_(\S+) (\S+)$", text, re.M)
+    return {name: float(value) for name, value in pairs}
+
+
+def full_board() -> Board:
+    board = Board(settings_generation=4, run_number=2, heartbeat=T0)
+    board.effective = {"trigger": 0.5, "executors": 3.0}
+    report = parse(progress())
+    assert report is not None
+    board.totals.ledger_mismatch = 0
+    board.totals.add(report)
+    board.totals.changes["query"] += 1
+    board.last = Judged(report, settings_generation=4, executors_min=2, replayed=False)
+    board.running = Running(4, T0 + 3, 700)
+    board.executors = ExecutorStates(requested=3, running=2, decommissioning=1)
+    board.load = Load(slots_busy=0.5, gc=None)
+    board.lag = {("in", 0): PartitionLag(100, 7, 1.5), ("in", 1): PartitionLag(50, None, None)}
+    return board
+
+
+def test_says_nothing_that_is_not_known() -> None:
+    names = set(exported(Board()))
+    assert names == {"unclean_stops_total", "records_total", "batches_total",
+                     "record_latency_clipped_total"}  # fmt: skip
+
+
+def test_exports_the_contract() -> None:
+    samples = exported(full_board())
+    expected = {
+        "settings_generation": 4,
+        "run_number": 2,
+        "batch_id": 3,
+        "batch_records": 40,
+        "batch_committed_timestamp_seconds": T0 + 1,
+        "heartbeat_timestamp_seconds": T0,
+        'batch_duration_seconds{phase="add_batch"}': 0.7,
+        'batch_duration_seconds{phase="total"}': 1.0,
+        "batch_settings_generation": 4,
+        "batch_executors_min": 2,
+        "batch_replayed": 0,
+        "batch_limit_binding": 0,
+        "batch_running_seconds": 2,
+        "batch_running_records": 700,
+        'batch_record_latency_seconds{quantile="0.95"}': 2.0,
+        'executors{state="requested"}': 3,
+        'executors{state="running"}': 2,
+        'executors{state="pending"}': 2,
+        'executors{state="decommissioning"}': 1,
+        'effective{knob="trigger",value="500ms"}': 1,
+        'effective_number{knob="trigger"}': 0.5,
+        'lag_records{partition="0",topic="in"}': 7,
+        'lag_seconds{partition="0",topic="in"}': 1.5,
+        'partition_input_total{partition="1",topic="in"}': 50,
+        'ledger_records_total{side="sink"}': 40,
+        "ledger_mismatch_total": 0,
+        'changes_total{how="query"}': 1,
+        "record_latency_seconds_count": 40,
+        "slots_busy_ratio": 0.5,
+    }
+    assert {name: samples.get(name) for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "absent",
+    ["lag_records{partition=\"1\"", "lag_seconds{partition=\"1\"", "state_", "gc_ratio", "locality",
+     "pending", "settings_rejected", "pause"],
+)  # fmt: skip
+def test_leaves_out_what_does_not_exist(absent: str) -> None:
+    assert not [name for name in exported(full_board()) if name.startswith(absent)]
+
+
+def test_an_idle_query_has_no_batch_under_way() -> None:
+    board = dataclasses.replace(full_board(), running=None)
+    samples = exported(board)
+    assert samples["batch_running_seconds"] == samples["batch_running_records"] == 0
+
+
+def test_records_that_did_not_come_out_are_counted() -> None:
+    board = full_board()
+    event = progress()
+    event["observedMetrics"]["trimtab_sink"]["records"] = 37
+    report = parse(event)
+    assert report is not None
+    board.totals.add(report)
+    assert exported(board)["ledger_mismatch_total"] == 3
+
+
+def test_the_histogram_is_cumulative() -> None:
+    buckets = [
+        v
+        for k, v in exported(full_board()).items()
+        if k.startswith("record_latency_sec") and "le=" in k
+    ]
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == 40

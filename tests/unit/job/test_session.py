@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trimtab.api.contract import Job
+from trimtab.job.definition import Options, parse_options
+from trimtab.job.session import MIB, configuration, memory_split
+from trimtab.job.termination import JobFailureError
+
+ENV = {
+    "TRIMTAB_NAMESPACE": "shop",
+    "TRIMTAB_POD_NAME": "clicks-0",
+    "TRIMTAB_POD_IP": "10.0.0.7",
+    "TRIMTAB_TUNING_CONFIGMAP": "clicks-tuning",
+}
+POD = {
+    "image": "pipeline:1",
+    "cores": 2,
+    "cpuRequest": "100m",
+    "memoryBytes": 900 * MIB,
+    "labels": {"trimtab.dev/pipeline": "clicks"},
+}
+
+
+def job(**changes: Any) -> Job:
+    return Job.model_validate(
+        {
+            "namespace": "shop",
+            "pipeline": "clicks",
+            "pipelineUid": "uid",
+            "source": {"bootstrapServers": "kafka:9092", "topics": ["in"]},
+            "transform": {"sql": "SELECT value FROM source"},
+            "sink": {"kind": "noop"},
+            "checkpointUri": "/checkpoint/1",
+        }
+        | changes
+    )
+
+
+def options(env: dict[str, str]) -> Options:
+    return parse_options([], env)
+
+
+def test_local_mode_without_executor_pods() -> None:
+    conf = configuration(job(), options({}), executors=None)
+    assert conf["spark.master"] == "local[*]"
+    assert "spark.executor.instances" not in conf
+
+
+def test_client_mode_with_executor_pods() -> None:
+    conf = configuration(job(executors=POD), options(ENV), executors=3)
+    expected = {
+        "spark.master": "k8s://https://kubernetes.default.svc",
+        "spark.driver.host": "10.0.0.7",
+        "spark.driver.bindAddress": "0.0.0.0",
+        "spark.kubernetes.namespace": "shop",
+        "spark.kubernetes.driver.pod.name": "clicks-0",
+        "spark.kubernetes.container.image": "pipeline:1",
+        "spark.kubernetes.executor.request.cores": "100m",
+        "spark.kubernetes.executor.label.trimtab.dev/pipeline": "clicks",
+        "spark.kubernetes.executor.label.trimtab.dev/pipeline-uid": "uid",
+        "spark.executor.instances": "3",
+        "spark.executor.cores": "2",
+        "spark.executor.memory": "516m",
+        "spark.executor.memoryOverhead": "384m",
+        "spark.decommission.enabled": "true",
+        "spark.dynamicAllocation.enabled": "false",
+    }
+    assert {key: conf.get(key) for key in expected} == expected
+
+
+def test_owned_keys_win_over_the_users() -> None:
+    mine = {
+        "spark.executor.instances": "99",
+        "spark.dynamicAllocation.maxExecutors": "9",
+        "spark.locality.wait.node": "5s",
+        "spark.speculation": "true",
+        "spark.ui.enabled": "true",
+        "spark.memory.fraction": "0.7",
+    }
+    conf = configuration(job(executors=POD, sparkConf=mine), options(ENV), executors=1)
+    assert conf["spark.executor.instances"] == "1"
+    assert conf["spark.speculation"] == "false"
+    assert "spark.dynamicAllocation.maxExecutors" not in conf
+    assert "spark.locality.wait.node" not in conf
+    assert (conf["spark.ui.enabled"], conf["spark.memory.fraction"]) == ("true", "0.7")
+
+
+def test_says_what_is_missing_from_the_environment() -> None:
+    with pytest.raises(JobFailureError, match="TRIMTAB_POD_IP"):
+        configuration(job(executors=POD), options({}), executors=1)
+
+
+def test_the_pod_is_heap_and_overhead_and_not_too_small() -> None:
+    heap, overhead = memory_split(4000 * MIB)
+    assert heap + overhead == 4000 * MIB
+    assert overhead == 800 * MIB
+    with pytest.raises(JobFailureError, match="834Mi"):
+        memory_split(600 * MIB)

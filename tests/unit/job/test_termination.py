@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trimtab.errors import ContractError, TransformError
+from trimtab.job.termination import (
+    Cause,
+    JobFailureError,
+    ModuleMissingError,
+    Reason,
+    classify,
+    of,
+    write,
+)
+
+TASK = "org.apache.spark.SparkException"
+
+
+@pytest.mark.parametrize(
+    ("cause", "reason", "heals"),
+    [
+        (
+            Cause("org.apache.kafka.common.errors.TimeoutException", "Timed out: listTopics"),
+            Reason.KAFKA_UNREACHABLE,
+            True,
+        ),
+        (
+            Cause(TASK, "stage failure: org.apache.kafka.common.errors.TimeoutException: x"),
+            Reason.KAFKA_UNREACHABLE,
+            True,
+        ),
+        (
+            Cause("org.apache.kafka.common.errors.SaslAuthenticationException", "bad password"),
+            Reason.KAFKA_DENIED,
+            False,
+        ),
+        (
+            Cause("java.lang.AssertionError", "There are [1] sources in the checkpoint offsets "
+                  "and now there are [2] sources requested by the query"),
+            Reason.CHECKPOINT_INCOMPATIBLE,
+            False,
+        ),
+        (
+            Cause(TASK, "[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema"),
+            Reason.CHECKPOINT_INCOMPATIBLE,
+            False,
+        ),
+        (Cause(TASK, "[KAFKA_DATA_LOSS.START_OFFSET_RESET] gone"), Reason.DATA_LOST, False),
+        (Cause("java.lang.OutOfMemoryError", "Java heap space"), Reason.QUERY_FAILED, False),
+    ],
+)  # fmt: skip
+def test_tells_what_ended_a_query(cause: Cause, reason: Reason, heals: bool) -> None:
+    failure = classify([Cause("StreamingQueryException", "Query failed"), cause])
+    assert (failure.reason, failure.heals) == (reason, heals)
+
+
+def test_names_the_error_that_the_users_code_raised() -> None:
+    message = (
+        "Job aborted: org.apache.spark.api.python.PythonException: Traceback (most recent call):\n"
+        '  File "jobs.py", line 3, in work\n'
+        "KeyError: 'no such customer'\n\n"
+        "\tat org.apache.spark.api.python.BasePythonRunner\n"
+    )
+    failure = classify([Cause(TASK, message)])
+    assert failure.reason is Reason.TRANSFORM_FAILED
+    assert str(failure) == "the transform raised KeyError: 'no such customer'"
+
+
+def test_the_root_cause_is_what_is_told() -> None:
+    failure = classify(
+        [Cause("a.Outer", "wrapped"), Cause("b.Inner", "disk full\nat x"), Cause("c.C", "")]
+    )
+    assert str(failure) == "Inner: disk full"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ModuleMissingError("no module"), Reason.MODULE_NOT_FOUND),
+        (TransformError("line 1"), Reason.TRANSFORM_FAILED),
+        (ContractError("unknown key"), Reason.SETTINGS_INVALID),
+        (JobFailureError(Reason.TOPIC_NOT_FOUND, "no topic"), Reason.TOPIC_NOT_FOUND),
+        (ZeroDivisionError("oh"), Reason.QUERY_FAILED),
+    ],
+)
+def test_our_own_errors_have_a_reason(error: Exception, reason: Reason) -> None:
+    assert of(error).reason is reason
+
+
+def test_writes_the_log_short_enough_for_kubernetes(tmp_path: Path) -> None:
+    log = tmp_path / "termination"
+    write(log, JobFailureError(Reason.QUERY_FAILED, "x" * 9000))
+    document = json.loads(log.read_text())
+    assert document["reason"] == "QueryFailed"
+    assert len(log.read_bytes()) < 4096
+    write(tmp_path, JobFailureError(Reason.QUERY_FAILED, "a directory is not writable as a file"))
