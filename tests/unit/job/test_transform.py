@@ -26,7 +26,7 @@ def test_says_which_module_or_function_is_missing(reference: str, words: str) ->
 
 @pytest.mark.parametrize("reference", ["jobs.clicks", ":transform", "jobs:"])
 def test_says_how_to_write_a_reference(reference: str) -> None:
-    with pytest.raises(TransformError, match="jobs.clicks:transform"):
+    with pytest.raises(TransformError, match=r"jobs\.clicks:transform"):
         transform.load_function(reference)
 
 
@@ -41,7 +41,7 @@ def test_a_function_that_raises_or_returns_no_frame_is_told_in_words(monkeypatch
         raise ValueError("no column price")
 
     monkeypatch.setattr(samples, "broken", broken, raising=False)
-    monkeypatch.setattr(samples, "empty", lambda df, params: None, raising=False)
+    monkeypatch.setattr(samples, "empty", lambda *_: None, raising=False)
     with pytest.raises(TransformError, match="raised ValueError: no column price"):
         transform.apply(None, Transform(module="trimtab.job.samples:broken"))  # type: ignore[arg-type]
     with pytest.raises(TransformError, match="returned NoneType, not a DataFrame"):
