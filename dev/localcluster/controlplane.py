@@ -235,5 +235,8 @@ def api_server(workdir: Path) -> Iterator[Path]:
         yield write_kubeconfig(target, server.url, server.authority, admin, "admin")
     finally:
         daemons.end((d.pid for d in reversed(started)), grace_s=0.1)  # nothing is worth saving
+        for daemon in started:
+            if daemon.process is not None:
+                daemon.process.wait()  # tells Popen what `end` already reaped
         shutil.rmtree(server.directory / "etcd", ignore_errors=True)
         shutil.rmtree(server.authority.directory, ignore_errors=True)

@@ -178,7 +178,7 @@ class KubernetesCluster:
         """The call's answer, with our own errors."""
         retrying = Retrying(
             stop=stop_after_attempt(3),
-            wait=wait_exponential_jitter(initial=0.2, max=2.0),
+            wait=wait_exponential_jitter(multiplier=0.2, max=2.0),
             retry=retry_if_exception(_may_heal),
             reraise=True,
         )

@@ -2,8 +2,8 @@
 
 Structural schemas have no $ref, no null unions and no numeric exclusiveMinimum, so the JSON
 Schema of the models is rewritten: references inlined, optional fields unwrapped, constants to
-enums, titles dropped. An object all of whose fields have defaults defaults to {}, so that CEL
-rules may rely on it.
+enums, titles dropped. An object whose fields all have defaults gets them as its own default,
+so that CEL rules may rely on it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def _convert(node: Schema, defs: Schema) -> Schema:
 def _property(node: Schema, defs: Schema, *, optional: bool) -> Schema:
     out = _convert(node, defs)
     if optional and "$ref" in node and out.get("type") == "object" and "required" not in out:
-        out["default"] = {}
+        # in full, since the API server checks the rules on a default as it stands
+        fields = out.get("properties", {})
+        out["default"] = {k: v["default"] for k, v in fields.items() if "default" in v}
     return out
 
 

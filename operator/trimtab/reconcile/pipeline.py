@@ -89,7 +89,8 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         decision=decision,
     )
     new = status(old, situation, after)
-    if new != old and not desk.writer.status(parent, _plain(new)):
+    changed = _kept(_plain(new)) != _kept(_plain(old))
+    if changed and not desk.writer.status(parent, _plain(new)):
         return
     _tell(case, new, decision, desk)
     if case.planned.obstacle is None:
@@ -232,3 +233,10 @@ def _refuse(parent: Manifest, old: StreamPipelineStatus, message: str, desk: Des
 def _plain(new: StreamPipelineStatus) -> dict[str, Any]:
     """The status for a merge patch: what is None is taken away."""
     return new.model_dump(mode="json", by_alias=True)
+
+
+def _kept(node: Any) -> Any:
+    """What the API server keeps of a merge patch: nothing that is None."""
+    if isinstance(node, dict):
+        return {k: _kept(v) for k, v in node.items() if v is not None}
+    return [_kept(v) for v in node] if isinstance(node, list) else node

@@ -18,6 +18,7 @@ from trimtab.workloads.common import (
     CONTAINER_SECURITY,
     INPUTS_ANNOTATION,
     KAFKA_LABEL,
+    MANAGED_BY,
     POD_SECURITY,
     child,
     digest,
@@ -102,7 +103,7 @@ def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSetting
         "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
     }
     template = {
-        "metadata": {"labels": labels},
+        "metadata": {"labels": MANAGED_BY | labels},
         "spec": {
             "restartPolicy": "OnFailure",
             "securityContext": POD_SECURITY,
@@ -141,7 +142,7 @@ def _stateful_set(
     labels = _labels(parent) | {COMPONENT_LABEL: "kafka"}
     policy = {"whenDeleted": spec.deletion_policy, "whenScaled": "Retain"}
     claim = {
-        "metadata": {"name": "data", "labels": labels},
+        "metadata": {"name": "data", "labels": MANAGED_BY | labels},
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": format_quantity(spec.storage.size)}},
@@ -157,7 +158,10 @@ def _stateful_set(
         "selector": {"matchLabels": labels},
         "volumeClaimTemplates": [claim],
         "template": {
-            "metadata": {"labels": labels, "annotations": {INPUTS_ANNOTATION: digest(properties)}},
+            "metadata": {
+                "labels": MANAGED_BY | labels,
+                "annotations": {INPUTS_ANNOTATION: digest(properties)},
+            },
             "spec": {
                 "securityContext": POD_SECURITY,
                 "automountServiceAccountToken": False,

@@ -27,6 +27,7 @@ from trimtab.workloads.common import (
     CONTAINER_SECURITY,
     HASH_ANNOTATION,
     INPUTS_ANNOTATION,
+    MANAGED_BY,
     PIPELINE_LABEL,
     POD_SECURITY,
     child,
@@ -108,7 +109,7 @@ def job_definition(
             cpu_request=executor.cpu_request,
             memory_bytes=executor.memory,
             service_account=driver_name(meta["name"]),
-            labels=labels(parent) | {COMPONENT_LABEL: "executor"},
+            labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
         ),
         spark_conf=spec.spark_conf,
     )
@@ -202,7 +203,7 @@ def _stateful_set(
         "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": selector},
         "template": {
-            "metadata": {"labels": selector},
+            "metadata": {"labels": MANAGED_BY | selector},
             "spec": _pod(name, spec, job, config),
         },
     }

@@ -1,0 +1,69 @@
+"""A real etcd and kube-apiserver for a whole session, with the CRDs installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from dev.localcluster.binaries import binary
+from dev.localcluster.controlplane import api_server
+from dev.localcluster.paths import from_environment
+
+ROOT = Path(__file__).parents[2]
+Kubectl = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with api_server(tmp_path_factory.mktemp("api")) as config:
+        yield config
+
+
+@pytest.fixture(scope="session")
+def kubectl(kubeconfig: Path) -> Kubectl:
+    program = binary(from_environment(), "kubectl")
+
+    def run(
+        *arguments: str, manifest: dict[str, Any] | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [program, f"--kubeconfig={kubeconfig}", *arguments],
+            input=json.dumps(manifest) if manifest else None,
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        if check and done.returncode:
+            pytest.fail(f"kubectl {' '.join(arguments)}: {done.stderr}")
+        return done
+
+    run("apply", "-f", str(ROOT / "crds"))
+    run("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
+    return run
+
+
+@pytest.fixture
+def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> str:
+    name = "t-" + request.node.name.lower().replace("_", "-").split("[")[0][:40].rstrip("-")
+    kubectl("create", "namespace", name, check=False)
+    return name
+
+
+def example(name: str) -> dict[str, Any]:
+    """One manifest of the quickstart, by its file name."""
+    text = (ROOT / "examples/10-quickstart" / f"{name}.yaml").read_text()
+    manifest: dict[str, Any] = yaml.safe_load(text)
+    return manifest
+
+
+@pytest.fixture
+def pipeline() -> dict[str, Any]:
+    return example("pipeline")
+
+
+@pytest.fixture
+def kafka() -> dict[str, Any]:
+    return example("kafka")

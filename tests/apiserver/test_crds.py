@@ -1,0 +1,112 @@
+"""The CRDs on a real API server: what is refused, with which words, and what comes back."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.apiserver
+
+
+def change(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The manifest with the value at a dotted path replaced; None removes it."""
+    changed = copy.deepcopy(manifest)
+    *parents, last = path.split(".")
+    node: Any = changed
+    for part in parents:
+        node = node[int(part)] if part.isdigit() else node.setdefault(part, {})
+    if value is None:
+        node.pop(last)
+    else:
+        node[int(last) if last.isdigit() else last] = value
+    return changed
+
+
+REFUSED = [
+    ("spec.goal.throughput", {"recordsPerSecond": 5}, "write exactly one goal"),
+    ("spec.goal.latency", None, "write exactly one goal"),
+    ("spec.goal.latency.target", "0s", "write a duration above zero, like 500ms, 10s"),
+    ("spec.goal.latency.target", "soon", "write a duration above zero, like 500ms, 10s"),
+    ("spec.goal.latency.percentile", 90, "supported values"),
+    ("spec.transform.sql", "SELECT 1", "write exactly one transform"),
+    ("spec.transform.python.module", "clicks", "write module:function"),
+    ("spec.source.kafka.bootstrapServers", "kafka:9092", "write either cluster"),
+    ("spec.source.kafka.topics.0", "no spaces", "Kafka refuses this topic name"),
+    ("spec.source.kafka.topics.0", "..", "Kafka refuses this topic name"),
+    ("spec.sink.kafka.topic", "ä", "Kafka refuses this topic name"),
+    ("spec.limits.executors", {"min": 5, "max": 2}, "min must not be greater than max"),
+    ("spec.limits.cores", 0, "should be greater than or equal to 1"),
+    ("spec.tuning.pinned", {"executors": 9}, "must lie within limits.executors"),
+    ("spec.tuning.bounds", {"higher": 0.5, "lower": 0.8}, "lower must be smaller than higher"),
+    ("spec.tuning.initial", {"trigger": "0s"}, "write a duration above zero"),
+    ("spec.resources.executor.memory", "lots", "write a size in bytes with a unit"),
+    ("spec.resources.driver.cpuRequest", "some", "write a CPU quantity"),
+    ("spec.sparkConf", {"spark.executor.memory": "4g"}, "a key that trimtab owns"),
+    ("spec.sparkConf", {"spark.kubernetes.namespace": "x"}, "a key that trimtab owns"),
+    ("spec.tunning", {"mode": "Auto"}, 'unknown field "spec.tunning"'),
+    ("spec.tuning.pinned", {"locality": "Any"}, 'unknown field "spec.tuning.pinned.locality"'),
+    ("metadata.name", "x" * 41, "use at most 40 characters"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "words"), REFUSED)
+def test_bad_pipelines_are_refused_with_what_to_write_instead(
+    kubectl: Any, pipeline: dict[str, Any], path: str, value: Any, words: str
+) -> None:
+    bad = change(pipeline, path, value)
+    done = kubectl("apply", "--dry-run=server", "-f", "-", manifest=bad, check=False)
+    assert done.returncode != 0
+    assert words in done.stderr
+
+
+KAFKA_REFUSED = [
+    ("spec.replicas", 2, "replicas must be odd"),
+    ("spec.topics.0.name", "a b", "Kafka refuses this topic name"),
+    ("spec.topics.0.partitions", 0, "should be greater than or equal to 1"),
+    ("spec.storage.size", "big", "write a size in bytes"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "words"), KAFKA_REFUSED)
+def test_bad_kafka_clusters_are_refused(
+    kubectl: Any, kafka: dict[str, Any], path: str, value: Any, words: str
+) -> None:
+    bad = change(kafka, path, value)
+    done = kubectl("apply", "--dry-run=server", "-f", "-", manifest=bad, check=False)
+    assert done.returncode != 0
+    assert words in done.stderr
+
+
+def test_brokers_cannot_be_added_later(kubectl: Any, namespace: str, kafka: dict[str, Any]) -> None:
+    kubectl("apply", "-n", namespace, "-f", "-", manifest=kafka)
+    grown = change(kafka, "spec.replicas", 3)
+    done = kubectl("apply", "-n", namespace, "-f", "-", manifest=grown, check=False)
+    assert "replicas cannot change" in done.stderr
+
+
+def test_defaults_are_filled_in_and_status_begins_unobserved(
+    kubectl: Any, namespace: str, pipeline: dict[str, Any]
+) -> None:
+    kubectl("apply", "-n", namespace, "-f", "-", manifest=pipeline)
+    stored = json.loads(kubectl("get", "spl", "clicks", "-n", namespace, "-o", "json").stdout)
+    assert stored["spec"]["tuning"]["mode"] == "Auto"
+    assert stored["spec"]["checkpoint"]["deletionPolicy"] == "Retain"
+    assert stored["spec"]["drainTimeout"] == "60s"
+    assert stored["status"]["observedGeneration"] == -1
+
+
+def test_columns_and_categories(kubectl: Any, namespace: str, pipeline: dict[str, Any]) -> None:
+    kubectl("apply", "-n", namespace, "-f", "-", manifest=pipeline)
+    header = kubectl("get", "trimtab", "-n", namespace).stdout.splitlines()[0].split()
+    assert header == [
+        "NAME", "GOAL", "OBSERVED", "LAG", "BOTTLENECK", "EXECUTORS", "BATCH", "MODE", "READY",
+        "AGE",
+    ]  # fmt: skip
+
+
+def test_explain_says_what_a_field_is_for(kubectl: Any) -> None:
+    text = kubectl("explain", "streampipeline.spec.limits").stdout
+    assert "never exceeded" in text

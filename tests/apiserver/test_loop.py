@@ -1,0 +1,250 @@
+"""The operator's loop against a real API server; driver and metrics are played by the test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.apiserver.conftest import example
+
+from trimtab.adapters.kubernetes import KubernetesCluster
+from trimtab.adapters.memory import ManualClock, MemoryMetrics, MemoryTelemetry
+from trimtab.ports import Sample
+from trimtab.reconcile.gather import queries
+from trimtab.reconcile.loop import ControlLoop
+from trimtab.settings import OperatorSettings
+
+pytestmark = pytest.mark.apiserver
+SCRAPE_S = 5.0
+
+
+class Stage:
+    """One namespace with the quickstart in it, and the loop that watches it."""
+
+    def __init__(self, kubectl: Any, kubeconfig: Path, namespace: str) -> None:
+        self.kubectl, self.kubeconfig, self.namespace = kubectl, kubeconfig, namespace
+        self.clock, self.metrics = ManualClock(1_800_000_000.0), MemoryMetrics()
+        self.telemetry = MemoryTelemetry()
+        for name in ("kafka", "transform", "pipeline"):
+            self.apply(example(name))
+        self.start_operator()
+
+    def start_operator(self) -> None:
+        """A new operator process, as far as the loop can tell."""
+        config = OperatorSettings("pipeline:1", "kafka:1", "http://prometheus", (self.namespace,))
+        cluster = KubernetesCluster((self.namespace,), self.clock, str(self.kubeconfig))
+        self.loop = ControlLoop(cluster, self.metrics, self.telemetry, self.clock, config)
+
+    def apply(self, manifest: dict[str, Any]) -> None:
+        self.kubectl("apply", "-n", self.namespace, "-f", "-", manifest=manifest)
+
+    def tick(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.clock.now_s += 10
+            self.loop.resync()
+            self.loop.tick()
+
+    def get(self, kind: str, name: str) -> dict[str, Any]:
+        text = self.kubectl("get", kind, name, "-n", self.namespace, "-o", "json").stdout
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def condition(self, type_: str) -> dict[str, Any]:
+        conditions = self.get("spl", "clicks")["status"]["conditions"]
+        return next(c for c in conditions if c["type"] == type_)
+
+    def settings(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(
+            self.get("configmap", "clicks-tuning")["data"]["settings.json"]
+        )
+        return document
+
+    def driver_runs(self) -> None:
+        """Make the pod that the StatefulSet controller would make, and call it ready."""
+        template = self.get("statefulset", "clicks-driver")["spec"]["template"]
+        pod = {
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {**template["metadata"], "name": "clicks-driver-0"},
+            "spec": template["spec"],
+        }  # fmt: skip
+        self.apply(pod)
+        ready = [{"type": "Ready", "status": "True"}]
+        self.kubectl(
+            "patch", "pod", "clicks-driver-0", "-n", self.namespace, "--subresource=status",
+            "-p", json.dumps({"status": {"phase": "Running", "conditions": ready}}),
+        )  # fmt: skip
+
+    def see(self, **values: float) -> None:
+        """Metrics as Prometheus would give them."""
+        labels = {"namespace": self.namespace, "pipeline": "clicks", "instance": "10.0.0.1:9400"}
+        known = {
+            "heartbeat_timestamp_seconds": self.clock.now_s + 9, "run_number": 1,
+            "batch_committed_timestamp_seconds": self.clock.now_s, "batches_total": 9,
+            "batch_replayed": 0, "batch_limit_binding": 0, "batch_running_seconds": 0,
+        } | {k: v for k, v in values.items() if k.startswith(("batch", "settings"))}  # fmt: skip
+        gauges = [Sample({**labels, "__name__": f"trimtab_{k}"}, v) for k, v in known.items()]
+        for phase, seconds in (("total", values["duration"]), ("wal", 0.1)):
+            name = {"__name__": "trimtab_batch_duration_seconds", "phase": phase}
+            gauges.append(Sample({**labels, **name}, seconds))
+        name = {"__name__": "trimtab_batch_record_latency_seconds", "quantile": "0.95"}
+        gauges.append(Sample({**labels, **name}, values["p95"]))
+        for state in ("running", "requested"):
+            name = {"__name__": "trimtab_executors", "state": state}
+            gauges.append(Sample({**labels, **name}, values["executors"]))
+        rest = {
+            "input_rate": values["rate"], "input_rate_long": values["rate"], "partitions": 12,
+            "lag_records": values["lag"], "lag_s": 1.0, "gauges": 0,
+        }  # fmt: skip
+        asked = queries(SCRAPE_S)
+        self.metrics.answers = {asked[k]: [Sample(labels, v)] for k, v in rest.items()} | {
+            asked["gauges"]: gauges
+        }
+
+
+@pytest.fixture
+def stage(kubectl: Any, kubeconfig: Path, namespace: str) -> Stage:
+    return Stage(kubectl, kubeconfig, namespace)
+
+
+def overload(stage: Stage, batch: int) -> None:
+    stage.see(
+        batch_id=batch, batch_records=2500, duration=20.0, batch_executors_min=1, executors=1,
+        batch_settings_generation=1, settings_generation=1, settings_rejected_generation=0,
+        p95=25.0, rate=280, lag=4000,
+    )  # fmt: skip
+
+
+def test_children_are_made_and_a_quiet_tick_writes_nothing(stage: Stage) -> None:
+    stage.tick(2)
+    for kind, name in (
+        ("statefulset", "events-kafka"), ("service", "events-kafka"), ("configmap", "clicks-job"),
+        ("configmap", "clicks-tuning"), ("statefulset", "clicks-driver"), ("pvc", "clicks-checkpoint"),
+        ("role", "clicks-driver"), ("rolebinding", "clicks-driver"), ("sa", "clicks-driver"),
+    ):  # fmt: skip
+        owners = stage.get(kind, name)["metadata"].get("ownerReferences", [])
+        assert bool(owners) == (name != "clicks-checkpoint"), (kind, name)
+    assert stage.settings()["settings"] == {
+        "executors": 1, "trigger": "10s", "maxOffsetsPerTrigger": 2500,
+    }  # fmt: skip
+    stage.tick(2)
+    assert stage.telemetry.ticks[-1]["writes"] == 0
+
+
+def test_the_whole_way_from_overload_to_settings(stage: Stage) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    stage.tick()
+    assert stage.condition("Ready")["status"] == "True"
+    for batch in (5, 6, 7):
+        overload(stage, batch)
+        stage.tick()
+    document = stage.settings()
+    assert document["generation"] == 2
+    assert document["settings"]["executors"] == 5
+    status = stage.get("spl", "clicks")["status"]
+    assert status["decisions"][-1]["reason"] == "ExecutorsRaised"
+    assert status["goal"] == {"target": "p95 15s", "observed": "25s"}
+    assert stage.condition("GoalMet")["status"] == "False"
+    events = stage.kubectl("get", "events", "-n", stage.namespace, "-o", "name").stdout
+    assert events
+
+
+def test_a_killed_operator_goes_on_from_the_status(stage: Stage) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    stage.tick()
+    overload(stage, 5)
+    stage.tick()
+    stage.start_operator()
+    overload(stage, 6)
+    stage.tick()
+    stage.start_operator()
+    stage.tick()
+    assert stage.settings()["settings"]["executors"] == 5
+    assert len(stage.get("spl", "clicks")["status"]["decisions"]) == 1
+
+
+def test_a_crash_between_status_and_document_loses_nothing(stage: Stage) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    for batch in (5, 6, 7):
+        overload(stage, batch)
+        stage.tick()
+    stage.kubectl("delete", "configmap", "clicks-tuning", "-n", stage.namespace)
+    stage.start_operator()
+    stage.tick()
+    assert stage.settings()["settings"]["executors"] == 5
+
+
+def test_without_metrics_nothing_moves(stage: Stage) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    stage.tick()
+    overload(stage, 5)
+    stage.tick()
+    before = stage.settings()
+    stage.metrics.failure = "Prometheus at http://prometheus did not answer: timed out"
+    stage.tick(5)
+    assert stage.settings() == before
+    condition = stage.condition("MetricsAvailable")
+    assert condition["status"] == "False"
+    assert "did not answer" in condition["message"]
+
+
+def test_a_missing_kafka_cluster_stalls_and_heals(stage: Stage, kafka: dict[str, Any]) -> None:
+    stage.kubectl("delete", "tkc", "events", "-n", stage.namespace)
+    stage.tick()
+    assert stage.condition("Stalled")["reason"] == "KafkaClusterNotFound"
+    stage.apply(kafka)
+    stage.tick()
+    assert stage.condition("Stalled")["status"] == "False"
+
+
+def test_goal_and_limits_restart_nothing_but_sql_does(
+    stage: Stage, pipeline: dict[str, Any]
+) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    stage.tick()
+    uid = stage.get("pod", "clicks-driver-0")["metadata"]["uid"]
+    pipeline["spec"]["goal"]["latency"]["target"] = "20s"
+    pipeline["spec"]["limits"]["executors"]["max"] = 3
+    stage.apply(pipeline)
+    stage.tick(2)
+    assert stage.get("pod", "clicks-driver-0")["metadata"]["uid"] == uid
+    assert stage.condition("Ready")["status"] == "True"
+    pipeline["spec"]["transform"] = {"sql": "SELECT key, value FROM source"}
+    stage.apply(pipeline)
+    stage.tick(2)
+    gone = stage.kubectl(
+        "get", "pod", "clicks-driver-0", "-n", stage.namespace, "-o", "json", check=False
+    )
+    assert gone.returncode or "deletionTimestamp" in json.loads(gone.stdout)["metadata"]
+    assert stage.condition("Reconciling")["status"] == "True"
+
+
+def test_other_topics_need_a_new_checkpoint(stage: Stage, pipeline: dict[str, Any]) -> None:
+    stage.tick(2)
+    pipeline["spec"]["source"]["kafka"]["topics"] = ["other"]
+    stage.apply(pipeline)
+    stage.tick()
+    assert stage.condition("Stalled")["reason"] == "CheckpointIncompatible"
+    pipeline["spec"]["checkpoint"] = {"generation": 2}
+    stage.apply(pipeline)
+    stage.tick()
+    assert stage.condition("Stalled")["status"] == "False"
+    job = json.loads(stage.get("configmap", "clicks-job")["data"]["job.json"])
+    assert "/g2/" in job["checkpointUri"]
+
+
+def test_a_pin_moves_the_knob_and_holds_it(stage: Stage, pipeline: dict[str, Any]) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    stage.tick()
+    pipeline["spec"]["tuning"]["pinned"] = {"executors": 2}
+    stage.apply(pipeline)
+    stage.tick(2)
+    assert stage.settings()["settings"]["executors"] == 2
+    assert stage.get("spl", "clicks")["status"]["decisions"][-1]["reason"] == "Clamped"
