@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from dev.localcluster.controlplane import (
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.imageload import load_images
 from dev.localcluster.images import build_images, read_index
+from dev.localcluster.lock import exclusive
 from dev.localcluster.node import Node, start_containerd, start_kubelet
 from dev.localcluster.paths import Paths
 from dev.localcluster.pki import Identity, make_authority, write_kubeconfig
@@ -36,20 +35,9 @@ TOOLS = (
 )  # fmt: skip
 
 
-@contextlib.contextmanager
-def locked(paths: Paths) -> Iterator[None]:
-    """Hold the lock that keeps two commands from changing the cluster at once.
-
-    Raises:
-        LocalClusterError: another command holds it. It is freed by the kernel when that ends.
-    """
-    paths.lock.parent.mkdir(parents=True, exist_ok=True)
-    with paths.lock.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LocalClusterError("another up, down or load is running") from None
-        yield
+def locked(paths: Paths) -> contextlib.AbstractContextManager[None]:
+    """Hold the lock that keeps two commands from changing the cluster at once."""
+    return exclusive(paths.lock, "another up, down or load is running")
 
 
 def down(paths: Paths) -> None:

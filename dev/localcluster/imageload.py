@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dev.localcluster import console
+from dev.localcluster import console, layout
 from dev.localcluster.failures import CommandError, LocalClusterError
-from dev.localcluster.images import exported_manifests, read_index
+from dev.localcluster.images import read_index
 from dev.localcluster.paths import Paths
 from dev.localcluster.recipes import recipe
 from dev.localcluster.run import clean_environment, run
@@ -52,7 +52,7 @@ def load_images(paths: Paths, sockets: Iterable[Path], names: Iterable[str] = ()
 def import_images(paths: Paths, socket: Path, tags: list[str]) -> None:
     """Stream an archive of some images, without the blobs that this containerd has."""
     present = set(run(ctr(socket, "content", "ls", "-q")).split())
-    manifests = exported_manifests(paths)
+    manifests = layout.manifests(paths.layouts)
     command = ctr(socket, "images", "import", "-")
     with subprocess.Popen(
         command,
@@ -76,8 +76,8 @@ def import_images(paths: Paths, socket: Path, tags: list[str]) -> None:
 
 def write_archive(
     archive: tarfile.TarFile,
-    layout: Path,
-    manifests: list[dict[str, Any]],
+    directory: Path,
+    descriptors: list[dict[str, Any]],
     present: set[str],
 ) -> None:
     """Write an OCI archive of some images of a layout; `present` are digests to leave out.
@@ -85,21 +85,20 @@ def write_archive(
     Manifests and configurations are always written: they are small, and the import reads them.
     """
     written: set[str] = set()
-    for descriptor in manifests:
-        manifest = json.loads(blob_path(layout, descriptor["digest"]).read_text())
-        layers = [layer["digest"] for layer in manifest["layers"] if layer["digest"] not in present]
-        for digest in (descriptor["digest"], manifest["config"]["digest"], *layers):
+    for descriptor in descriptors:
+        small, layers = layout.blobs_of(directory, descriptor)
+        for digest in [*small, *(each for each in layers if each not in present)]:
             if digest not in written:
                 written.add(digest)
-                archive.add(blob_path(layout, digest), arcname=blob_name(digest))
-    index = {"schemaVersion": 2, "manifests": [_named(each) for each in manifests]}
+                archive.add(layout.blob_path(directory, digest), arcname=layout.blob_name(digest))
+    index = {"schemaVersion": 2, "manifests": [_named(each) for each in descriptors]}
     _add(archive, "oci-layout", {"imageLayoutVersion": "1.0.0"})
     _add(archive, "index.json", index)
 
 
 def _named(descriptor: dict[str, Any]) -> dict[str, Any]:
     """Return the descriptor with the full name in the annotation that containerd reads."""
-    name = descriptor["annotations"]["org.opencontainers.image.ref.name"]
+    name = descriptor["annotations"][layout.NAME]
     return {**descriptor, "annotations": {"io.containerd.image.name": name}}
 
 
@@ -108,13 +107,3 @@ def _add(archive: tarfile.TarFile, name: str, content: dict[str, Any]) -> None:
     entry = tarfile.TarInfo(name)
     entry.size = len(data)
     archive.addfile(entry, io.BytesIO(data))
-
-
-def blob_name(digest: str) -> str:
-    """Return a blob's path inside an OCI layout."""
-    return "blobs/" + digest.replace(":", "/")
-
-
-def blob_path(layout: Path, digest: str) -> Path:
-    """Return a blob's file in a layout on disk."""
-    return layout / blob_name(digest)

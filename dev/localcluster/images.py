@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dev.localcluster import console
+from dev.localcluster import console, layout
 from dev.localcluster.binaries import binary, ensure_tools
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.jars import ensure_jars
+from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import REPO, Paths
 from dev.localcluster.recipes import RECIPES, Recipe, needed_for, recipe, tag
 from dev.localcluster.run import run
@@ -39,15 +40,30 @@ def build_images(paths: Paths, names: Sequence[str] = ()) -> dict[str, str]:
         KeyError: there is no such image.
     """
     chosen = needed_for(list(names) or [each.name for each in RECIPES])
+    with exclusive(paths.cache / "images.lock", "another command is building images", 1800):
+        return _build_chosen(paths, chosen)
+
+
+def _build_chosen(paths: Paths, chosen: list[Recipe]) -> dict[str, str]:
+    """Build what is missing, in order; the index is right after each step."""
     index = read_index(paths)
     for each in chosen:
         wanted = tag(REPO, each)
         if not is_built(paths, wanted):
+            discard_leftovers(paths)
             with console.step(f"image {wanted}", BUILD_LIMIT_S):
                 build_image(paths, each, wanted)
         index[each.name] = wanted
         write_index(paths, index)
     return index
+
+
+def discard_leftovers(paths: Paths) -> None:
+    """Remove what builds left that were killed; only we build here, as we hold the lock."""
+    if buildah(paths, "containers", "--quiet").strip():
+        buildah(paths, "rm", "--all")
+    for entry in work_directory(paths).iterdir():
+        shutil.rmtree(entry, ignore_errors=True)
 
 
 def build_image(paths: Paths, wanted: Recipe, target: str) -> None:
@@ -73,28 +89,24 @@ def build_image(paths: Paths, wanted: Recipe, target: str) -> None:
 
 
 def export_image(paths: Paths, target: str) -> None:
-    """Write an image into the OCI layout; layers that are there already are not written again."""
-    paths.layouts.mkdir(parents=True, exist_ok=True)
-    place = f"oci:{paths.layouts}:{target}"
-    buildah(paths, "push", "--quiet", "--disable-compression", target, place, limit_s=300)
+    """Put an image into the layout; blobs that are there already are not kept twice.
+
+    It goes by way of a plain directory, the one form in which buildah leaves layers uncompressed:
+    packing and unpacking a gigabyte would take longer than all the rest.
+    """
+    with tempfile.TemporaryDirectory(dir=work_directory(paths)) as work:
+        plain = Path(work) / "image"
+        buildah(paths, "push", "--quiet", "--disable-compression", target, f"dir:{plain}",
+                limit_s=300)  # fmt: skip
+        layout.add(paths.layouts, target, plain)
 
 
 def is_built(paths: Paths, target: str) -> bool:
     """Tell whether the image is in the storage, and exported if pods need it."""
     name = target.rpartition("/")[2].partition(":")[0]
     stored = buildah(paths, "images", "--quiet", "--filter", f"reference={target}").strip()
-    exported = target in exported_manifests(paths)
+    exported = target in layout.manifests(paths.layouts)
     return bool(stored) and (exported or not recipe(name).loaded)
-
-
-def exported_manifests(paths: Paths) -> dict[str, dict[str, object]]:
-    """Return tag -> manifest descriptor for all images in the layout."""
-    try:
-        index = json.loads((paths.layouts / "index.json").read_text())
-    except OSError:
-        return {}
-    key = "org.opencontainers.image.ref.name"
-    return {m["annotations"][key]: m for m in index["manifests"] if m.get("annotations")}
 
 
 def read_index(paths: Paths) -> dict[str, str]:
@@ -128,12 +140,17 @@ def push_images(paths: Paths, registry: str, names: Sequence[str] = ()) -> list[
     return pushed
 
 
+def work_directory(paths: Paths) -> Path:
+    """Return the directory for what exists only during a build; on the same disk as the cache."""
+    directory = paths.cache / "work"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
 @contextmanager
 def contexts(paths: Paths, wanted: Recipe) -> Iterator[dict[str, Path]]:
     """Prepare the named contexts of a build, in a directory that goes away afterwards."""
-    work_root = paths.cache / "work"
-    work_root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work_root) as work:
+    with tempfile.TemporaryDirectory(dir=work_directory(paths)) as work:
         makers = {
             "busybox": _busybox,
             "rootfs": _root_filesystem,
