@@ -1,0 +1,63 @@
+{{- define "trimtab.labels" -}}
+app.kubernetes.io/name: trimtab
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "trimtab.selector" -}}
+app.kubernetes.io/name: trimtab
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "trimtab.prometheusUrl" -}}
+{{- if .Values.prometheus.url -}}
+{{ .Values.prometheus.url }}
+{{- else if .Values.prometheus.install -}}
+http://{{ .Release.Name }}-prometheus.{{ .Release.Namespace }}.svc:9090
+{{- else -}}
+{{ fail "say where Prometheus is: prometheus.url=http://..., or prometheus.install=true for a small one" }}
+{{- end -}}
+{{- end }}
+
+{{- define "trimtab.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "trimtab.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* What the operator may do in a namespace. It holds what it grants to drivers. */}}
+{{- define "trimtab.rules" -}}
+- apiGroups: [trimtab.dev]
+  resources: [streampipelines, kafkaclusters]
+  verbs: [get, list, watch]
+- apiGroups: [trimtab.dev]
+  resources: [streampipelines/status, kafkaclusters/status]
+  verbs: [get, patch, update]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [create, get, list, watch, delete, deletecollection, patch, update]
+- apiGroups: [""]
+  resources: [configmaps, services, serviceaccounts, persistentvolumeclaims]
+  verbs: [create, get, list, watch, patch, update, delete]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [create, get, list, watch, patch, update, delete]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [create, get, list, watch, patch, update, delete]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [create, get, list, watch, patch, update, delete]
+{{- end }}
