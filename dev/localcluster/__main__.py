@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from dev.localcluster import cluster, console, doctor, images
+from dev.localcluster import cluster, console, doctor, images, seed
 from dev.localcluster.binaries import binary, ensure_tools
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.paths import Paths, from_environment
@@ -74,7 +74,9 @@ def _env(paths: Paths, _options: argparse.Namespace) -> int:
 
 
 def _images(paths: Paths, options: argparse.Namespace) -> int:
-    for name, tag in images.build_images(paths, options.only).items():
+    built = images.build_images(paths, options.only)
+    seed.refresh(paths)
+    for name, tag in built.items():
         console.say(f"{name} {tag}")
     return 0
 

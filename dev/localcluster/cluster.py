@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from dev.localcluster import addons, console, daemons, network
+from dev.localcluster import addons, console, daemons, network, seed
 from dev.localcluster.apiclient import KubeApi, load_identity
 from dev.localcluster.binaries import ensure_tools
 from dev.localcluster.controlplane import (
@@ -43,6 +43,7 @@ def locked(paths: Paths) -> contextlib.AbstractContextManager[None]:
 def down(paths: Paths) -> None:
     """Leave nothing of a cluster but the caches."""
     with locked(paths), console.step("sweep", 60):
+        seed.tidy(paths)
         sweep(paths)
 
 
@@ -103,6 +104,8 @@ def _boot_nodes(
     """Start controllers, containerd and kubelet of each node."""
     started = start_controllers(paths, server)
     with console.step(f"{len(members)} containerd", READY_LIMIT_S):
+        for node in members:
+            seed.plant(paths, node.image_store)
         started += [start_containerd(node, pause) for node in members]
     load_images(paths, [node.socket for node in members], ["pause"])
     started += [start_kubelet(node, server.url, server.authority) for node in members]

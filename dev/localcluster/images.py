@@ -40,6 +40,11 @@ def build_images(paths: Paths, names: Sequence[str] = ()) -> dict[str, str]:
         KeyError: there is no such image.
     """
     chosen = needed_for(list(names) or [each.name for each in RECIPES])
+    index = read_index(paths)
+    tags = {each.name: tag(REPO, each) for each in chosen}
+    # Looked at without the lock, so that `up` need not wait for somebody's builds.
+    if tags.items() <= index.items() and all(is_built(paths, each) for each in tags.values()):
+        return index
     with exclusive(paths.cache / "images.lock", "another command is building images", 1800):
         return _build_chosen(paths, chosen)
 

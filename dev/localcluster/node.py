@@ -50,6 +50,11 @@ class Node:
         return self.paths.node(self.number)
 
     @property
+    def image_store(self) -> Path:
+        """The root of its containerd: images and their layers."""
+        return self.directory / "containerd"
+
+    @property
     def socket(self) -> Path:
         """The socket of its containerd."""
         return self.paths.containerd_socket(self.number)
@@ -68,7 +73,7 @@ def containerd_config(node: Node, pause_image: str, *, restrict_oom: bool) -> st
     base = node.directory
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
-root = "{base}/containerd"
+root = "{node.image_store}"
 state = "{base}/run"
 disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.aufs", \
 "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", \
