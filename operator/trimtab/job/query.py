@@ -31,6 +31,7 @@ class StreamBuilder:
         self.producer: dict[str, str] = {}
         """Producer options, read at each batch: changing this dict changes the next batch."""
         self.one_to_one = False
+        self.writer: sink.BatchWriter | None = None
 
     def start(self, knobs: Mapping[str, float], gate: Gate, begin: Callable[[int], None]) -> Any:
         """The running query; raises TransformError when the job cannot be made into one."""
@@ -40,7 +41,7 @@ class StreamBuilder:
             raise TransformError("the transform does not read the stream: select from `source`")
         prepared = sink.prepare(frame, job.sink)
         self.one_to_one = transform.is_one_to_one(prepared)
-        writer = sink.BatchWriter(job.sink, gate, self.producer, begin)
+        writer = self.writer = sink.BatchWriter(job.sink, gate, self.producer, begin)
         try:
             return (
                 prepared.writeStream.queryName(job.pipeline)
@@ -60,12 +61,23 @@ def last_committed(query: Any) -> int | None:
     return None if progress is None else int(progress.batchId())
 
 
-def causes_of(query: Any) -> list[Cause]:
-    """The exception chain that ended a query, outermost first; empty when there is none."""
+def causes_of(query: Any, written: BaseException | None) -> list[Cause]:
+    """The exception chain that ended a query, outermost first; empty when there is none.
+
+    An exception of a write comes to Spark as the text of a Python traceback only, so the writer's
+    own is looked at instead when there is one.
+    """
+    if written is not None:
+        origin = getattr(written, "_origin", None) or getattr(written, "java_exception", None)
+        return [Cause(type(written).__name__, str(written)), *_java_chain(origin)]
     failure = query._jsq.exception()
+    return _java_chain(failure.get() if failure.isDefined() else None)
+
+
+def _java_chain(throwable: Any) -> list[Cause]:
     causes: list[Cause] = []
-    current = failure.get() if failure.isDefined() else None
-    while current is not None and len(causes) < MAX_CAUSES:
-        causes.append(Cause(str(current.getClass().getName()), str(current.getMessage() or "")))
-        current = current.getCause()
+    while throwable is not None and len(causes) < MAX_CAUSES:
+        kind, message = throwable.getClass().getName(), throwable.getMessage()
+        causes.append(Cause(str(kind), str(message or "")))
+        throwable = throwable.getCause()
     return causes

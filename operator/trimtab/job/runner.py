@@ -205,7 +205,8 @@ class Runner:
     def _recover(self) -> None:
         """The query died by itself: start it again when the cause can heal, else raise."""
         self._batches.abandon()
-        failure = classify(causes_of(self._query))
+        written = self._builder.writer.failure if self._builder.writer else None
+        failure = classify(causes_of(self._query, written))
         if last_committed(self._query) is not None:
             self._backoff.reset()
         self._wait_for_healing(failure)

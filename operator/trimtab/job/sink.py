@@ -56,11 +56,20 @@ class BatchWriter:
         self._gate = gate
         self._options = options
         self._begin = begin
+        self.failure: Exception | None = None
+        """What the last write raised."""
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write one batch; raises GateClosedError instead when the query is stopping."""
         self._gate.enter(batch_id)
         self._begin(batch_id)
+        try:
+            self._write(frame)
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def _write(self, frame: DataFrame) -> None:
         if self._sink.kind == "noop":
             frame.write.format("noop").mode("append").save()
             return

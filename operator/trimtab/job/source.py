@@ -14,8 +14,9 @@ from trimtab.job.progress import AGE_SHARES, SOURCE
 
 CONSUMER = {
     # without these a broker that is away shows only after minutes
-    "kafka.request.timeout.ms": "15000",
-    "kafka.default.api.timeout.ms": "20000",
+    "kafka.request.timeout.ms": "10000",
+    "kafka.default.api.timeout.ms": "15000",
+    "fetchOffset.numRetries": "1",  # the client retries by itself within that time
 }
 
 

@@ -76,7 +76,7 @@ _INCOMPATIBLE = re.compile(
     r"|StateSchemaNotCompatible|checkpoint offsets and now there are"
     r"|CANNOT_LOAD_STATE_STORE|NUM(BER)?_OF_SOURCES"
 )
-_PYTHON = "org.apache.spark.api.python.PythonException"
+_PYTHON = "PythonException"
 _PYTHON_ERROR = re.compile(r"^(?P<error>[A-Za-z_][\w.]*(Error|Exception|Exit|Warning)\b.*)$", re.M)
 
 

@@ -87,10 +87,8 @@ def load_function(reference: str) -> Callable[[Any, dict[str, str]], Any]:
 
 
 def words(error: PySparkException) -> str:
-    """Spark's own message without the plan that it prints below."""
-    text = str(error.getMessage() if hasattr(error, "getMessage") else error)
-    lines = [
-        line for line in text.split("\nJVM stacktrace", maxsplit=1)[0].splitlines() if line.strip()
-    ]
+    """Spark's own message, which says the line, without the plan that it prints below."""
+    said, _, _ = str(error).partition("\nJVM stacktrace")
+    lines = [line for line in said.splitlines() if line.strip()]
     plan = next((i for i, line in enumerate(lines) if line.startswith(("'", "+-"))), len(lines))
     return " ".join(lines[:plan])[:1000]

@@ -163,27 +163,23 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     upcoming = next(changes, None)
     settings = run.scenario.settings()
     spent = oracle = oracle_full = 0.0
-    cache: dict[tuple[float, float], int] = {}
+    limits = run.scenario.limits.executors
+    rates = [
+        (p, sustainable(run, p, run.final.trigger_s)) for p in range(limits.min, limits.max + 1)
+    ]
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
         load = run.arrivals.rate(t)
         spent += settings.executors
-        for share in (run.scenario.tuning.bounds.higher, 1.0):
-            key = (round(load, 1), share)
-            if key not in cache:
-                cache[key] = _least(run, load, share)
-        oracle += cache[round(load, 1), run.scenario.tuning.bounds.higher]
-        oracle_full += cache[round(load, 1), 1.0]
+        oracle += _least(rates, load, run.scenario.tuning.bounds.higher)
+        oracle_full += _least(rates, load, 1.0)
     return spent / 3600, oracle / 3600, oracle_full / 3600
 
 
-def _least(run: Run, load: float, share: float) -> int:
-    limits, trigger_s = run.scenario.limits.executors, run.final.trigger_s
-    for executors in range(limits.min, limits.max + 1):
-        if load <= share * sustainable(run, executors, trigger_s):
-            return executors
-    return limits.max
+def _least(rates: list[tuple[int, float]], load: float, share: float) -> int:
+    """The fewest executors that carry the load at a share of what they sustain."""
+    return next((p for p, rate in rates if load <= share * rate), rates[-1][0])
 
 
 def _reversals(run: Run) -> int:

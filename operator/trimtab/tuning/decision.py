@@ -200,14 +200,14 @@ def _open(context: Context, proposal: Proposal) -> Memory:
         before=context.settings,
         opened_at_s=now_s,
         raises=proposal.raises,
-        demand=context.load.demand,
+        steady=context.load.steady,
         load_before=round(context.load.value, 3),
         predicted_load=round(proposal.predicted, 3),
         batch=context.memory.evidence.batch,
     )
     if proposal.knob == parallelism.NAME:
         direction = 1 if proposal.raises else -1
-        memory = regime.widen(memory, direction, context.load.demand, now_s)
+        memory = regime.widen(memory, direction, context.load.steady, now_s)
     memory = regime.switch(memory, Regime.WITHIN, now_s)
     return replace(
         memory,

@@ -32,13 +32,14 @@ def pinned(context: Context, proposal: Proposal) -> Veto | None:
 def failed_before(context: Context, proposal: Proposal) -> Veto | None:
     """A change that did not help at this load is not tried again for a while."""
     for verdict in context.memory.verdicts:
-        same_level = abs(context.load.demand - verdict.demand) <= SAME_LEVEL * verdict.demand
+        same_level = abs(context.load.steady - verdict.steady) <= SAME_LEVEL * verdict.steady
         same = (verdict.knob, verdict.raises) == (proposal.knob, proposal.raises)
-        as_far = verdict.executors == proposal.settings.executors
+        # more of what did not help will not help either; a smaller release may still be fine
+        as_far = verdict.raises or proposal.settings.executors <= verdict.executors
         if same and same_level and as_far and context.snapshot.now_s < verdict.until_s:
             return Veto(
                 Reason.FAILED_BEFORE,
-                f"{proposal.knob} did not help at {verdict.demand:.0f} records/s; it is tried"
+                f"{proposal.knob} did not help at {verdict.steady:.0f} records/s; it is tried"
                 f" again in {verdict.until_s - context.snapshot.now_s:.0f} s",
             )
     return None

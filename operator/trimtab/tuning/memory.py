@@ -34,7 +34,8 @@ class Trial:
     opened_at_s: float
     raises: bool
     """True when the change was made to carry more, False when it released something."""
-    demand: float
+    steady: float
+    """Input when the change was made, records/s; a backlog does not count."""
     load_before: float
     predicted_load: float
     batch: str = ""
@@ -52,7 +53,7 @@ class Verdict:
     knob: str
     raises: bool
     executors: int
-    demand: float
+    steady: float
     until_s: float
 
 
@@ -70,8 +71,8 @@ class Memory:
     verdicts: tuple[Verdict, ...] = ()
     last_direction: int = 0
     """+1 or -1: the direction of the last change of executors."""
-    last_demand: float = 0.0
-    """Demand at that change, records/s."""
+    last_steady: float = 0.0
+    """Input at that change, records/s."""
     widened: float = 0.0
     """Share by which a reversal widened the dead band, at `widened_at_s`."""
     widened_at_s: float = 0.0

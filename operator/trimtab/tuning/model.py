@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 SAME_SIZE = 1.25
 """Two batches whose record counts differ by less than this factor are of one size."""
@@ -101,13 +101,7 @@ def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
         if old.slots == new.slots and _same_size(old.records, new.records):
             if abs(new.duration_s - old.duration_s) <= TOLERANCE * old.duration_s:
                 return points
-            moved = replace(
-                old,
-                records=round((old.records + new.records) / 2),
-                out_s=round((old.out_s + new.out_s) / 2, 3),
-                duration_s=round((old.duration_s + new.duration_s) / 2, 3),
-            )
-            return (*points[:index], *points[index + 1 :], moved)
+            return (*points[:index], *points[index + 1 :], new)
     same = [p for p in points if p.slots == new.slots]
     if len(same) >= POINTS_PER_SLOTS:
         points = tuple(p for p in points if p is not same[0])

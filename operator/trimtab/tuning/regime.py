@@ -42,13 +42,13 @@ def band(policy: Policy, memory: Memory, now_s: float) -> Band:
     )
 
 
-def widen(memory: Memory, direction: int, demand: float, now_s: float) -> Memory:
+def widen(memory: Memory, direction: int, steady: float, now_s: float) -> Memory:
     """The memory after a change of executors in a direction; a reversal widens the band."""
-    unchanged = abs(demand - memory.last_demand) < SAME_LOAD * max(demand, memory.last_demand)
+    unchanged = abs(steady - memory.last_steady) < SAME_LOAD * max(steady, memory.last_steady)
     if direction == -memory.last_direction and unchanged:
         widened = min(memory.widened + WIDENING, 3 * WIDENING)
         memory = replace(memory, widened=widened, widened_at_s=now_s)
-    return replace(memory, last_direction=direction, last_demand=demand)
+    return replace(memory, last_direction=direction, last_steady=steady)
 
 
 def step(memory: Memory, snapshot: Snapshot, *, over: bool, under: bool) -> Memory:

@@ -108,7 +108,7 @@ def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
     """Keep or revert; None while it is too early."""
     settings = snapshot.settings
     if _load_changed(trial, load):
-        message = f"the load went from {trial.demand:.0f} to {load.demand:.0f} records/s meanwhile"
+        message = f"the load went from {trial.steady:.0f} to {load.steady:.0f} records/s meanwhile"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
     if trial.judged < JUDGED:
         return None
@@ -126,8 +126,8 @@ def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
 
 def _load_changed(trial: Trial, load: Load) -> bool:
     """A higher load voids every comparison; a lower one only that of a release."""
-    rose = load.demand > (1 + LOAD_CHANGED) * trial.demand
-    fell = load.demand < (1 - LOAD_CHANGED) * trial.demand
+    rose = load.steady > (1 + LOAD_CHANGED) * trial.steady
+    fell = load.steady < (1 - LOAD_CHANGED) * trial.steady
     return rose or (fell and not trial.raises)
 
 
@@ -149,6 +149,6 @@ def verdict(trial: Trial, settings: Settings, now_s: float) -> Verdict:
         knob=trial.knob,
         raises=trial.raises,
         executors=settings.executors,
-        demand=trial.demand,
+        steady=trial.steady,
         until_s=now_s + VERDICT_S,
     )

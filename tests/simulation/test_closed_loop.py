@@ -1,0 +1,158 @@
+"""Whole stories: the committed scenarios, the named verifiers, and plants that bite."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from trimtab.api.reasons import Action, Reason
+from trimtab.simulation.figures import figures
+from trimtab.simulation.run import Run, simulate
+from trimtab.simulation.scenario import Scenario, load_scenario
+from trimtab.simulation.verifiers import VERIFIERS, verify
+
+SCENARIOS = sorted((Path(__file__).parents[2] / "examples/scenarios").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_committed_scenarios_end_exact_and_pass_every_verifier(path: Path, seed: int) -> None:
+    result = figures(simulate(load_scenario(path), seed))
+    assert all(result["verdicts"].values()), result["verdicts"]
+    assert result["exact"]
+    assert None not in result["recover_s"]
+
+
+def case(**changes: Any) -> Scenario:
+    base: dict[str, Any] = {
+        "name": "case", "duration": 900, "tick": 10, "partitions": 16,
+        "load": {"step": [[0, 300]]},
+        "plant": {"capacity": {1: 200}, "batch": {"fixed_s": 0.3}},
+        "goal": {"latency": {"target": 8}},
+        "limits": {"executors": {"min": 1, "max": 10}},
+        "tuning": {"dwell": {"up": 2, "down": 4}},
+        "start": {"executors": 3, "trigger": 2, "maxOffsetsPerTrigger": 20000},
+    }  # fmt: skip
+    return Scenario.model_validate(base | changes)
+
+
+def capacity(upto: int) -> dict[int, float]:
+    return {p: 200.0 * p for p in range(1, upto + 1)}
+
+
+def plant(**changes: Any) -> dict[str, Any]:
+    return {"capacity": capacity(10), "batch": {"fixed_s": 0.3}} | changes
+
+
+def reasons(run: Run) -> set[Reason]:
+    return {tick.decision.reason for tick in run.ticks}
+
+
+def test_within_the_bounds_nothing_moves() -> None:
+    run = simulate(case(plant=plant()), 1)
+    assert run.changes == []
+    assert run.ticks[-1].decision.reason is Reason.WITHIN_BOUNDS
+
+
+def test_too_many_executors_are_released_in_one_step() -> None:
+    run = simulate(case(plant=plant(), start={"executors": 9, "trigger": 2}), 1)
+    assert [t.decision.reason for t in run.changes] == [Reason.EXECUTORS_RELEASED]
+    assert run.final.executors in {2, 3}
+
+
+def test_a_rate_limited_remote_is_not_given_executors_for_long() -> None:
+    """More executors do not help a remote that serves 250/s: the trial puts them back."""
+    limited = plant(remote={"latency_s": 0.001, "rate_limit": 250})
+    run = simulate(case(duration=600, plant=limited), 1)
+    reverted = [t for t in run.ticks if t.decision.action is Action.REVERT]
+    assert reverted
+    assert Reason.TRIAL_NO_GAIN in reasons(run)
+    assert run.final.executors == 3
+    assert all(verify(run).values())
+
+
+def test_pods_that_find_no_node_are_taken_back() -> None:
+    full = plant(cluster={"executors_max": 4})
+    run = simulate(case(duration=600, load={"step": [[0, 1200]]}, plant=full), 1)
+    assert Reason.PODS_PENDING in reasons(run)
+    assert run.final.executors == 4
+
+
+def test_a_goal_that_physics_forbids_is_said() -> None:
+    run = simulate(case(plant=plant(batch={"fixed_s": 9}), goal={"latency": {"target": 2}}), 1)
+    assert Reason.GOAL_INFEASIBLE in reasons(run)
+
+
+def test_saturation_is_said_at_the_limit() -> None:
+    limits = {"executors": {"min": 1, "max": 3}}
+    run = simulate(case(load={"step": [[0, 2000]]}, plant=plant(), limits=limits), 1)
+    assert run.final.executors == 3
+    assert run.ticks[-1].decision.reason in {Reason.SATURATED, Reason.GOAL_INFEASIBLE}
+
+
+def test_a_gap_in_the_metrics_freezes_the_settings() -> None:
+    load = {"step": [[0, 300], [300, 1500]]}
+    gaps = {"gaps": [[295, 500]]}
+    run = simulate(case(load=load, plant=plant(metrics=gaps)), 1)
+    moved = [t.at_s for t in run.changes]
+    assert moved
+    assert not [at for at in moved if 295 <= at < 500]
+
+
+FAULTS = [
+    {"at": 200, "kind": "executor_lost", "count": 1, "back_after_s": 60},
+    {"at": 200, "kind": "gc_pause", "for_s": 20},
+    {"at": 200, "kind": "driver_lost", "back_after_s": 40},
+    {"at": 200, "kind": "remote_slow", "factor": 3, "for_s": 60},
+    {"at": 200, "kind": "pods_pending", "for_s": 120},
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f["kind"])
+def test_faults_break_no_rule_and_lose_nothing(fault: dict[str, Any]) -> None:
+    run = simulate(case(plant=plant(), faults=[fault]), 1)
+    assert all(verify(run).values())
+    taken = [(b.first, b.last) for b in run.batches]
+    assert all(a[1] == pytest.approx(b[0]) for a, b in itertools.pairwise(taken))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rates=st.lists(st.floats(1, 3000), min_size=1, max_size=4),
+    fixed=st.floats(0.05, 2),
+    task=st.floats(0, 0.3),
+    noise=st.floats(0, 0.2),
+    trigger=st.sampled_from([0.5, 1, 2, 5, 10]),
+    executors=st.integers(1, 10),
+    delay=st.floats(0, 20),
+)
+def test_verifiers_hold_on_random_plants(
+    rates: list[float], fixed: float, task: float, noise: float, trigger: float,
+    executors: int, delay: float,
+) -> None:  # fmt: skip
+    run = simulate(
+        case(
+            load={"step": [[200 * i, rate] for i, rate in enumerate(rates)]},
+            plant=plant(
+                batch={"fixed_s": fixed, "per_task_s": task, "noise": noise},
+                metrics={"delay_s": delay},
+            ),
+            start={"executors": executors, "trigger": trigger},
+        ),
+        1,
+    )
+    verdicts = verify(run)
+    verdicts.pop("settles")  # a noisy plant at the edge of a bound may still be on its way
+    assert all(verdicts.values()), verdicts
+
+
+def test_runs_are_reproducible() -> None:
+    noisy = case(plant=plant(batch={"fixed_s": 0.3, "noise": 0.1}), load={"step": [[0, 900]]})
+    first, again = simulate(noisy, 5), simulate(noisy, 5)
+    assert [t.decision for t in first.ticks] == [t.decision for t in again.ticks]
+    assert set(VERIFIERS) <= set(verify(first))

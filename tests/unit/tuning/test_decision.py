@@ -1,0 +1,269 @@
+"""One decision at a time: unknown holds, guards veto, trials end, memory goes through JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.api.pipeline import Mode
+from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
+from trimtab.tuning.decision import decide
+from trimtab.tuning.memory import Evidence, Memory, Trial, Verdict
+from trimtab.tuning.model import Point
+from trimtab.tuning.snapshot import Batch, Policy, Settings, Signals, Snapshot
+
+START = Settings(executors=1, trigger_s=10.0, max_offsets=2500)
+POINTS = (Point(1, 250, 0.1, 4.9), Point(1, 2500, 0.1, 22.9))
+
+
+def policy(**changes: Any) -> Policy:
+    base = Policy(
+        target_s=15.0, quantile=0.95, rate=None, catch_up_s=90.0, min_executors=1,
+        max_executors=5, dwell_up=2, dwell_down=4,
+    )  # fmt: skip
+    return replace(base, **changes)
+
+
+def batch(**changes: Any) -> Batch:
+    base = Batch(
+        run=1, id=7, committed_at_s=990.0, records=250, duration_s=4.9, overhead_s=0.1,
+        settings_generation=1, executors_min=1, since_start=9, latency_s=12.0,
+    )  # fmt: skip
+    return replace(base, **changes)
+
+
+def signals(**changes: Any) -> Signals:
+    base = Signals(
+        sampled_at_s=999.0, settings_generation=1, rejected_generation=0, batch=batch(),
+        input_rate=25.0, input_rate_long=25.0, lag_records=200.0, partitions=12,
+        executors_running=1, executors_pending=0, slots_busy=0.5, cpu_ratio=None, gc_ratio=0.01,
+    )  # fmt: skip
+    return replace(base, **changes)
+
+
+def snapshot(seen: Signals | None, memory: Memory, asked: Policy | None = None) -> Snapshot:
+    return Snapshot(1000.0, asked or policy(), memory.settings, seen, "" if seen else "down")
+
+
+def memory(**changes: Any) -> Memory:
+    return replace(Memory(generation=1, settings=START, points=POINTS), **changes)
+
+
+def overloaded(**changes: Any) -> Signals:
+    base = signals(batch=batch(records=2500, duration_s=22.9), input_rate=280.0,
+                   input_rate_long=280.0, lag_records=6000.0)  # fmt: skip
+    return replace(base, **changes)
+
+
+AT_THE_EDGE = Evidence(over=1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (None, Reason.NO_METRICS),
+        (signals(batch=None), Reason.NO_BATCH_YET),
+        (signals(settings_generation=0), Reason.NOT_APPLIED_YET),
+        (signals(lag_records=None), Reason.LOAD_UNKNOWN),
+        (signals(input_rate=None, input_rate_long=None), Reason.LOAD_UNKNOWN),
+    ],
+)
+def test_what_is_unknown_holds(seen: Signals | None, reason: Reason) -> None:
+    before = memory(evidence=Evidence(over=5))
+    decision, after = decide(snapshot(seen, before), before)
+    assert (decision.action, decision.reason) == (Action.HOLD, reason)
+    assert after.settings == before.settings
+    assert after.generation == before.generation
+
+
+def test_a_trigger_that_holds_records_back_is_shortened_not_paid_with_executors() -> None:
+    before = memory(evidence=AT_THE_EDGE)
+    decision, after = decide(snapshot(signals(), before), before)
+    assert decision.reason is Reason.TRIGGER_SHORTENED
+    assert decision.bottleneck.kind is BottleneckKind.ADMISSION_LIMIT
+    assert after.settings == Settings(1, 5.0, 2500)
+    assert after.trial is not None
+    assert after.generation == 2
+
+
+def test_overload_raises_executors_to_the_fewest_that_hold() -> None:
+    before = memory(evidence=AT_THE_EDGE, settings=replace(START, trigger_s=5.0))
+    decision, after = decide(snapshot(overloaded(), before), before)
+    assert decision.reason is Reason.EXECUTORS_RAISED
+    assert after.settings.executors == 4
+    assert "executors 1 -> 4" in decision.message
+
+
+def test_dwell_counts_new_evidence_only() -> None:
+    before = memory(settings=replace(START, trigger_s=5.0))
+    seen = overloaded()
+    first, after = decide(snapshot(seen, before), before)
+    again, later = decide(snapshot(seen, after), after)
+    assert first.reason is again.reason is Reason.DWELLING
+    assert later.evidence.over == 1
+    moved, _ = decide(snapshot(replace(seen, sampled_at_s=1004.0), later), later)
+    assert moved.action is Action.CHANGE
+
+
+def test_recommend_says_and_does_not_move() -> None:
+    before = memory(evidence=AT_THE_EDGE, settings=replace(START, trigger_s=5.0))
+    asked = policy(mode=Mode.RECOMMEND)
+    decision, after = decide(snapshot(overloaded(), before, asked), before)
+    assert decision.action is Action.RECOMMEND
+    assert decision.settings.executors == 4
+    assert after.settings == before.settings
+    assert not decision.moves
+
+
+def test_observe_only_says_it_in_words() -> None:
+    before = memory(evidence=AT_THE_EDGE, settings=replace(START, trigger_s=5.0))
+    decision, after = decide(snapshot(overloaded(), before, policy(mode=Mode.OBSERVE)), before)
+    assert (decision.action, decision.reason) == (Action.HOLD, Reason.OBSERVE_ONLY)
+    assert after.generation == before.generation
+
+
+def test_a_pinned_knob_is_not_touched() -> None:
+    before = memory(evidence=AT_THE_EDGE, settings=replace(START, trigger_s=5.0))
+    asked = policy(pinned={"executors": 1.0, "trigger": 5.0})
+    decision, after = decide(snapshot(overloaded(), before, asked), before)
+    assert decision.reason is Reason.PINNED
+    assert after.settings == before.settings
+
+
+def test_new_limits_clamp_at_once_and_that_is_a_decision() -> None:
+    before = memory(settings=replace(START, executors=5))
+    decision, after = decide(snapshot(signals(), before, policy(max_executors=3)), before)
+    assert (decision.action, decision.reason) == (Action.CHANGE, Reason.CLAMPED)
+    assert after.settings.executors == 3
+    assert after.generation == 2
+
+
+def test_a_failed_change_is_not_repeated_at_that_load() -> None:
+    verdict = Verdict("parallelism", True, 3, 280.0, until_s=1500.0)
+    before = memory(evidence=AT_THE_EDGE, settings=Settings(1, 10.0, 2500), verdicts=(verdict,))
+    seen = overloaded()
+    decision, _ = decide(snapshot(seen, before), before)
+    assert decision.reason is Reason.FAILED_BEFORE
+    later, _ = decide(replace(snapshot(seen, before), now_s=1600.0), before)
+    assert later.action is Action.CHANGE
+
+
+def test_a_draining_backlog_is_left_alone() -> None:
+    before = memory(settings=Settings(4, 5.0, 2500), evidence=Evidence(over=5))
+    seen = overloaded(
+        batch=batch(records=2500, duration_s=5.8, executors_min=4), executors_running=4,
+        lag_records=9000.0,
+    )  # fmt: skip
+    decision, after = decide(snapshot(seen, before), before)
+    assert decision.reason is Reason.CATCHING_UP
+    assert after.regime is Regime.CATCHING_UP
+    assert after.evidence == Evidence()
+
+
+def open_trial(**changes: Any) -> Trial:
+    base = Trial(
+        knob="parallelism", generation=2, before=replace(START, trigger_s=5.0),
+        opened_at_s=960.0, raises=True, steady=280.0, load_before=5.2, predicted_load=0.69,
+    )  # fmt: skip
+    return replace(base, **changes)
+
+
+def on_trial(trial: Trial, executors: int = 4) -> Memory:
+    settings = Settings(executors, 5.0, 2500)
+    return memory(generation=trial.generation, settings=settings, trial=trial)
+
+
+def after_change(executors: int, duration_s: float, **changes: Any) -> Signals:
+    seen = batch(
+        id=20, records=1400, duration_s=duration_s, executors_min=executors, settings_generation=2
+    )
+    base = signals(batch=seen, settings_generation=2, executors_running=executors)
+    return replace(base, input_rate=280.0, input_rate_long=280.0, lag_records=1500.0, **changes)
+
+
+def test_nothing_else_moves_while_a_trial_is_open() -> None:
+    before = on_trial(open_trial())
+    decision, after = decide(snapshot(after_change(4, 60.0), before), before)
+    assert decision.reason is Reason.TRIAL_OPEN
+    assert after.settings == before.settings
+
+
+def test_a_change_that_helped_is_kept() -> None:
+    before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
+    decision, after = decide(snapshot(after_change(4, 3.6), before), before)
+    assert (decision.action, decision.reason) == (Action.KEEP, Reason.TRIAL_KEPT)
+    assert after.trial is None
+    assert after.settings.executors == 4
+
+
+def test_a_change_that_did_not_help_is_put_back_and_remembered() -> None:
+    before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
+    decision, after = decide(snapshot(after_change(4, 13.0), before), before)
+    assert (decision.action, decision.reason) == (Action.REVERT, Reason.TRIAL_NO_GAIN)
+    assert after.settings.executors == 1
+    assert after.generation == 3
+    assert after.verdicts[0].knob == "parallelism"
+
+
+def test_replayed_batches_and_batches_of_other_settings_are_not_judged() -> None:
+    before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
+    for changes in ({"replayed": True}, {"settings_generation": 1}, {"executors_min": 3}):
+        seen = after_change(4, 13.0)
+        assert seen.batch is not None
+        seen = replace(seen, batch=replace(seen.batch, **changes))
+        decision, after = decide(snapshot(seen, before), before)
+        assert decision.reason is Reason.TRIAL_OPEN
+        assert after.trial == before.trial
+
+
+def test_a_refusal_by_the_driver_goes_back() -> None:
+    before = on_trial(open_trial())
+    seen = replace(after_change(1, 3.0), settings_generation=1, rejected_generation=2)
+    decision, after = decide(snapshot(seen, before), before)
+    assert decision.reason is Reason.REFUSED_BY_DRIVER
+    assert after.settings == before.trial.before  # type: ignore[union-attr]
+
+
+def test_pods_without_a_node_are_given_up() -> None:
+    before = on_trial(open_trial(opened_at_s=900.0))
+    seen = replace(after_change(2, 3.0), executors_pending=2)
+    decision, after = decide(snapshot(seen, before), before)
+    assert decision.reason is Reason.PODS_PENDING
+    assert after.settings.executors == 2
+
+
+def test_memory_goes_through_json_unchanged() -> None:
+    full = on_trial(open_trial(settled=2, batch="3/4"))
+    verdict = Verdict("batch-size", True, 2, 12.5, 99.0)
+    full = replace(full, verdicts=(verdict,), regime=Regime.OVER, evidence=Evidence(1, 0, "1/2", 3))
+    assert Memory.from_dict(json.loads(json.dumps(full.to_dict()))) == full
+
+
+def test_memory_of_another_version_still_reads() -> None:
+    data = memory().to_dict() | {"invented": 1}
+    data.pop("points")
+    assert Memory.from_dict(data).settings == START
+
+
+number = st.one_of(st.none(), st.floats(0, 1e6), st.just(0.0))
+
+
+@given(rate=number, lag=number, duration=st.floats(0, 1e4), records=st.integers(0, 10**7),
+       executors=st.integers(0, 8), over=st.integers(0, 5))  # fmt: skip
+def test_whatever_is_seen_the_limits_hold(
+    rate: float | None, lag: float | None, duration: float, records: int, executors: int, over: int
+) -> None:
+    before = memory(evidence=Evidence(over=over))
+    seen = signals(
+        input_rate=rate, input_rate_long=rate, lag_records=lag, executors_running=executors,
+        batch=batch(records=records, duration_s=duration, executors_min=executors),
+    )  # fmt: skip
+    decision, after = decide(snapshot(seen, before), before)
+    assert 1 <= after.settings.executors <= 5
+    assert decision.message
+    assert Memory.from_dict(json.loads(json.dumps(after.to_dict()))) == after

@@ -1,0 +1,85 @@
+"""The capacity model: what it learns from batches, and the laws that follow from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab.tuning.model import Model, Point, fit, learn
+
+
+def true_batch(records: int, slots: int, *, out: float = 0.1, fixed: float = 2.8) -> Point:
+    """A batch of the quickstart: 8 ms a record, 2.8 slot-seconds for 12 tasks, 0.1 s outside."""
+    return Point(slots, records, out, out + (fixed + 0.008 * records) / slots)
+
+
+def test_no_points_give_no_model() -> None:
+    assert fit([], tasks=12) is None
+
+
+def test_one_size_is_pessimistic_above_it_and_right_at_it() -> None:
+    model = fit([true_batch(250, 1)], tasks=12)
+    assert model is not None
+    assert model.duration_s(250, 1) == pytest.approx(4.9)
+    assert model.duration_s(2500, 1) > 22.9
+
+
+def test_two_sizes_tell_overhead_from_work() -> None:
+    model = fit([true_batch(250, 1), true_batch(2500, 1)], tasks=12)
+    assert model is not None
+    assert model.capacity(1) == pytest.approx(125)
+    assert model.overhead_s(1) == pytest.approx(2.9)
+    assert model.overhead_s(4) == pytest.approx(0.8)
+    assert model.sustainable(1, 10) == pytest.approx(125 * (1 - 0.29))
+    assert model.capacity(4) == pytest.approx(500), "linear before there are points"
+
+
+def test_what_was_measured_wins_over_linear() -> None:
+    slow = Point(4, 2500, 0.1, 0.1 + (2.8 + 0.012 * 2500) / 4)
+    model = fit([true_batch(250, 1), true_batch(2500, 1), slow], tasks=12)
+    assert model is not None
+    assert model.capacity(4) == pytest.approx(4 / 0.012)
+    assert model.capacity(1) < model.capacity(2) < model.capacity(4)
+    assert model.capacity(8) == pytest.approx(8 / 0.012)
+
+
+def test_slots_beyond_the_tasks_do_nothing() -> None:
+    model = Model(out_s=0.1, fixed=1.0, per_record=((1, 0.01),), tasks=4)
+    assert model.capacity(16) == model.capacity(4)
+    assert model.overhead_s(16) == model.overhead_s(4)
+
+
+def test_a_trigger_shorter_than_the_overhead_sustains_nothing() -> None:
+    model = Model(out_s=0.5, fixed=1.0, per_record=((1, 0.01),), tasks=4)
+    assert model.sustainable(1, 1.0) == 0
+
+
+def test_sustainable_is_where_the_batch_fills_its_trigger() -> None:
+    model = Model(out_s=0.2, fixed=1.0, per_record=((1, 0.01),), tasks=8)
+    rate = model.sustainable(2, 5.0)
+    assert model.duration_s(rate * 5.0, 2) == pytest.approx(5.0)
+
+
+def test_a_steady_pipeline_does_not_change_its_points() -> None:
+    points = learn((), Point(1, 250, 0.1, 4.8))
+    assert learn(points, Point(1, 260, 0.1, 4.9)) is points
+
+
+def test_a_moved_class_is_replaced_and_learning_is_idempotent() -> None:
+    points = learn((), Point(1, 250, 0.1, 4.8))
+    moved = learn(points, Point(1, 250, 0.1, 9.0))
+    assert len(moved) == 1
+    assert learn(moved, Point(1, 250, 0.1, 9.0)) == learn(
+        learn(moved, Point(1, 250, 0.1, 9.0)), Point(1, 250, 0.1, 9.0)
+    )
+
+
+def test_an_empty_batch_teaches_nothing() -> None:
+    assert learn((), Point(1, 0, 0.1, 0.2)) == ()
+
+
+def test_memory_stays_small() -> None:
+    points: tuple[Point, ...] = ()
+    for slots in range(1, 30):
+        for size in (10, 100, 1000, 10_000, 100_000, 1_000_000):
+            points = learn(points, Point(slots, size, 0.1, 1.0))
+    assert len(points) <= 24
