@@ -119,8 +119,10 @@ def overload(stage: Stage, batch: int) -> None:
 def test_children_are_made_and_a_quiet_tick_writes_nothing(stage: Stage) -> None:
     stage.tick(2)
     for kind, name in (
-        ("statefulset", "events-kafka"), ("service", "events-kafka"), ("configmap", "clicks-job"),
-        ("configmap", "clicks-tuning"), ("statefulset", "clicks-driver"), ("pvc", "clicks-checkpoint"),
+        ("statefulset", "events-kafka"), ("service", "events-kafka"),
+        ("configmap", "clicks-job"),
+        ("configmap", "clicks-tuning"), ("statefulset", "clicks-driver"),
+        ("pvc", "clicks-checkpoint"),
         ("role", "clicks-driver"), ("rolebinding", "clicks-driver"), ("sa", "clicks-driver"),
     ):  # fmt: skip
         owners = stage.get(kind, name)["metadata"].get("ownerReferences", [])

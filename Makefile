@@ -1,0 +1,58 @@
+# trimtab. The two commands of the README: `make demo` and `make test`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+include dev/dev.mk
+
+.PHONY: help demo test test-long check fix generate venv lint types contracts unit clean
+
+help: ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
+
+demo: ## boot a cluster, deploy the quickstart, drive load into it, report in build/demo
+	$(PYTHON) -m dev.demo
+
+test: ## every gate and every test; REQUIRE_E2E=1 makes a machine without a cluster fail
+	$(PYTHON) -m dev.gates
+
+test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, soaks
+	TRIMTAB_LONG=1 $(BIN)/pytest tests/kafka -q
+
+check: $(STAMP) lint types contracts unit ## the fast lane, under 3 minutes
+
+venv: $(STAMP) ## .venv with the pinned, hashed dependencies
+
+$(STAMP): constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r constraints.txt
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+contracts: $(STAMP)
+	$(BIN)/lint-imports
+
+unit: $(STAMP)
+	$(BIN)/pytest tests/unit tests/simulation -q
+
+fix: $(STAMP) ## format, and mend what ruff can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+generate: $(STAMP) ## CRDs from the models, into crds/ and the chart
+	$(BIN)/python -m trimtab.api.crd crds
+	cp crds/*.yaml charts/trimtab/files/crds/
+
+clean: ## what builds left in the checkout; never the caches
+	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache
