@@ -53,7 +53,8 @@ def make_driver(
             "startingOffsets": "earliest",
         }
         sink = {"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": topics[1]}
-        driver = Driver(tmp_path, broker.bootstrap, **{"source": source, "sink": sink, **job})
+        directory = tmp_path / f"driver-{len(drivers)}"
+        driver = Driver(directory, broker.bootstrap, **{"source": source, "sink": sink, **job})
         drivers.append(driver)
         return driver
 
