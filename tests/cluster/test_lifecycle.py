@@ -152,6 +152,70 @@ def test_a_pod_runs_and_nothing_is_left(before: dict[str, set[str]]) -> None:
     assert_nothing_left(before)
 
 
+SERVER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, labels: {app: peer}}
+spec:
+  nodeSelector: {topology.kubernetes.io/zone: ZONE}
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: peer
+      image: IMAGE
+      imagePullPolicy: Never
+      command: [sh, -c, "while :; do echo NAME | nc -l -p 8000; done"]
+"""
+
+
+@pytest.fixture
+def outside() -> Iterator[str]:
+    """A host beyond another link than the pods' bridge, in a network namespace of its own."""
+    script = """
+        ip netns add trimtab-test
+        ip link add tt-host type veth peer name tt-out netns trimtab-test
+        ip addr add 198.51.100.1/24 dev tt-host
+        ip link set tt-host up
+        ip -n trimtab-test addr add 198.51.100.2/24 dev tt-out
+        ip -n trimtab-test link set tt-out up
+        ip -n trimtab-test route add default via 198.51.100.1
+    """
+    subprocess.run(["sh", "-ec", script], check=True)
+    listen = [sys.executable, "-m", "http.server", "--bind", "198.51.100.2", "80"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(["ip", "netns", "exec", "trimtab-test", *listen], **quiet)
+    yield "198.51.100.2"
+    server.kill()
+    server.wait()
+    subprocess.run(["ip", "netns", "del", "trimtab-test"], check=True)
+
+
+def test_three_nodes_talk_to_each_other_and_to_nobody_else(
+    before: dict[str, set[str]], outside: str
+) -> None:
+    command("up", "--nodes", "3")
+    image = read_index(PATHS)["pause"]
+    for zone in ("a", "b", "c"):
+        spec = SERVER.replace("ZONE", zone).replace("IMAGE", image).replace("NAME", f"peer-{zone}")
+        kubectl("apply", "-f", "-", stdin=spec)
+    kubectl("expose", "pod", "peer-b", "--name=far", "--port=80", "--target-port=8000",
+            "--selector=app=peer")  # fmt: skip
+    kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
+    items = json.loads(kubectl("get", "pods", "-o", "json"))["items"]
+    assert {pod["spec"]["nodeName"] for pod in items} == {"node0", "node1", "node2"}
+    for pod in items:
+        asked = ["exec", "peer-a", "--", "nc", "-w", "3", pod["status"]["podIP"], "8000"]
+        assert kubectl(*asked).strip() == pod["metadata"]["name"]
+    named = kubectl("exec", "peer-c", "--", "nc", "-w", "3", "far.default.svc.cluster.local", "80")
+    assert named.startswith("peer-")
+    # The host reaches the outside, so that a pod's failure is the guard's doing.
+    reach = f"nc -w 2 {outside} 80 < /dev/null > /dev/null; echo code $?"
+    assert shown("sh", "-c", f"busybox {reach}") == {"code 0"}
+    assert kubectl("exec", "peer-a", "--", "sh", "-c", reach).strip() == "code 1"
+    guard = "".join(shown("nft", "list", "chain", "inet", network.NFT_TABLE, "forward"))
+    assert "packets 0 bytes 0 reject" not in guard
+    command("down")
+
+
 def test_status_is_not_ok_when_a_daemon_has_died(before: dict[str, set[str]]) -> None:
     command("up")
     os.kill(int((PATHS.pids / "kube-scheduler").read_text()), signal.SIGKILL)
