@@ -70,7 +70,12 @@ def build(go: str, tool: GoTool, target: Path) -> None:
     making = target.parent.with_name(f".{target.parent.name}.{os.getpid()}")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
-    env = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-buildvcs=false"}
+    env = {
+        "CGO_ENABLED": "0",
+        "GOWORK": "off",
+        "GOFLAGS": "-buildvcs=false",
+        "GOTOOLCHAIN": "local",
+    }
     run(
         ["nice", "-n", "10", go, "build", *tool.flags(), "-o", making / tool.name, tool.package],
         cwd=tool.gomod,

@@ -117,7 +117,7 @@ def machine_go() -> str | None:
 
 def cached_go(paths: Paths) -> Path:
     """Return where the Go of the pinned PyPI package is, or would be."""
-    return paths.cache / "toolchain" / GO_PACKAGE.replace("==", "-") / "bin" / "go"
+    return paths.cache / "toolchain" / GO_PACKAGE.replace("==", "-") / "go"
 
 
 def ensure_go(paths: Paths) -> str:
@@ -137,7 +137,7 @@ def ensure_go(paths: Paths) -> str:
 
 def _install_go(target: Path) -> None:
     """Install the pinned Go package into a venv of its own; a half-made one is never used."""
-    home = target.parents[1]
+    home = target.parent
     making = home.with_name(f".{home.name}.{os.getpid()}")
     shutil.rmtree(making, ignore_errors=True)
     making.parent.mkdir(parents=True, exist_ok=True)
@@ -151,11 +151,9 @@ def _install_go(target: Path) -> None:
         version = go_version(run([program, "version"], limit_s=30))
         if version is None or version < GO_MINIMUM:
             raise MissingToolError(f"{GO_PACKAGE} holds no Go that is new enough")
+        (making / target.name).symlink_to(program.relative_to(making))
         shutil.rmtree(home, ignore_errors=True)
         making.rename(home)
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.symlink_to(_go_inside(home))
 
 
 def _go_inside(venv: Path) -> Path:
