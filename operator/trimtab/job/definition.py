@@ -30,6 +30,7 @@ class Options:
     tuning_configmap: str | None
     pod_name: str | None
     pod_ip: str | None
+    driver_memory_bytes: int | None
     metrics_port: int
 
 
@@ -48,8 +49,12 @@ def parse_options(arguments: Sequence[str], env: Mapping[str, str] = os.environ)
     parser.add_argument("--tuning-configmap", default=env.get("TRIMTAB_TUNING_CONFIGMAP"))
     parser.add_argument("--metrics-port", type=int, default=METRICS_PORT)
     known = parser.parse_args(arguments)
+    memory = env.get("TRIMTAB_DRIVER_MEMORY_BYTES")
     return Options(
-        **vars(known), pod_name=env.get("TRIMTAB_POD_NAME"), pod_ip=env.get("TRIMTAB_POD_IP")
+        **vars(known),
+        pod_name=env.get("TRIMTAB_POD_NAME"),
+        pod_ip=env.get("TRIMTAB_POD_IP"),
+        driver_memory_bytes=int(memory) if memory else None,
     )
 
 

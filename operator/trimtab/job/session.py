@@ -44,6 +44,9 @@ def configuration(job: Job, options: Options, executors: int | None) -> dict[str
     """Every Spark key of this driver; `executors` is the count to begin with."""
     owned = dict(OWNED)
     owned["spark.app.name"] = job.pipeline
+    if options.driver_memory_bytes is not None:
+        heap, _ = memory_split(options.driver_memory_bytes)
+        owned["spark.driver.memory"] = f"{heap // MIB}m"
     if job.executors is not None:
         owned |= _kubernetes(job, job.executors, options, executors or 0)
     refused = sorted(k for k in job.spark_conf if k in owned or k.startswith(OWNED_PREFIXES))
@@ -72,6 +75,10 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
         "spark.kubernetes.driver.pod.name": options.pod_name or "",
         "spark.kubernetes.container.image": pods.image,
         "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
+        # neither is used, and without them the driver's role needs no right to write either kind
+        "spark.kubernetes.executor.disableConfigMap": "true",
+        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+        "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
         f"{prefix}.request.cores": pods.cpu_request,
         f"{prefix}.label.{UID_LABEL}": job.pipeline_uid,
         "spark.executor.instances": str(count),
@@ -86,7 +93,7 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
 
 
 def memory_split(pod_bytes: int) -> tuple[int, int]:
-    """(heap, overhead) in bytes of an executor pod of that size.
+    """(heap, overhead) in bytes of a driver or executor pod of that size.
 
     The overhead holds the Python workers, the network buffers and the JVM itself.
 
@@ -99,7 +106,8 @@ def memory_split(pod_bytes: int) -> tuple[int, int]:
         least = (OVERHEAD_MIN_BYTES + HEAP_MIN_BYTES) // MIB
         raise JobFailureError(
             Reason.SETTINGS_INVALID,
-            f"an executor of {pod_bytes // MIB}Mi is too small for Spark: give it {least}Mi",
+            f"a driver or executor of {pod_bytes // MIB}Mi is too small for Spark: "
+            f"give it {least}Mi",
         )
     return heap, overhead
 

@@ -14,6 +14,7 @@ ENV = {
     "TRIMTAB_POD_NAME": "clicks-0",
     "TRIMTAB_POD_IP": "10.0.0.7",
     "TRIMTAB_TUNING_CONFIGMAP": "clicks-tuning",
+    "TRIMTAB_DRIVER_MEMORY_BYTES": str(1024 * MIB),
 }
 POD = {
     "image": "pipeline:1",
@@ -63,6 +64,7 @@ def test_client_mode_with_executor_pods() -> None:
         "spark.kubernetes.executor.label.trimtab.dev/pipeline-uid": "uid",
         "spark.executor.instances": "3",
         "spark.executor.cores": "2",
+        "spark.driver.memory": "640m",
         "spark.executor.memory": "516m",
         "spark.executor.memoryOverhead": "384m",
         "spark.decommission.enabled": "true",
