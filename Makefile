@@ -13,7 +13,7 @@ include dev/dev.mk
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
-demo: ## boot a cluster, deploy the quickstart, drive load into it, report in build/demo
+## boot a cluster, deploy the quickstart, drive load into it, report in build/demo
 	$(PYTHON) -m dev.demo
 
 test: ## every gate and every test; REQUIRE_E2E=1 makes a machine without a cluster fail

@@ -1,0 +1,1 @@
+"""`make demo`: the quickstart on a real cluster, under real load, with a report."""

@@ -1,0 +1,59 @@
+"""From nothing to a pipeline that is Ready: cluster, images, Helm chart, example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dev.demo.kube import DemoError, Kube, condition
+from dev.localcluster import cluster, console
+from dev.localcluster.binaries import binary, ensure_tools
+from dev.localcluster.images import build_images, push_images
+from dev.localcluster.paths import REPO, Paths
+
+NEEDED = ("kafka", "pipeline", "prometheus", "operator")
+EXAMPLE = REPO / "examples/10-quickstart"
+
+
+def local_cluster(paths: Paths, namespace: str) -> tuple[Kube, dict[str, str]]:
+    """Boot our own cluster if it is not up, build and load the images."""
+    with console.step("tools", 1800):
+        ensure_tools(paths)
+    if not all(f.healthy for f in cluster.status(paths)):
+        cluster.up(paths, 1)
+    tags = build_images(paths, NEEDED)
+    cluster.load(paths, list(NEEDED))
+    kube = Kube(binary(paths, "kubectl"), binary(paths, "helm"), paths.kubeconfig, namespace)
+    return kube, tags
+
+
+def current_cluster(paths: Paths, namespace: str, registry: str) -> tuple[Kube, dict[str, str]]:
+    """Use the current context; the images go to the registry that it can pull from."""
+    if not registry:
+        raise DemoError("CLUSTER=current needs REGISTRY=host/path that the cluster can pull from")
+    with console.step("tools", 1800):
+        ensure_tools(paths, ("helm",))
+    build_images(paths, NEEDED)
+    pushed = push_images(paths, registry, list(NEEDED))
+    tags = dict(zip(NEEDED, pushed, strict=True))
+    return Kube("kubectl", binary(paths, "helm"), None, namespace), tags
+
+
+def install(kube: Kube, tags: dict[str, str], tick_s: float) -> None:
+    """Install the operator with Helm, with a small Prometheus beside it."""
+    with console.step("Helm chart", 300):
+        kube.install(
+            "upgrade", "--install", "trimtab", str(REPO / "charts/trimtab"),
+            "--namespace=trimtab", "--create-namespace", "--wait", "--timeout=180s",
+            "--set=prometheus.install=true", f"--set=operator.tickSeconds={tick_s:g}",
+            *(f"--set-string=images.{name}={tag}" for name, tag in tags.items()),
+        )  # fmt: skip
+
+
+def example(kube: Kube, folder: Path = EXAMPLE) -> None:
+    """Apply an example and wait until its Kafka and its pipeline are Ready."""
+    kube.call("create", "namespace", kube.namespace, check=False)
+    kube.call("apply", "-f", str(folder))
+    kube.wait("Kafka ready", 240, lambda: condition(kube.get("tkc", "events"), "Ready") == "True")
+    kube.wait(
+        "pipeline ready", 240, lambda: condition(kube.get("spl", "clicks"), "Ready") == "True"
+    )
