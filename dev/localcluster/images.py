@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -12,11 +13,11 @@ from pathlib import Path
 
 from dev.localcluster import console, layout
 from dev.localcluster.binaries import binary, ensure_tools
-from dev.localcluster.failures import LocalClusterError
+from dev.localcluster.failures import CommandError, LocalClusterError
 from dev.localcluster.jars import ensure_jars
 from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import REPO, Paths
-from dev.localcluster.recipes import RECIPES, Recipe, needed_for, recipe, tag
+from dev.localcluster.recipes import RECIPES, REGISTRY, Recipe, needed_for, recipe, tag
 from dev.localcluster.run import run
 from dev.localcluster.versions import DEBIAN_SUITE
 
@@ -60,7 +61,17 @@ def _build_chosen(paths: Paths, chosen: list[Recipe]) -> dict[str, str]:
                 build_image(paths, each, wanted)
         index[each.name] = wanted
         write_index(paths, index)
+    forget_old(paths, {*index.values(), *layout.manifests(paths.layouts)})
     return index
+
+
+def forget_old(paths: Paths, kept: set[str]) -> None:
+    """Remove the images of older inputs from the storage, so that it does not grow for ever."""
+    listed = buildah(paths, "images", "--format", "{{.Name}}:{{.Tag}}").split()
+    for each in listed:
+        if each.startswith(REGISTRY) and each not in kept:
+            with contextlib.suppress(CommandError):  # still below another image: next time
+                buildah(paths, "rmi", each)
 
 
 def discard_leftovers(paths: Paths) -> None:
@@ -73,7 +84,7 @@ def discard_leftovers(paths: Paths) -> None:
 
 def build_image(paths: Paths, wanted: Recipe, target: str) -> None:
     """Build one image, and put it into the layout from which clusters load it."""
-    with contexts(paths, wanted) as prepared:
+    with named_contexts(paths, wanted) as prepared:
         arguments: list[str | Path] = []
         for name, directory in prepared.items():
             arguments += ["--build-context", f"{name}={directory}"]
@@ -153,7 +164,7 @@ def work_directory(paths: Paths) -> Path:
 
 
 @contextmanager
-def contexts(paths: Paths, wanted: Recipe) -> Iterator[dict[str, Path]]:
+def named_contexts(paths: Paths, wanted: Recipe) -> Iterator[dict[str, Path]]:
     """Prepare the named contexts of a build, in a directory that goes away afterwards."""
     with tempfile.TemporaryDirectory(dir=work_directory(paths)) as work:
         makers = {
