@@ -71,7 +71,7 @@ def _plot(
 
 def _page(
     picture: Path, decisions: Sequence[dict[str, Any]], verdict: Verdict,
-    facts: dict[str, Any], target_s: float,
+    facts: dict[str, Any],
 ) -> str:  # fmt: skip
     image = base64.b64encode(picture.read_bytes()).decode()
     word = "passed" if verdict.passed else "failed"
