@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.localcluster import cgroups, console, network, toolchain
+from dev.localcluster.binaries import missing_tools
 from dev.localcluster.controlplane import ETCD_PEER_PORT, ETCD_PORT
 from dev.localcluster.failures import CommandError, LocalClusterError
 from dev.localcluster.paths import Paths
 from dev.localcluster.run import run, succeeds
 from dev.localcluster.versions import JAVA_MAJOR
 
-DISK_GB = 15
+# The first build needs the Go modules and their build cache beside what it makes.
+DISK_GB = 20
+DISK_GB_ONCE_BUILT = 6
 MEMORY_GB = 6
 
 
@@ -56,7 +59,11 @@ def examine(paths: Paths) -> list[Check]:
         check_java(),
         check_cgroups(),
         *(check_kernel(what, probe) for what, probe in KERNEL_PROBES.items()),
-        check_space("disk space", free_gb(paths.cache), DISK_GB),
+        check_space(
+            "disk space",
+            free_gb(paths.cache),
+            DISK_GB if missing_tools(paths) else DISK_GB_ONCE_BUILT,
+        ),
         check_space("memory", total_memory_gb(), MEMORY_GB),
         *(check_port(port) for port in (ETCD_PORT, ETCD_PEER_PORT)),
         check_addresses(),
