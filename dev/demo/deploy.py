@@ -23,7 +23,7 @@ def local_cluster(paths: Paths, namespace: str) -> tuple[Kube, dict[str, str]]:
     tags = build_images(paths, NEEDED)
     cluster.load(paths, list(NEEDED))
     kube = Kube(binary(paths, "kubectl"), binary(paths, "helm"), paths.kubeconfig, namespace)
-    return kube, tags
+    return kube, {name: tags[name] for name in NEEDED}
 
 
 def current_cluster(paths: Paths, namespace: str, registry: str) -> tuple[Kube, dict[str, str]]:
