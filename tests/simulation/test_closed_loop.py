@@ -156,3 +156,15 @@ def test_runs_are_reproducible() -> None:
     first, again = simulate(noisy, 5), simulate(noisy, 5)
     assert [t.decision for t in first.ticks] == [t.decision for t in again.ticks]
     assert set(VERIFIERS) <= set(verify(first))
+
+
+def test_a_batch_limit_of_our_own_is_found_and_raised() -> None:
+    """Limit 2500 at a trigger of 10 s lets in 250/s, though the slots could do 800/s."""
+    tight = {"executors": 4, "trigger": 10, "maxOffsetsPerTrigger": 2500}
+    goal = {"latency": {"target": 30}}
+    run = simulate(case(load={"step": [[0, 400]]}, plant=plant(), start=tight, goal=goal), 1)
+    first = run.changes[0].decision
+    assert first.bottleneck.kind == "AdmissionLimit"
+    assert "maxOffsetsPerTrigger 2500 lets in 250 records/s" in first.message
+    assert run.final.max_offsets / run.final.trigger_s > 400
+    assert run.final.executors == 4

@@ -57,7 +57,7 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     kopf.configure(log_format=kopf.LogFormat.JSON, verbose=False)
     kopf.run(
         standalone=True,
-        identity=cast(Any, "trimtab"),  # else kopf asks for the user's name, which has none
+        identity=cast("Any", "trimtab"),  # else kopf asks for the user's name, which has none
         clusterwide=not config.namespaces,
         namespaces=config.namespaces,
         stop_flag=stop,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.tuning.load import Load
+from trimtab.tuning.load import Load, admitted
 from trimtab.tuning.model import Model
 from trimtab.tuning.snapshot import Signals, Snapshot
 
@@ -34,11 +34,12 @@ def diagnose(snapshot: Snapshot, model: Model, load: Load) -> Bottleneck:
         return Bottleneck(Kind.NONE, "no metrics")
     policy, settings = snapshot.policy, snapshot.settings
     slots = settings.executors * policy.slots_per_executor
-    if _limit_binds(snapshot, load):
+    if _limit_binds(snapshot, model, load, slots):
         return Bottleneck(
             Kind.ADMISSION_LIMIT,
-            f"the last batch was cut at maxOffsetsPerTrigger {settings.max_offsets} while it took"
-            f" less than the trigger of {settings.trigger_s:g} s",
+            f"maxOffsetsPerTrigger {settings.max_offsets} lets in"
+            f" {admitted(model, slots, settings):.0f} records/s at a trigger of"
+            f" {settings.trigger_s:g} s, the slots could do more",
         )
     if load.capacity < policy.higher:
         if settings.trigger_s >= load.duration_s:
@@ -58,14 +59,12 @@ def diagnose(snapshot: Snapshot, model: Model, load: Load) -> Bottleneck:
     return _work(signals, model, slots)
 
 
-def _limit_binds(snapshot: Snapshot, load: Load) -> bool:
-    signals = snapshot.signals
-    batch = signals.batch if signals else None
-    if batch is None or not batch.limit_binding:
-        return False
-    trigger_s = snapshot.settings.trigger_s
-    admitted = snapshot.settings.max_offsets / max(trigger_s, 0.001)
-    return batch.duration_s < 0.9 * trigger_s and load.demand > snapshot.policy.higher * admitted
+def _limit_binds(snapshot: Snapshot, model: Model, load: Load, slots: int) -> bool:
+    """Whether our own batch limit, and not the work, keeps the demand out."""
+    settings = snapshot.settings
+    full_s = model.duration_s(settings.max_offsets, slots)
+    lets_in = admitted(model, slots, settings)
+    return full_s < settings.trigger_s and load.demand > snapshot.policy.higher * lets_in
 
 
 def _work(signals: Signals, model: Model, slots: int) -> Bottleneck:

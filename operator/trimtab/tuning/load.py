@@ -69,10 +69,18 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
 
 
 def capacity_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
-    """demand / s(p, T); 99 where the configuration sustains nothing."""
+    """demand / s(p, T), or over what the batch limit admits if that is less; at most 99."""
     slots = settings.executors * policy.slots_per_executor
-    sustainable = model.sustainable(slots, settings.trigger_s)
+    sustainable = min(
+        model.sustainable(slots, settings.trigger_s), admitted(model, slots, settings)
+    )
     return min(demand / sustainable, 99.0) if sustainable > 0 else 99.0 if demand > 0 else 0.0
+
+
+def admitted(model: Model, slots: int, settings: Settings) -> float:
+    """Records/s that maxOffsetsPerTrigger lets in: one full batch each max(T, D)."""
+    full_s = model.duration_s(settings.max_offsets, slots)
+    return settings.max_offsets / max(settings.trigger_s, full_s)
 
 
 def latency_load(model: Model, policy: Policy, settings: Settings, steady: float) -> float | None:
