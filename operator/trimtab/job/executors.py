@@ -86,13 +86,21 @@ class Work:
 
 
 def read_work(context: Any) -> Work:
-    """The state of all executors from Spark's own bookkeeping (the driver's in local mode)."""
-    summaries = context._jsc.sc().statusStore().executorList(True)
-    busy = slots = task_ms = gc_ms = 0
+    """The state of all executors from Spark's own bookkeeping (the driver's in local mode).
+
+    Running tasks come from the scheduler itself: the status store hears of a task's start before
+    the end of the one before it, and then holds both for as long as the next one runs.
+    """
+    scala = context._jsc.sc()
+    running = scala.taskScheduler().runningTasksByExecutors().valuesIterator()
+    busy = 0
+    while running.hasNext():
+        busy += running.next()
+    summaries = scala.statusStore().executorList(True)
+    slots = task_ms = gc_ms = 0
     for index in range(summaries.size()):
         summary = summaries.apply(index)
         if summary.maxTasks() > 0:
-            busy += summary.activeTasks()
             slots += summary.maxTasks()
             task_ms += summary.totalDuration()
             gc_ms += summary.totalGCTime()
