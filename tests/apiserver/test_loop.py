@@ -61,8 +61,28 @@ class Stage:
         )
         return document
 
+    def kafka_runs(self) -> None:
+        """Play the controllers that make brokers ready and jobs succeed."""
+        self.kubectl(
+            "patch", "statefulset", "events-kafka", "-n", self.namespace, "--subresource=status",
+            "--type=merge", "-p", json.dumps({"status": {"replicas": 1, "readyReplicas": 1}}),
+        )  # fmt: skip
+        self.tick()
+        jobs = self.kubectl("get", "jobs", "-n", self.namespace, "-o", "name").stdout.split()
+        done = {"type": "SuccessCriteriaMet", "status": "True", "reason": "x", "message": "x",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+        status = {"succeeded": 1, "conditions": [done, done | {"type": "Complete"}],
+                  "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:01Z",
+                  "uncountedTerminatedPods": {}}  # fmt: skip
+        self.kubectl(
+            "patch", jobs[0], "-n", self.namespace, "--subresource=status", "--type=merge",
+            "-p", json.dumps({"status": status}),
+        )  # fmt: skip
+        self.tick()
+
     def driver_runs(self) -> None:
         """Make the pod that the StatefulSet controller would make, and call it ready."""
+        self.kafka_runs()
         template = self.get("statefulset", "clicks-driver")["spec"]["template"]
         pod = {
             "apiVersion": "v1", "kind": "Pod",
@@ -116,8 +136,17 @@ def overload(stage: Stage, batch: int) -> None:
     )  # fmt: skip
 
 
+def test_the_driver_is_not_made_before_its_kafka_is_ready(stage: Stage) -> None:
+    stage.tick(2)
+    sets = stage.kubectl("get", "statefulsets", "-n", stage.namespace, "-o", "name").stdout.split()
+    assert sets == ["statefulset.apps/events-kafka"]
+    assert stage.condition("Ready")["reason"] == "KafkaClusterNotReady"
+    assert stage.condition("Stalled")["status"] == "False"
+
+
 def test_children_are_made_and_a_quiet_tick_writes_nothing(stage: Stage) -> None:
     stage.tick(2)
+    stage.kafka_runs()
     for kind, name in (
         ("statefulset", "events-kafka"), ("service", "events-kafka"),
         ("configmap", "clicks-job"),

@@ -55,6 +55,7 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
         ready=lambda: (loop.synced, "synced" if loop.synced else "the first lists are under way"),
     )
     kopf.configure(log_format=kopf.LogFormat.JSON, verbose=False)
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # else a line for each event
     kopf.run(
         standalone=True,
         identity=cast("Any", "trimtab"),  # else kopf asks for the user's name, which has none

@@ -38,6 +38,7 @@ class Situation:
     """None where the spec could not be read."""
     suspended: bool = False
     obstacle: tuple[str, str] | None = None
+    waiting: tuple[str, str] | None = None
     driver: DriverState = NO_DRIVER
     inputs: str = ""
     seen: Seen | None = None
@@ -105,6 +106,8 @@ def _ready(situation: Situation, stalled: Verdict) -> Verdict:
         return Verdict(False, "Suspended", "spec.suspend is true")
     if stalled.status:
         return Verdict(False, stalled.reason, stalled.message)
+    if not driver.exists and situation.waiting:
+        return Verdict(False, situation.waiting[0], situation.waiting[1])
     if not driver.exists:
         return Verdict(False, "DriverMissing", "the driver's pod is not there yet")
     if driver.terminating or driver.inputs != situation.inputs:

@@ -62,6 +62,11 @@ class Case:
     driver: DriverState
     seen: Seen | None
 
+    @property
+    def name(self) -> str:
+        """Namespace and name, for people."""
+        return f"{self.parent['metadata']['namespace']}/{self.parent['metadata']['name']}"
+
 
 def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
     """Bring one pipeline a step nearer to what its spec says."""
@@ -82,6 +87,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         policy=Policy.of(spec),
         suspended=spec.suspend,
         obstacle=case.planned.obstacle,
+        waiting=case.planned.waiting,
         driver=case.driver,
         inputs=case.planned.inputs,
         seen=case.seen,
@@ -122,7 +128,10 @@ def remembered(case: Case, world: World) -> Memory:
     applied = (seen.whole("settings_generation") or 0) if seen else 0
     refused = (seen.whole("settings_rejected_generation") or 0) if seen else 0
     if case.old.controller:
-        return Memory.from_dict(case.old.controller)
+        try:
+            return Memory.from_dict(case.old.controller)
+        except (KeyError, TypeError, ValueError):
+            log.warning("%s: status.controller does not read: begun anew", case.name)
     newest = max(applied, refused, document.generation if document else 0)
     start = initial_settings(case.spec)
     if document:
@@ -164,6 +173,8 @@ def _decide(
 def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     _write_tuning(case, memory, desk)
     for child in case.planned.children:
+        if case.planned.waiting and _first_driver(child, desk.world):
+            continue
         if differs(child, desk.world):
             desk.writer.apply(child)
     outdated = case.driver.exists and case.driver.inputs != case.planned.inputs
@@ -172,6 +183,12 @@ def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
         pod = ("Pod", namespace, f"{workloads.driver_name(name)}-0")
         desk.writer.delete(pod, uid=case.driver.uid)
+
+
+def _first_driver(child: Manifest, world: World) -> bool:
+    meta = child["metadata"]
+    made = world.get("StatefulSet", meta["namespace"], meta["name"])
+    return child["kind"] == "StatefulSet" and made is None
 
 
 def _write_tuning(case: Case, memory: Memory, desk: Desk) -> None:

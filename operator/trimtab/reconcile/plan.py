@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtab.api.kafka import KafkaClusterSpec
+from trimtab.api.common import get_condition
+from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.ports import Cluster, Manifest
 from trimtab.reconcile.world import World
@@ -20,6 +21,8 @@ class Plan:
     children: tuple[Manifest, ...] = ()
     inputs: str = ""
     obstacle: tuple[str, str] | None = None
+    waiting: tuple[str, str] | None = None
+    """(reason, message) of what must come before the driver is first made."""
 
 
 def plan(
@@ -50,7 +53,7 @@ def plan(
     inputs = pipeline.inputs_hash(spec, job, modules)
     children = pipeline.children(parent, spec, job, config)
     pipeline.with_inputs(children[-1], inputs)
-    return Plan(children=tuple(children), inputs=inputs)
+    return Plan(tuple(children), inputs, waiting=_waiting(spec, world, namespace))
 
 
 def _bootstrap(world: World, namespace: str, name: str) -> str | None:
@@ -59,6 +62,18 @@ def _bootstrap(world: World, namespace: str, name: str) -> str | None:
         return None
     spec = KafkaClusterSpec.model_validate(found["spec"])
     return kafka.bootstrap_servers(name, namespace, spec.replicas)
+
+
+def _waiting(spec: StreamPipelineSpec, world: World, namespace: str) -> tuple[str, str] | None:
+    """A driver that comes before its Kafka only fails; one that runs already just retries."""
+    for name in (spec.source.kafka.cluster, spec.sink.kafka.cluster):
+        found = world.get("KafkaCluster", namespace, name) if name else None
+        status = KafkaClusterStatus.model_validate((found or {}).get("status") or {})
+        ready = get_condition(status.conditions, "Ready")
+        if found and (ready is None or ready.status != "True"):
+            why = f": {ready.message}" if ready else ""
+            return "KafkaClusterNotReady", f"KafkaCluster {name!r} is not ready yet{why}"
+    return None
 
 
 def _checkpoint_obstacle(
