@@ -29,8 +29,6 @@ DEFAULTS = {
     "spark.ui.enabled": "false",  # the exporter replaces it, and the driver is small
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # the image has no PyArrow; without this every start warns of it
-    "spark.sql.execution.pythonUDF.arrow.enabled": "false",
     "spark.executor.heartbeatInterval": "5s",
     "spark.sql.execution.pythonUDF.arrow.enabled": "false",  # the image has no Arrow
 }
