@@ -24,6 +24,7 @@ _BYTES = {
     "": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
 }  # fmt: skip
+_LARGEST_FIRST = ("Ti", "Gi", "Mi", "Ki", "T", "G", "M", "k", "")
 _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 
 
@@ -35,7 +36,7 @@ def parse_duration(value: str | float) -> float:
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    if not isinstance(value, str) or not re.match(DURATION_PATTERN, value):
+    if not isinstance(value, str) or not re.fullmatch(DURATION_PATTERN, value):
         raise ValueError(f"{value!r} is not a duration: write it like 500ms, 10s, 5m or 1h30m")
     return round(sum(float(n) * _SECONDS[u] for n, u in _DURATION_PART.findall(value)), 6)
 
@@ -60,18 +61,16 @@ def parse_quantity(value: str | int) -> int:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    if not isinstance(value, str) or not re.match(QUANTITY_PATTERN, value):
+    if not isinstance(value, str) or not re.fullmatch(QUANTITY_PATTERN, value):
         raise ValueError(f"{value!r} is not a quantity of bytes: write it like 512Mi or 2Gi")
     number, unit = re.fullmatch(r"([0-9]+)([A-Za-z]*)", value).groups()  # type: ignore[union-attr]
     return int(number) * _BYTES[unit]
 
 
 def format_quantity(size_bytes: int) -> str:
-    """The shortest exact quantity string in binary units: 943718400 -> `900Mi`."""
-    for unit in ("Ti", "Gi", "Mi", "Ki"):
-        if size_bytes and size_bytes % _BYTES[unit] == 0:
-            return f"{size_bytes // _BYTES[unit]}{unit}"
-    return str(size_bytes)
+    """The shortest exact quantity string, binary where equal: 943718400 -> `900Mi`."""
+    exact = [(u, size_bytes // _BYTES[u]) for u in _LARGEST_FIRST if size_bytes % _BYTES[u] == 0]
+    return min((f"{number}{unit}" for unit, number in exact), key=len)
 
 
 def parse_cpu(value: str) -> float:

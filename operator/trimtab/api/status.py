@@ -55,7 +55,9 @@ class DecisionRecord(StatusModel):
     reason: str = Field(max_length=64)
     message: str = Field("", max_length=1024)
     generation: int = 0
-    changes: Annotated[list[str], Field(max_length=8)] = Field(default_factory=list)
+    changes: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=8)] = Field(
+        default_factory=list
+    )
 
 
 class StreamPipelineStatus(StatusModel):

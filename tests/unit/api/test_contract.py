@@ -1,0 +1,74 @@
+"""The operator-driver contract refuses what it does not know, and says what that is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from trimtab.api.contract import Job, Settings
+from trimtab.api.knobs import KNOBS, KnobValues
+from trimtab.errors import BadInputError, ContractError
+
+SETTINGS = {
+    "schema": 1, "generation": 3, "pipelineUid": "u-1",
+    "settings": {"executors": 2, "trigger": "10s", "maxOffsetsPerTrigger": 2500}, "reason": "why",
+}  # fmt: skip
+JOB = {
+    "schema": 1, "namespace": "n", "pipeline": "p", "pipelineUid": "u-1",
+    "source": {"bootstrapServers": "k:9092", "topics": ["a"]},
+    "transform": {"sql": "SELECT * FROM source"}, "sink": {"kind": "noop"},
+    "checkpointUri": "file:///c",
+}  # fmt: skip
+
+
+def test_settings_survive_the_way_through_json() -> None:
+    read = Settings.from_json(json.dumps(SETTINGS))
+    assert (read.generation, read.settings.executors, read.settings.trigger) == (3, 2, 10.0)
+    assert json.loads(read.to_json()) == SETTINGS
+    assert Settings.from_json(read.to_json()).to_json() == read.to_json()
+
+
+def test_a_job_survives_the_way_through_json() -> None:
+    read = Job.from_json(json.dumps(JOB))
+    assert Job.from_json(read.to_json()) == read
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"schema": 2}, "schema"),
+        ({"schema": "1"}, "schema"),
+        ({"surprise": 1}, "surprise"),
+        ({"settings": {"warp": 9}}, "settings.warp"),
+        ({"settings": {"executors": -1}}, "settings.executors"),
+        ({"settings": {"trigger": "soon"}}, "settings.trigger"),
+        ({"settings": {"maxOffsetsPerTrigger": 0}}, "maxOffsetsPerTrigger"),
+        ({"generation": -1}, "generation"),
+        ({"pipelineUid": None}, "pipelineUid"),
+    ],
+)
+def test_settings_with_anything_unknown_are_refused(change: dict[str, Any], named: str) -> None:
+    with pytest.raises(ContractError, match=named) as caught:
+        Settings.from_json(json.dumps(SETTINGS | change))
+    assert isinstance(caught.value, BadInputError)
+
+
+@pytest.mark.parametrize("change", [{"schema": 2}, {"surprise": 1}, {"sink": {"kind": "paper"}}])
+def test_a_job_with_anything_unknown_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ContractError, match=next(iter(change))):
+        Job.from_json(json.dumps(JOB | change))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null"])
+def test_what_is_no_document_is_refused(text: str) -> None:
+    with pytest.raises(ContractError, match="settings document refused"):
+        Settings.from_json(text)
+
+
+def test_every_knob_has_its_field_and_no_other() -> None:
+    fields = {f.alias or name for name, f in KnobValues.model_fields.items()}
+    assert fields == set(KNOBS)
+    values = {name: knob.default for name, knob in KNOBS.items()}
+    assert KnobValues.of(values).numbers() == values
