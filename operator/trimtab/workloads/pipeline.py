@@ -162,9 +162,9 @@ def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> Manifest:
         parent, "PersistentVolumeClaim", claim_name(parent["metadata"]["name"]),
         labels(parent), {"spec": body}, owned=spec.checkpoint.deletion_policy == "Delete",
     )  # fmt: skip
-    identity = checkpoint_identity(spec)
-    manifest["metadata"]["annotations"][IDENTITY_ANNOTATION] = identity
-    manifest["metadata"]["annotations"][HASH_ANNOTATION] = digest([body, identity])
+    annotations, identity = manifest["metadata"]["annotations"], checkpoint_identity(spec)
+    annotations[IDENTITY_ANNOTATION] = identity
+    annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], identity])
     return manifest
 
 

@@ -1,0 +1,70 @@
+"""The quickstart's manifests with changes, and what is built of them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trimtab.api.kafka import KafkaClusterSpec
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.settings import OperatorSettings
+from trimtab.workloads import kafka, pipeline
+
+ROOT = Path(__file__).parents[3]
+CONFIG = OperatorSettings("pipeline:1", "kafka:1", "http://prometheus:9090")
+LONGEST = "a" * 40
+
+Json = dict[str, Any]
+
+
+def example(file: str, **meta: Any) -> Json:
+    """A manifest of the quickstart as the API server would hold it."""
+    text = (ROOT / "examples/10-quickstart" / f"{file}.yaml").read_text()
+    manifest: Json = yaml.safe_load(text)
+    manifest["metadata"] |= {"namespace": "n", "uid": "uid-1", "generation": 1} | meta
+    return manifest
+
+
+def changed(manifest: Json, path: str, value: Any) -> Json:
+    """A copy with one field of the spec set, or taken away where the value is None."""
+    out = copy.deepcopy(manifest)
+    *folders, last = path.split(".")
+    node = out["spec"]
+    for folder in folders:
+        node = node.setdefault(folder, {})
+    if value is None:
+        node.pop(last, None)
+    else:
+        node[last] = value
+    return out
+
+
+def pipeline_children(manifest: Json, config: OperatorSettings = CONFIG) -> dict[str, Json]:
+    """The children of a pipeline by kind; of the ConfigMaps the job."""
+    spec = StreamPipelineSpec.model_validate(manifest["spec"])
+    job = pipeline.job_definition(manifest, spec, ("k:9092", "k:9092"), config)
+    return {child["kind"]: child for child in pipeline.children(manifest, spec, job, config)}
+
+
+def inputs(manifest: Json, config: OperatorSettings = CONFIG, modules: Json | None = None) -> str:
+    """The inputs' hash of a pipeline."""
+    spec = StreamPipelineSpec.model_validate(manifest["spec"])
+    job = pipeline.job_definition(manifest, spec, ("k:9092", "k:9092"), config)
+    return pipeline.inputs_hash(spec, job, modules)
+
+
+def kafka_children(manifest: Json) -> list[Json]:
+    """The children of a Kafka cluster, the topics Job included."""
+    spec = KafkaClusterSpec.model_validate(manifest["spec"])
+    return [
+        *kafka.children(manifest, spec, CONFIG),
+        kafka.topics_job(manifest, spec, CONFIG),
+    ]
+
+
+def pods(children: list[Json]) -> list[Json]:
+    """The pod templates among some children."""
+    return [c["spec"]["template"] for c in children if c["kind"] in {"StatefulSet", "Job"}]

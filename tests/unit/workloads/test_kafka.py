@@ -1,0 +1,101 @@
+"""A Kafka cluster's children: safe pods, volumes that stay, names that fit."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.unit.workloads.manifests import LONGEST, Json, changed, example, kafka_children, pods
+
+from trimtab.workloads.kafka import bootstrap_servers, cluster_id
+
+KAFKA = example("kafka")
+
+
+def by_kind(manifest: Json = KAFKA) -> dict[str, Json]:
+    return {child["kind"]: child for child in kafka_children(manifest)}
+
+
+def test_no_pod_has_rights_that_it_does_not_need() -> None:
+    templates = pods(kafka_children(KAFKA))
+    assert len(templates) == 2
+    for template in templates:
+        pod = template["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["automountServiceAccountToken"] is False
+        for container in pod["containers"]:
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert "memory" in container["resources"]["limits"]
+
+
+@pytest.mark.parametrize("policy", ["Retain", "Delete"])
+def test_volumes_stay_unless_their_deletion_is_asked_for(policy: str) -> None:
+    manifest = changed(KAFKA, "deletionPolicy", policy)
+    found = by_kind(manifest)["StatefulSet"]["spec"]["persistentVolumeClaimRetentionPolicy"]
+    assert found == {"whenDeleted": policy, "whenScaled": "Retain"}
+    assert by_kind()["StatefulSet"]["spec"]["persistentVolumeClaimRetentionPolicy"] == {
+        "whenDeleted": "Retain", "whenScaled": "Retain",
+    }  # fmt: skip
+
+
+def test_a_broker_is_probed_at_its_start_and_after() -> None:
+    (broker,) = by_kind()["StatefulSet"]["spec"]["template"]["spec"]["containers"]
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert broker[probe]["tcpSocket"] == {"port": "client"}
+    start = broker["startupProbe"]
+    assert start["failureThreshold"] * start["periodSeconds"] >= 60
+
+
+def test_the_heap_is_half_of_the_memory() -> None:
+    (broker,) = by_kind()["StatefulSet"]["spec"]["template"]["spec"]["containers"]
+    heap = next(e["value"] for e in broker["env"] if e["name"] == "KAFKA_HEAP_OPTS")
+    assert heap == "-Xms512m -Xmx512m"
+    assert broker["resources"]["limits"] == {"memory": "1Gi"}
+
+
+def test_the_voters_find_each_other_before_they_are_ready() -> None:
+    children = by_kind(changed(KAFKA, "replicas", 3))
+    assert children["Service"]["spec"]["publishNotReadyAddresses"] is True
+    assert children["StatefulSet"]["spec"]["podManagementPolicy"] == "Parallel"
+    lines = dict(
+        line.split("=", 1)
+        for line in children["ConfigMap"]["data"]["server.properties"].splitlines()
+    )
+    assert len(lines["controller.quorum.voters"].split(",")) == 3
+    assert lines["min.insync.replicas"] == "2"
+    assert lines["auto.create.topics.enable"] == "false"
+
+
+def test_one_broker_needs_no_copies() -> None:
+    text = by_kind()["ConfigMap"]["data"]["server.properties"]
+    assert "default.replication.factor=1\n" in text
+    assert "min.insync.replicas=1\n" in text
+
+
+def test_the_cluster_id_follows_from_the_name_alone() -> None:
+    assert cluster_id("n", "events") == cluster_id("n", "events")
+    names = [("n", "events"), ("n", "other"), ("m", "events")]
+    assert len({cluster_id(*name) for name in names}) == 3
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{21}", cluster_id(*n)) for n in names)
+
+
+def test_the_topics_job_is_named_by_what_it_makes() -> None:
+    one, other = by_kind()["Job"], by_kind(changed(KAFKA, "topics", [{"name": "a"}]))["Job"]
+    assert one["metadata"]["name"] == by_kind()["Job"]["metadata"]["name"]
+    assert one["metadata"]["name"] != other["metadata"]["name"]
+    turned = changed(KAFKA, "topics", KAFKA["spec"]["topics"][::-1])
+    assert by_kind(turned)["Job"]["metadata"]["name"] == one["metadata"]["name"]
+    (container,) = one["spec"]["template"]["spec"]["containers"]
+    assert container["args"][0] == "topics"
+    assert "clicks:12::1" in container["args"]
+
+
+def test_names_and_labels_of_the_longest_cluster_fit() -> None:
+    children = kafka_children(example("kafka", name=LONGEST))
+    assert {child["kind"] for child in children} == {"ConfigMap", "Service", "StatefulSet", "Job"}
+    for child in children:
+        assert len(child["metadata"]["name"]) <= 63, child["kind"]
+    assert all(len(v) <= 63 for t in pods(children) for v in t["metadata"]["labels"].values())
+    # as the status keeps it
+    assert len(bootstrap_servers(LONGEST, "n" * 63, 5)) <= 1024
