@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from trimtab.ports import Manifest
 from trimtab.workloads.common import INPUTS_ANNOTATION
 
+MAX_REASON = 64
+"""Characters of a reason that a condition and an Event take."""
+
 _IMAGE_REASONS = {
     "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
     "ImageInspectError",
@@ -67,7 +70,7 @@ def _ended(ended: Manifest) -> tuple[str, str]:
     text = ended.get("message") or ""
     try:
         told = json.loads(text)
-        return str(told["reason"]), str(told["message"])
+        return str(told["reason"])[:MAX_REASON], str(told["message"])
     except (ValueError, KeyError, TypeError):
         pass
     if ended.get("reason") == "OOMKilled":

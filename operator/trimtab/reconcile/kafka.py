@@ -74,7 +74,7 @@ def _report(
         type="Ready",
         status="True" if flag else "False",
         reason=reason,
-        message=message,
+        message=message[:1024],
         observed_generation=meta["generation"],
         last_transition_time=timestamp(desk.now_s),
     )

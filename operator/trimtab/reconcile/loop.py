@@ -69,7 +69,8 @@ class ControlLoop:
     def resync(self) -> None:
         """List every kind anew."""
         for kind in KINDS:
-            self.world.resync(kind, self._cluster.list_all(kind))
+            since = self.world.moment()
+            self.world.resync(kind, self._cluster.list_all(kind), since)
         self._synced_s = self._clock.now()
 
 
@@ -80,3 +81,6 @@ def _contained(parent: Manifest) -> Iterator[None]:
         yield
     except TrimtabError as error:
         log.warning("%s: %s", "/".join(key_of(parent)), error)
+    except Exception:
+        # a fault of ours or a broken status: the other pipelines must be served all the same
+        log.exception("%s: not reconciled", "/".join(key_of(parent)))

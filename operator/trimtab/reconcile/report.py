@@ -26,6 +26,8 @@ from trimtab.tuning.decision import Decision
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Policy, Signals
 
+_PER_S = "/s"
+
 MOVED = 0.2
 """Share by which a shown number must move before it is written again."""
 
@@ -52,20 +54,21 @@ def _goal(
 ) -> GoalStatus | None:
     if policy is None:
         return old
-    target = policy.goal_text()
+    shown, rate_goal = old.observed if old else None, policy.target_s is None
+    if shown is not None and shown.endswith(_PER_S) != rate_goal:
+        shown = None  # the goal was of the other kind
     batch = signals.batch if signals else None
     latency_s = batch.latency_s if batch else None
-    if policy.target_s is None:
-        rate = signals.input_rate_long if signals else None
-        observed = None if rate is None else f"{two_digits(rate):g}/s"
-        return GoalStatus(target=target, observed=observed)
-    before = old.observed if old else None
-    if latency_s is None:
-        return GoalStatus(target=target, observed=before)
-    shown = format_duration(two_digits(latency_s))
-    if before and not _moved(parse_duration(before), latency_s):
-        shown = before
-    return GoalStatus(target=target, observed=shown)
+    seen = latency_s if not rate_goal else signals.input_rate_long if signals else None
+    if seen is not None and (shown is None or _moved(_number_in(shown), seen)):
+        number = two_digits(seen)
+        shown = f"{number:g}{_PER_S}" if rate_goal else format_duration(number)
+    return GoalStatus(target=policy.goal_text(), observed=shown)
+
+
+def _number_in(shown: str) -> float:
+    """The rate or the seconds of what is shown."""
+    return float(shown[: -len(_PER_S)]) if shown.endswith(_PER_S) else parse_duration(shown)
 
 
 def _lag(old: LagStatus | None, signals: Signals | None) -> LagStatus | None:

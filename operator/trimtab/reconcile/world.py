@@ -18,6 +18,8 @@ class World:
 
     def __init__(self) -> None:
         self._objects: dict[Key, Manifest] = {}
+        self._told: dict[Key, int] = {}
+        self._moment = 0
         self._lock = threading.Lock()
 
     def observe(self, manifest: Manifest, *, deleted: bool = False) -> None:
@@ -27,6 +29,8 @@ class World:
             known = self._objects.get(key)
             if known is not None and _version(manifest) < _version(known):
                 return
+            self._moment += 1
+            self._told[key] = self._moment
             if deleted:
                 self._objects.pop(key, None)
             else:
@@ -37,14 +41,25 @@ class World:
         with self._lock:
             self._objects.pop(key, None)
 
-    def resync(self, kind: str, manifests: list[Manifest]) -> None:
-        """Take in a whole list of a kind; what is not in it is gone."""
-        fresh = {key_of(m): m for m in manifests}
+    def moment(self) -> int:
+        """A mark in time: taken before a list is asked for, and handed to `resync` with it."""
         with self._lock:
-            for key in [k for k in self._objects if k[0] == kind and k not in fresh]:
-                del self._objects[key]
-        for manifest in manifests:
-            self.observe(manifest)
+            return self._moment
+
+    def resync(self, kind: str, manifests: list[Manifest], since: int) -> None:
+        """Take in a whole list of a kind that was asked for at `since`; what is not in it is gone.
+
+        What was told of after `since` is newer than the list, and stays as it was told.
+        """
+        listed = {key_of(m): m for m in manifests}
+        with self._lock:
+            self._told = {key: told for key, told in self._told.items() if told > since}
+            for key in [k for k in self._objects if k[0] == kind and k not in listed]:
+                if key not in self._told:
+                    del self._objects[key]
+            for key, manifest in listed.items():
+                if key not in self._told:
+                    self._objects[key] = manifest
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """One object, or None."""

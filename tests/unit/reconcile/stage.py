@@ -1,0 +1,139 @@
+"""The control loop on a cluster in memory, with as many quickstarts as a test wants."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.unit.workloads.manifests import CONFIG, Json, changed, example
+
+from trimtab.adapters.memory import ManualClock, MemoryCluster, MemoryMetrics, MemoryTelemetry
+from trimtab.ports import Sample
+from trimtab.reconcile.gather import queries
+from trimtab.reconcile.loop import ControlLoop
+
+NAMESPACE = "n"
+SCRAPE_S = CONFIG.scrape_s
+
+
+def series(pipeline: str, now_s: float, *, instance: str = "10.0.0.1:9400", **values: Any) -> Json:
+    """What one driver exports, by query name; gauges by metric name, or (name, label, value)."""
+    labels = {"namespace": NAMESPACE, "pipeline": pipeline, "instance": instance}
+    gauges: dict[str, float] = {
+        "heartbeat_timestamp_seconds": now_s - 1, "run_number": 1, "batch_id": 5,
+        "batch_committed_timestamp_seconds": now_s - 5, "batch_records": 250,
+        "batch_settings_generation": 1, "batch_executors_min": 1, "batches_total": 9,
+        "settings_generation": 1, "settings_rejected_generation": 0, "batch_replayed": 0,
+        "batch_limit_binding": 0, "batch_running_seconds": 0, "batch_running_records": 0,
+    }  # fmt: skip
+    labelled = {
+        ("batch_duration_seconds", "phase", "total"): 1.0,
+        ("batch_duration_seconds", "phase", "wal"): 0.1,
+        ("batch_record_latency_seconds", "quantile", "0.95"): 12.0,
+        ("executors", "state", "running"): 1.0, ("executors", "state", "pending"): 0.0,
+    }  # fmt: skip
+    rest = {
+        "input_rate": 25.0, "input_rate_long": 25.0, "partitions": 12.0, "lag_records": 200.0,
+        "lag_s": 8.0,
+    }  # fmt: skip
+    named = {key[0]: key for key in reversed(labelled)}
+    for name, value in values.items():
+        if name in rest:
+            rest[name] = value
+        elif name in named:
+            labelled[named[name]] = value
+        else:
+            gauges[name] = value
+    names = [({"__name__": f"trimtab_{name}"}, value) for name, value in gauges.items()]
+    names += [({"__name__": f"trimtab_{n}", k: v}, value) for (n, k, v), value in labelled.items()]
+    samples: Json = {"gauges": [Sample(labels | own, value) for own, value in names]}
+    return samples | {name: [Sample(labels, value)] for name, value in rest.items()}
+
+
+OVERLOAD = {
+    "batch_records": 2500, "input_rate": 280.0, "input_rate_long": 280.0, "lag_records": 4000.0,
+}  # fmt: skip
+
+
+class Stage:
+    """Pipelines, the loop over them, and what it wrote."""
+
+    def __init__(self, *names: str) -> None:
+        self.cluster, self.metrics = MemoryCluster(), MemoryMetrics()
+        self.clock, self.telemetry = ManualClock(), MemoryTelemetry()
+        self.start_operator()
+        self.put_kafka()
+        self.cluster.put(example("transform"))
+        for name in names or ("clicks",):
+            self.put_pipeline(name)
+
+    def start_operator(self) -> None:
+        """A new operator process, as far as the loop can tell."""
+        self.loop = ControlLoop(self.cluster, self.metrics, self.telemetry, self.clock, CONFIG)
+
+    def put_kafka(self) -> None:
+        """A Kafka whose brokers run, as far as its StatefulSet tells."""
+        self.cluster.put(changed(example("kafka"), "topics", None))
+        meta = {"name": "events-kafka", "namespace": NAMESPACE}
+        status = {"readyReplicas": 1}
+        self.cluster.put({"kind": "StatefulSet", "metadata": meta, "status": status})
+
+    def put_pipeline(self, name: str, **spec: Any) -> Json:
+        """A pipeline of the quickstart under a name, with parts of its spec replaced."""
+        manifest = example("pipeline", name=name, uid=f"uid-{name}")
+        manifest["spec"] |= spec
+        return self.cluster.put(manifest)
+
+    def tick(self, *, listed: bool = True) -> None:
+        """Ten seconds later; unlisted, only what the operator wrote itself is known."""
+        self.clock.now_s += 10
+        if listed:
+            self.loop.resync()
+        self.cluster.writes.clear()
+        self.loop.tick()
+
+    def get(self, kind: str, name: str) -> Json:
+        return self.cluster.objects[kind, NAMESPACE, name]
+
+    def has(self, kind: str, name: str) -> bool:
+        return (kind, NAMESPACE, name) in self.cluster.objects
+
+    def status(self, name: str = "clicks") -> Json:
+        found: Json = self.get("StreamPipeline", name)["status"]
+        return found
+
+    def condition(self, type_: str, name: str = "clicks") -> tuple[str, str]:
+        found = next(c for c in self.status(name)["conditions"] if c["type"] == type_)
+        return found["status"], found["reason"]
+
+    def document(self, name: str = "clicks") -> Json:
+        text = self.get("ConfigMap", f"{name}-tuning")["data"]["settings.json"]
+        read: Json = json.loads(text)
+        return read
+
+    def run_driver(self, name: str = "clicks", **status: Any) -> None:
+        """The pod that the StatefulSet controller would make."""
+        template = self.get("StatefulSet", f"{name}-driver")["spec"]["template"]
+        meta = {**template["metadata"], "name": f"{name}-driver-0", "namespace": NAMESPACE}
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        self.cluster.put({"kind": "Pod", "metadata": meta, "status": status or ready})
+
+    def see(self, *drivers: Json) -> None:
+        """What Prometheus answers from now on."""
+        asked = queries(SCRAPE_S)
+        self.metrics.answers = {
+            promql: [sample for driver in drivers for sample in driver[what]]
+            for what, promql in asked.items()
+        }
+
+    def running(self, *names: str) -> None:
+        """Two ticks, and the drivers run."""
+        self.tick()
+        for name in names or ("clicks",):
+            self.run_driver(name)
+        self.tick()
+
+    def overload(self, batch: int, **values: Any) -> None:
+        """The next sample of a driver that cannot keep up."""
+        more = {"batch_duration_seconds": 22.9} | OVERLOAD | values
+        self.see(series("clicks", self.clock.now_s + 10, batch_id=batch, **more))

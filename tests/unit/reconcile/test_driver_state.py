@@ -1,0 +1,104 @@
+"""What the driver's pod says of itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from trimtab.reconcile.driver_state import MAX_REASON, DriverState, driver_state
+from trimtab.workloads.common import INPUTS_ANNOTATION
+
+Json = dict[str, Any]
+
+
+def pod(container: Json | None = None, *conditions: Json, **meta: Any) -> Json:
+    statuses = [{"name": "driver", "image": "pipeline:1"} | container] if container else []
+    return {
+        "metadata": {"name": "clicks-driver-0", "uid": "u", **meta},
+        "status": {"containerStatuses": statuses, "conditions": list(conditions)},
+    }
+
+
+def ended(message: str = "", reason: str = "Error", code: int = 1) -> Json:
+    return {"state": {"terminated": {"exitCode": code, "reason": reason, "message": message}}}
+
+
+def failure(container: Json, *conditions: Json) -> tuple[str, str]:
+    found = driver_state(pod(container, *conditions)).failure
+    assert found is not None
+    return found
+
+
+def test_no_pod() -> None:
+    assert driver_state(None) == DriverState()
+
+
+def test_a_ready_pod_with_its_inputs() -> None:
+    ready = {"type": "Ready", "status": "True"}
+    found = driver_state(pod({}, ready, annotations={INPUTS_ANNOTATION: "abc"}))
+    assert found == DriverState(exists=True, ready=True, inputs="abc", uid="u")
+
+
+def test_a_pod_that_goes() -> None:
+    assert driver_state(pod(deletionTimestamp="2030-01-01T00:00:00Z")).terminating
+
+
+def test_a_pod_that_has_just_been_made_fails_nothing() -> None:
+    assert driver_state({"metadata": {"name": "x"}}) == DriverState(exists=True)
+
+
+def test_the_drivers_own_words() -> None:
+    words = json.dumps({"reason": "TopicNotFound", "message": "there is no topic 'clicks'"})
+    assert failure(ended(words)) == ("TopicNotFound", "there is no topic 'clicks'")
+    last = {
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": ended(words)["state"],
+    }
+    assert failure(last)[0] == "TopicNotFound"
+
+
+def test_a_reason_that_no_condition_can_hold_is_cut() -> None:
+    words = json.dumps({"reason": "x" * 500, "message": "m"})
+    assert failure(ended(words))[0] == "x" * MAX_REASON
+
+
+@pytest.mark.parametrize("message", ["", "Killed", '"text"', "[1]", '{"reason": "OnlyThis"}'])
+def test_out_of_memory_whatever_was_logged(message: str) -> None:
+    reason, words = failure(ended(message, "OOMKilled", 137))
+    assert reason == "DriverOutOfMemory"
+    assert "resources.driver.memory" in words
+
+
+def test_other_ends_show_the_last_line() -> None:
+    reason, words = failure(ended("Traceback\n  ...\nValueError: no\n", code=2))
+    assert (reason, words) == (
+        "DriverFailed", "the driver ended with exit code 2: ValueError: no",
+    )  # fmt: skip
+    assert failure(ended())[1].endswith("exit code 1: Error")
+
+
+def test_a_clean_end_is_no_failure() -> None:
+    assert driver_state(pod(ended(code=0))).failure is None
+
+
+@pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
+def test_images_that_cannot_be_had_are_named(reason: str) -> None:
+    waiting = {"state": {"waiting": {"reason": reason, "message": "not found"}}}
+    assert failure(waiting) == ("ImageCannotStart", "pipeline:1: not found")
+
+
+def test_containers_that_cannot_be_made() -> None:
+    waiting = {"state": {"waiting": {"reason": "CreateContainerConfigError", "message": "no key"}}}
+    assert failure(waiting) == ("DriverCannotStart", "no key")
+
+
+def test_pods_that_find_no_node() -> None:
+    scheduled = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes: cpu"}
+    assert failure({}, scheduled) == ("Unschedulable", "the driver finds no node: 0/1 nodes: cpu")
+
+
+def test_a_driver_that_is_ready_again_has_no_failure() -> None:
+    ready = {"type": "Ready", "status": "True"}
+    assert driver_state(pod({"lastState": ended("x")["state"]}, ready)).failure is None

@@ -1,0 +1,108 @@
+"""Metrics of all pipelines: few queries, one driver process each, and unknown stays unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.reconcile.stage import SCRAPE_S, series
+
+from trimtab.adapters.memory import MemoryMetrics
+from trimtab.ports import Sample
+from trimtab.reconcile.gather import Gathered, gather, queries, signals
+from trimtab.tuning.snapshot import Signals
+
+NOW_S = 1_000_000.0
+NAME = ("n", "clicks")
+
+
+def gathered(*drivers: dict[str, Any], failure: str = "") -> tuple[Gathered, MemoryMetrics]:
+    asked = queries(SCRAPE_S)
+    answers = {q: [s for d in drivers for s in d[what]] for what, q in asked.items()}
+    metrics = MemoryMetrics(answers, failure=failure)
+    return gather(metrics, SCRAPE_S), metrics
+
+
+def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> tuple[Signals | None, str]:
+    found, _ = gathered(*drivers)
+    return signals(found.seen.get(NAME), 0.95, now_s, SCRAPE_S)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_the_number_of_queries_does_not_grow_with_the_pipelines(count: int) -> None:
+    found, metrics = gathered(*(series(f"p{i}", NOW_S) for i in range(count)))
+    assert len(found.seen) == count
+    assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S)) == 6
+
+
+def test_everything_that_is_exported_becomes_a_signal() -> None:
+    known, why = seen(series("clicks", NOW_S))
+    assert why == ""
+    assert known
+    assert known.batch
+    assert (known.input_rate, known.lag_records, known.partitions) == (25.0, 200.0, 12)
+    assert (known.batch.records, known.batch.duration_s, known.batch.latency_s) == (250, 1.0, 12.0)
+    assert (known.batch.key, known.executors_running, known.executors_pending) == ("1/5", 1, 0)
+    assert known.batch.overhead_s == pytest.approx(0.1)
+
+
+def test_an_empty_answer_gives_no_signals_and_says_so() -> None:
+    assert seen() == (None, "Prometheus has no series of this pipeline's driver")
+
+
+@pytest.mark.parametrize(("age_s", "known"), [(14.9, True), (15.1, False), (3600, False)])
+def test_a_heartbeat_older_than_three_scrapes_gives_no_signals(age_s: float, known: bool) -> None:
+    driver = series("clicks", NOW_S, heartbeat_timestamp_seconds=NOW_S - age_s)
+    found, why = seen(driver)
+    assert bool(found) is known
+    if not known:
+        assert why == f"the driver's last heartbeat was {age_s:.0f} s ago"
+
+
+def without(driver: dict[str, Any], name: str) -> dict[str, Any]:
+    """The driver's series without one gauge, as where Prometheus gave NaN for it."""
+    kept = [s for s in driver["gauges"] if s.labels["__name__"] != f"trimtab_{name}"]
+    return driver | {"gauges": kept}
+
+
+def test_no_heartbeat_gives_no_signals_even_where_the_rest_is_there() -> None:
+    found, why = seen(without(series("clicks", NOW_S), "heartbeat_timestamp_seconds"))
+    assert found is None
+    assert why
+
+
+def test_a_missing_value_is_unknown_and_never_zero() -> None:
+    driver = series("clicks", NOW_S) | {"lag_records": [], "input_rate_long": []}
+    found, _ = seen(driver)
+    assert found
+    assert (found.lag_records, found.input_rate_long, found.cpu_ratio) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["batch_id", "batch_records", "batch_duration_seconds", "batch_executors_min"]
+)
+def test_half_a_batch_is_no_batch(name: str) -> None:
+    found, _ = seen(without(series("clicks", NOW_S), name))
+    assert found
+    assert found.batch is None
+
+
+def test_the_newest_instance_wins_whatever_the_order() -> None:
+    old = series("clicks", NOW_S - 8, instance="10.0.0.1:9400", run_number=1, lag_records=9.0)
+    new = series("clicks", NOW_S, instance="10.0.0.2:9400", run_number=2)
+    for drivers in ((old, new), (new, old)):
+        found, _ = seen(*drivers)
+        assert found
+        assert found.batch
+        assert (found.batch.run, found.lag_records) == (2, 200.0)
+
+
+def test_a_failure_of_any_query_makes_all_unknown() -> None:
+    found, _ = gathered(series("clicks", NOW_S), failure="no answer in 5 s")
+    assert (found.seen, found.failure) == ({}, "no answer in 5 s")
+
+
+def test_a_series_without_the_pipeline_label_is_nobodys() -> None:
+    stray = {"gauges": [Sample({"__name__": "trimtab_batch_id", "namespace": "n"}, 1.0)]}
+    found, _ = gathered({**{what: [] for what in queries(SCRAPE_S)}, **stray})
+    assert found.seen == {}

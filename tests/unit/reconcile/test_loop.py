@@ -1,0 +1,307 @@
+"""Ticks over pipelines in memory: the order of the writes, and who waits for whom."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from tests.unit.reconcile.stage import NAMESPACE, Stage, series
+
+from trimtab.errors import UnavailableError
+from trimtab.ports import Key, Manifest
+
+PARENT = ("StreamPipeline", NAMESPACE, "clicks")
+TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
+
+
+@pytest.fixture
+def stage() -> Stage:
+    made = Stage()
+    made.running()
+    return made
+
+
+def raised(stage: Stage) -> None:
+    """Two samples of overload: the second one ends the dwell."""
+    for batch in (6, 7):
+        stage.overload(batch)
+        stage.tick()
+
+
+def test_the_status_is_written_before_the_tuning_document(stage: Stage) -> None:
+    raised(stage)
+    assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING)]
+    assert stage.document()["generation"] == stage.status()["controller"]["generation"] == 2
+    assert stage.document()["settings"]["executors"] > 1
+
+
+def test_a_quiet_tick_writes_nothing(stage: Stage) -> None:
+    for _ in range(3):
+        stage.see(series("clicks", stage.clock.now_s + 10))
+        stage.tick()
+    assert stage.cluster.writes == []
+    assert stage.telemetry.ticks[-1]["writes"] == 0
+
+
+def test_noise_in_a_rate_is_not_written() -> None:
+    stage = Stage()
+    stage.put_pipeline("clicks", goal={"throughput": {"recordsPerSecond": 1000}})
+    stage.running()
+    for rate in (25.0, 25.4, 24.0, 26.9):
+        stage.see(series("clicks", stage.clock.now_s + 10, input_rate_long=rate, input_rate=rate))
+        stage.tick()
+    assert stage.status()["goal"] == {"target": "1000/s", "observed": "25/s"}
+    assert stage.cluster.writes == []
+    stage.see(series("clicks", stage.clock.now_s + 10, input_rate_long=40.0, input_rate=40.0))
+    stage.tick()
+    assert stage.status()["goal"]["observed"] == "40/s"
+
+
+def test_a_goal_of_another_kind_begins_anew(stage: Stage) -> None:
+    stage.see(series("clicks", stage.clock.now_s + 10))
+    stage.tick()
+    latency = stage.get(*PARENT[::2])["spec"]["goal"]
+    for goal, observed in (({"throughput": {"recordsPerSecond": 9}}, "25/s"), (latency, "12s")):
+        spec = stage.get(*PARENT[::2])
+        stage.cluster.put(spec | {"spec": spec["spec"] | {"goal": goal}})
+        stage.see(series("clicks", stage.clock.now_s + 10))
+        stage.tick()
+        assert stage.status()["goal"]["observed"] == observed
+
+
+def test_a_conflict_on_the_status_drops_the_decision(stage: Stage) -> None:
+    stage.overload(6)
+    stage.tick()
+    before, events = stage.document(), list(stage.cluster.events)
+    stage.cluster.put(stage.get("StreamPipeline", "clicks"))  # somebody else wrote it meanwhile
+    stage.overload(7)
+    stage.tick(listed=False)
+    assert stage.document() == before
+    assert stage.cluster.writes == []
+    assert (stage.cluster.events, stage.telemetry.decisions) == (events, [])
+    assert stage.status()["controller"]["generation"] == 1
+    stage.overload(8)
+    stage.tick()
+    assert stage.document()["generation"] == 2
+
+
+def test_a_crash_between_the_writes_loses_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.overload(6)
+    stage.tick()
+    apply = stage.cluster.apply
+
+    def away(manifest: Manifest) -> Manifest:
+        raise UnavailableError("the API server is away")
+
+    monkeypatch.setattr(stage.cluster, "apply", away)
+    stage.overload(7)
+    stage.tick()
+    assert stage.document()["generation"] == 1
+    monkeypatch.setattr(stage.cluster, "apply", apply)
+    stage.start_operator()
+    stage.tick()
+    assert stage.document()["generation"] == stage.status()["controller"]["generation"] == 2
+
+
+def put_document(stage: Stage, **changes: Any) -> None:
+    live = stage.get("ConfigMap", "clicks-tuning")
+    text = json.dumps(stage.document() | changes)
+    annotations = {"trimtab.dev/applied-hash": "other"}
+    meta = live["metadata"] | {"annotations": annotations}
+    stage.cluster.put(live | {"metadata": meta, "data": {"settings.json": text}})
+
+
+def test_a_newer_tuning_document_is_not_overwritten(stage: Stage) -> None:
+    put_document(stage, generation=9, settings={"executors": 4})
+    stage.tick()
+    assert stage.document()["generation"] == 9
+    assert stage.document()["settings"] == {"executors": 4}
+
+
+@pytest.mark.parametrize("changes", [{"generation": 0}, {"pipelineUid": "of-an-earlier-one"}])
+def test_an_older_or_foreign_tuning_document_is(stage: Stage, changes: dict[str, Any]) -> None:
+    put_document(stage, **{"generation": 9} | changes)
+    stage.tick()
+    assert (stage.document()["generation"], stage.document()["pipelineUid"]) == (1, "uid-clicks")
+
+
+def test_without_a_status_the_document_is_taken_over(stage: Stage) -> None:
+    put_document(stage, generation=9, settings={"executors": 4, "trigger": "5s"})
+    live = stage.get("StreamPipeline", "clicks")
+    stage.cluster.put({k: v for k, v in live.items() if k != "status"})
+    stage.tick()
+    assert stage.status()["controller"]["generation"] == 10
+    assert stage.document()["settings"] == {
+        "executors": 4, "trigger": "5s", "maxOffsetsPerTrigger": 2500,
+    }  # fmt: skip
+
+
+def test_limits_hold_at_once_even_without_a_driver() -> None:
+    stage = Stage()
+    stage.tick()
+    live = stage.get("StreamPipeline", "clicks")
+    limits = {"executors": {"min": 3, "max": 5}}
+    stage.cluster.put(live | {"spec": live["spec"] | {"limits": limits}})
+    stage.tick()
+    assert (stage.document()["settings"]["executors"], stage.document()["generation"]) == (3, 2)
+
+
+def test_events_are_for_news_only(stage: Stage) -> None:
+    stage.see(series("clicks", stage.clock.now_s + 10))
+    stage.tick()
+    assert stage.cluster.events == []
+    raised(stage)
+    assert [reason for reason, _ in stage.cluster.events] == ["ExecutorsRaised"]
+    assert stage.telemetry.decisions == [("Change", "ExecutorsRaised")]
+    for batch in (8, 9):
+        stage.overload(batch)
+        stage.tick()
+    assert len(stage.cluster.events) == 1
+
+
+def test_the_same_recommendation_is_told_once() -> None:
+    stage = Stage()
+    live = stage.get("StreamPipeline", "clicks")
+    stage.put_pipeline("clicks", tuning=live["spec"]["tuning"] | {"mode": "Recommend"})
+    stage.running()
+    for batch in (6, 7, 8, 9):
+        stage.overload(batch)
+        stage.tick()
+    assert [reason for reason, _ in stage.cluster.events] == ["ExecutorsRaised"]
+    assert len(stage.status()["decisions"]) == 1
+    assert stage.status()["recommended"]["executors"] > 1
+    assert stage.document()["settings"]["executors"] == 1
+
+
+def test_a_stall_is_told_when_it_begins_and_when_its_reason_changes(stage: Stage) -> None:
+    def die(reason: str) -> None:
+        words = json.dumps({"reason": reason, "message": "m"})
+        state = {"terminated": {"exitCode": 1, "message": words}}
+        stage.run_driver(containerStatuses=[{"image": "i", "state": state}])
+        stage.tick()
+        stage.tick()
+
+    for reason in ("TopicNotFound", "TopicNotFound", "KafkaDenied"):
+        die(reason)
+    assert [reason for reason, _ in stage.cluster.events] == ["TopicNotFound", "KafkaDenied"]
+    assert stage.condition("Stalled") == ("True", "KafkaDenied")
+
+
+def test_an_edit_of_the_job_deletes_that_one_driver(stage: Stage) -> None:
+    uid = stage.get("Pod", "clicks-driver-0")["metadata"]["uid"]
+    live = stage.get("StreamPipeline", "clicks")
+    stage.cluster.put(live | {"spec": live["spec"] | {"drainTimeout": "30s"}})
+    stage.tick()
+    assert ("delete", ("Pod", NAMESPACE, "clicks-driver-0")) in stage.cluster.writes
+    stage.run_driver()
+    stage.tick()
+    assert stage.get("Pod", "clicks-driver-0")["metadata"]["uid"] != uid
+    assert stage.condition("Ready") == ("True", "QueryRunning")
+
+
+def missing_kafka(stage: Stage) -> None:
+    source = {"kafka": {"cluster": "nowhere", "topics": ["clicks"]}}
+    stage.put_pipeline("broken", source=source)
+
+
+def missing_module(stage: Stage) -> None:
+    python = {"module": "clicks:transform", "configMap": "nowhere"}
+    stage.put_pipeline("broken", transform={"python": python})
+
+
+def unreadable_spec(stage: Stage) -> None:
+    stage.put_pipeline("broken", goal={})
+
+
+def unreadable_kafka(stage: Stage) -> None:
+    spec = {"replicas": "many"}
+    meta = {"name": "odd", "namespace": NAMESPACE}
+    stage.cluster.put({"kind": "KafkaCluster", "metadata": meta, "spec": spec})
+    stage.put_pipeline("broken", source={"kafka": {"cluster": "odd", "topics": ["clicks"]}})
+
+
+def unreadable_status(stage: Stage) -> None:
+    live = stage.put_pipeline("broken")
+    stage.cluster.put(live | {"status": {"conditions": "none"}})
+
+
+def unavailable_api(stage: Stage) -> None:
+    stage.put_pipeline("broken")
+    get = stage.cluster.get
+
+    def flaky(key: Key) -> Manifest | None:
+        stage.cluster.get = get  # type: ignore[method-assign]
+        raise UnavailableError("the API server answered 503")
+
+    stage.cluster.get = flaky  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        missing_kafka, missing_module, unreadable_spec, unreadable_kafka, unreadable_status,
+        unavailable_api,
+    ],
+)  # fmt: skip
+def test_one_broken_pipeline_does_not_keep_the_others_waiting(breaks: Any) -> None:
+    stage = Stage()
+    breaks(stage)
+    stage.tick()
+    assert stage.has("StatefulSet", "clicks-driver")
+    assert not stage.has("StatefulSet", "broken-driver")
+    assert stage.document("clicks")["generation"] == 1
+
+
+@pytest.mark.parametrize(
+    ("breaks", "reason"),
+    [
+        (missing_kafka, "KafkaClusterNotFound"), (missing_module, "ModuleNotFound"),
+        (unreadable_spec, "InvalidSpec"),
+    ],
+)  # fmt: skip
+def test_a_broken_pipeline_says_what_is_wrong(breaks: Any, reason: str) -> None:
+    stage = Stage()
+    breaks(stage)
+    stage.tick()
+    assert stage.condition("Stalled", "broken") == ("True", reason)
+
+
+@pytest.mark.parametrize("controller", [{"settings": {}}, {"generation": 1}, {"generation": "x"}])
+def test_a_memory_that_does_not_read_is_begun_anew(
+    stage: Stage, controller: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    live = stage.get("StreamPipeline", "clicks")
+    stage.cluster.put(live | {"status": live["status"] | {"controller": controller}})
+    with caplog.at_level(logging.WARNING):
+        stage.tick()
+    assert "status.controller does not read" in caplog.text
+    assert stage.status()["controller"]["generation"] == stage.document()["generation"] == 2
+
+
+def test_other_topics_need_a_new_checkpoint_generation(stage: Stage) -> None:
+    live = stage.get("StreamPipeline", "clicks")
+    source = {"kafka": live["spec"]["source"]["kafka"] | {"topics": ["other"]}}
+    changed = live["spec"] | {"source": source}
+    stage.cluster.put(live | {"spec": changed})
+    stage.tick()
+    assert stage.condition("Stalled") == ("True", "CheckpointIncompatible")
+    assert stage.has("Pod", "clicks-driver-0"), "the old query goes on"
+    live = stage.get("StreamPipeline", "clicks")
+    stage.cluster.put(live | {"spec": changed | {"checkpoint": {"generation": 2}}})
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+
+
+def test_without_metrics_nothing_moves_and_it_is_said(stage: Stage) -> None:
+    stage.overload(6)
+    stage.tick()
+    stage.metrics.failure = "Prometheus did not answer"
+    for _ in range(3):
+        stage.tick()
+    assert stage.document()["generation"] == 1
+    assert stage.condition("MetricsAvailable") == ("False", "NoMetrics")
+    assert stage.condition("Tuning") == ("False", "NoMetrics")
