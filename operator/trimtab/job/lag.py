@@ -1,4 +1,4 @@
-"""Lag and input of each partition, polled every scrape interval by the driver itself.
+"""Lag and input of each partition, polled every second by the driver itself.
 
 Lag in records is the end of the partition − the offset up to which batches are committed. Lag
 in seconds is how long ago the partition's end stood where the query is now, interpolated
@@ -21,7 +21,10 @@ from trimtab.job.checkpoint import Offsets
 
 log = logging.getLogger(__name__)
 
-INTERVAL_S = 5.0
+INTERVAL_S = 1.0
+"""Well below a scrape interval: the input rate is read between two scrapes, and a poll that falls
+on the wrong side of one must not look like a halt or a doubling."""
+
 HISTORY = 2000
 """Samples kept; when full every second old one is dropped, so that it reaches ever further."""
 

@@ -1,0 +1,137 @@
+"""The real thing: our own cluster, the operator by Helm, a Kafka, Spark drivers and executors."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+from dev.demo import deploy, load
+from dev.demo.kube import Kube, condition
+from dev.localcluster.paths import REPO, from_environment
+
+Json = dict[str, Any]
+TICK_S = 3.0
+
+
+@pytest.fixture(scope="session")
+def cluster() -> tuple[Kube, dict[str, str]]:
+    """The cluster with the operator in it; left running, `make cluster-down` ends it."""
+    kube, tags = deploy.local_cluster(from_environment(), "default")
+    deploy.install(kube, tags, TICK_S)
+    return kube, tags
+
+
+class Stage:
+    """One namespace with a Kafka, and what tests do in it."""
+
+    def __init__(self, kube: Kube, image: str) -> None:
+        self.kube, self.image = kube, image
+
+    def apply(self, *manifests: Json) -> None:
+        self.kube.apply(*manifests)
+
+    def status(self) -> Json:
+        status: Json = (self.kube.get("spl", "clicks") or {}).get("status") or {}
+        return status
+
+    def condition(self, type_: str) -> Json:
+        conditions = self.status().get("conditions") or []
+        found: Json = next((c for c in conditions if c["type"] == type_), {})
+        return found
+
+    def wait(self, what: str, limit_s: float, probe: Callable[[], bool]) -> None:
+        self.kube.wait(what, limit_s, probe)
+
+    def wait_ready(self, limit_s: float = 180) -> None:
+        self.wait("pipeline ready", limit_s,
+                  lambda: condition(self.kube.get("spl", "clicks"), "Ready") == "True")  # fmt: skip
+
+    def wait_stalled(self, reason: str, limit_s: float = 150) -> str:
+        self.wait(f"stalled: {reason}", limit_s,
+                  lambda: (self.condition("Stalled").get("status") == "True"
+                           and self.condition("Stalled").get("reason") == reason))  # fmt: skip
+        return str(self.condition("Stalled")["message"])
+
+    def wait_effective(self, limit_s: float = 120, **values: Any) -> None:
+        def in_force() -> bool:
+            effective = self.status().get("effective") or {}
+            return all(effective.get(k) == v for k, v in values.items())
+
+        self.wait(f"effective {values}", limit_s, in_force)
+
+    def metric(self, promql: str) -> float | None:
+        found = self.kube.query("trimtab-prometheus", promql)
+        return float(found[0]["value"][1]) if found else None
+
+    def uid(self, pod: str) -> str | None:
+        found = self.kube.get("pod", pod)
+        return found["metadata"]["uid"] if found else None
+
+    def wait_replaced(self, pod: str, uid: str | None, limit_s: float = 120) -> None:
+        self.wait(f"{pod} replaced", limit_s, lambda: self.uid(pod) not in {None, uid})
+
+    def start_load(self, schedule: list[tuple[float, float]]) -> None:
+        self.kube.call("delete", "job", "load", "--ignore-not-found")
+        load.start(self.kube, self.image, schedule)
+
+    def delivered(self, limit_s: float = 240) -> Json:
+        """Wait for the load to end and the lag to go, then compare what went in and came out."""
+        self.wait("load ends", limit_s, lambda: load.finished(self.kube, "load"))
+        summary = load.result(self.kube, "load")
+        lag = f'sum(trimtab_lag_records{{namespace="{self.kube.namespace}",pipeline="clicks"}})'
+        self.wait("caught up", limit_s, lambda: self.metric(lag) == 0)
+        return load.verify(self.kube, self.image, summary, limit_s)
+
+
+def manifests(name: str) -> list[Json]:
+    text = (REPO / "examples/10-quickstart" / f"{name}.yaml").read_text()
+    return [m for m in yaml.safe_load_all(text) if m]
+
+
+def pipeline(**spec: Any) -> Json:
+    """The quickstart's pipeline with parts of its spec replaced; None removes one."""
+    manifest = copy.deepcopy(manifests("pipeline")[0])
+    for key, value in spec.items():
+        if value is None:
+            manifest["spec"].pop(key, None)
+        else:
+            manifest["spec"][key] = value
+    return manifest
+
+
+PLAIN = {"sql": "SELECT key, value FROM source"}
+
+
+@pytest.fixture
+def stage(cluster: tuple[Kube, dict[str, str]], request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """A namespace with a Kafka that is ready; taken away afterwards."""
+    kube, tags = cluster
+    name = "e2e-" + request.node.name.removeprefix("test_").replace("_", "-")[:30].strip("-")
+    own = Kube(kube.kubectl, kube.helm, kube.kubeconfig, name)
+    own.call("delete", "namespace", name, "--ignore-not-found", limit_s=120)
+    own.call("create", "namespace", name)
+    made = Stage(own, tags["pipeline"])
+    made.apply(*manifests("kafka"), *manifests("transform"))
+    made.wait("Kafka ready", 180, lambda: condition(own.get("tkc", "events"), "Ready") == "True")
+    yield made
+    failed = getattr(request.node, "failed", False)
+    if failed:
+        own.dump()
+    own.call("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+    deadline = time.monotonic() + 90
+    while own.get("pods", "-n", name) and time.monotonic() < deadline:
+        if not json.loads(own.call("get", "pods", "-o", "json"))["items"]:
+            break
+        time.sleep(1)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome: Any = yield
+    if outcome.get_result().failed:
+        item.failed = True  # type: ignore[attr-defined]
