@@ -1,0 +1,105 @@
+"""The documents: their examples parse, their links lead somewhere, their lists are complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trimtab.api.crd import all_crds
+from trimtab.api.kafka import KafkaClusterSpec
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.reasons import BottleneckKind
+from trimtab.api.status import ConditionType
+from trimtab.job.termination import Reason
+from trimtab.simulation.scenario import Scenario
+from trimtab.simulation.verifiers import VERIFIERS
+from trimtab.workloads.common import API_VERSIONS
+
+ROOT = Path(__file__).parents[2]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+KINDS = {"StreamPipeline": StreamPipelineSpec, "KafkaCluster": KafkaClusterSpec}
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def examples() -> Iterator[Any]:
+    for path in DOCS:
+        blocks = re.findall(r"```yaml\n(.*?)```", path.read_text(), re.DOTALL)
+        for number, block in enumerate(blocks):
+            for document in yaml.safe_load_all(block):
+                yield pytest.param(document, id=f"{path.stem}-{number}")
+
+
+@pytest.mark.parametrize("document", list(examples()))
+def test_an_example_is_what_the_models_take(document: dict[str, Any]) -> None:
+    if "kind" in document:
+        KINDS[document["kind"]].model_validate(document["spec"])
+    else:
+        Scenario.model_validate(document)
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.stem)
+def test_links_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", path.read_text())
+    here = [link for link in links if not link.startswith("https://")]
+    assert [link for link in here if not (path.parent / link).exists()] == []
+
+
+def metrics_in_code() -> set[str]:
+    made = re.compile(
+        r"(?:_gauges?|(?P<counter>_counters?)|(?:Gauge|(?P<family>Counter)|Histogram)MetricFamily"
+        r'|Gauge|(?P<own>Counter)|Histogram)\(\s*(?:PREFIX \+ )?"(?:trimtab_)?(?P<name>[a-z_]+)"'
+    )
+    found = set()
+    for source in ("job/metrics.py", "adapters/telemetry.py"):
+        for match in made.finditer(read(f"operator/trimtab/{source}")):
+            counts = match["counter"] or match["family"] or match["own"]
+            found.add(match["name"] + ("_total" if counts else ""))
+    return found
+
+
+def test_every_metric_is_told_and_no_other() -> None:
+    rows = [line for line in read("docs/metrics.md").splitlines() if line.startswith("| `")]
+    told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
+    assert len(told) > 40
+    assert told == metrics_in_code()
+
+
+def first_words(name: str) -> set[str]:
+    rows = [line for line in read(name).splitlines() if line.startswith("| `")]
+    return {word for row in rows for word in re.findall(r"`([A-Za-z_0-9]+)`", row.split("|")[1])}
+
+
+def test_every_condition_and_every_reason_of_the_driver_is_told() -> None:
+    told = first_words("docs/api.md")
+    assert {str(c) for c in ConditionType} <= told
+    assert {str(r) for r in Reason} <= told
+
+
+def test_every_reason_that_the_loop_gives_is_told() -> None:
+    sources = "".join(
+        read(f"operator/trimtab/reconcile/{n}.py") for n in ("driver_state", "plan", "pipeline")
+    )
+    words = re.findall(r'(?:return |\(|obstacle=\()"([A-Z][A-Za-z]+)", ', sources)
+    given = set(words) - set(API_VERSIONS)
+    assert {"KafkaClusterNotFound", "Unschedulable", "InvalidSpec"} <= given
+    assert {reason for reason in given if f"`{reason}`" not in read("docs/api.md")} == set()
+
+
+def test_every_bottleneck_and_verifier_is_told() -> None:
+    kinds = {str(kind) for kind in BottleneckKind if kind is not BottleneckKind.NONE}
+    assert kinds <= first_words("docs/tuning.md")
+    assert {*VERIFIERS, "restart_equivalence"} <= first_words("docs/simulation.md")
+
+
+def test_every_column_is_told() -> None:
+    (version,) = all_crds()["streampipelines.yaml"]["spec"]["versions"]
+    columns = {c["name"].upper() for c in version["additionalPrinterColumns"]} - {"AGE"}
+    assert columns == {w for w in first_words("README.md") if w.isupper()}
