@@ -31,6 +31,7 @@ LOCALCLUSTER = (sys.executable, "-m", "dev.localcluster")
 GRACE_S = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 10.0))
 """How a phase is ended, gently first, so that fixtures can take down what they booted."""
 
+CLEANUP_S = 180.0
 CODE_TIMED_OUT = 124
 DOCTOR = "doctor"
 
@@ -73,6 +74,8 @@ class Phase:
     needs_cluster: bool = False
     cleanup: tuple[str, ...] = ()
     """Run when the phase had to be killed."""
+    leaves_cluster: bool = False
+    """Its fixture leaves a cluster up: the cleanup is run however it ends, but for KEEP=1."""
 
     @property
     def report(self) -> Path:
@@ -115,10 +118,9 @@ def phases(repo: Path = REPO) -> list[Phase]:
         Phase("cluster", (PYTEST,), 1200, ("tests/cluster",), needs_cluster=True, cleanup=down),
     ]
     if any((repo / "tests/e2e").rglob("test_*.py")):
-        e2e = Phase(
-            "e2e", (PYTEST, "-m", "e2e"), 2400, ("tests/e2e",), needs_cluster=True, cleanup=down
-        )
-        found.append(e2e)
+        e2e = Phase("e2e", (PYTEST, "-m", "e2e"), 2400, ("tests/e2e",), needs_cluster=True)
+        # the cluster phase refuses to run beside a cluster: what is up after it is of this run
+        found.append(replace(e2e, cleanup=down, leaves_cluster=True))
     return found
 
 
@@ -223,16 +225,18 @@ def run_phase(phase: Phase, limit_s: float) -> int:
     process = subprocess.Popen(
         phase.command(), cwd=REPO, stdin=subprocess.DEVNULL, start_new_session=True
     )
+    killed = True
     try:
-        return process.wait(limit_s)
+        code = process.wait(limit_s)
+        killed = False
+        return code
     except subprocess.TimeoutExpired:
-        _end(process)
-        _clean_up(phase)
         return CODE_TIMED_OUT
-    except BaseException:
-        _end(process)
-        _clean_up(phase)
-        raise
+    finally:
+        if killed:
+            _end(process)
+        if killed or (phase.leaves_cluster and os.environ.get("KEEP") != "1"):
+            _clean_up(phase)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -250,8 +254,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _clean_up(phase: Phase) -> None:
-    if phase.cleanup:
-        subprocess.run(phase.cleanup, cwd=REPO, check=False, timeout=180, start_new_session=True)
+    if not phase.cleanup:
+        return
+    try:
+        subprocess.run(phase.cleanup, cwd=REPO, check=False, timeout=CLEANUP_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        console.warn(f"cleaning up after {phase.name}: {error}")
 
 
 def lacks() -> str:

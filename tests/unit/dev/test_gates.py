@@ -197,8 +197,25 @@ def test_a_phase_over_its_time_is_ended_with_its_children(
     assert cleaned.exists()
 
 
-def test_a_phase_in_time_gives_its_own_code() -> None:
-    assert gates.run_phase(Phase("three", ("sh", "-c", "exit 3"), 10), 10) == 3
+@pytest.mark.parametrize("leaves", [True, False])
+@pytest.mark.parametrize("keep", ["1", ""])
+def test_a_phase_in_time_gives_its_own_code_and_takes_its_cluster_down(
+    leaves: bool, keep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEEP", keep)
+    cleanup = ("touch", str(tmp_path / "cleaned"))
+    phase = Phase("three", ("sh", "-c", "exit 3"), 10, cleanup=cleanup, leaves_cluster=leaves)
+    assert gates.run_phase(phase, 10) == 3
+    assert (tmp_path / "cleaned").exists() == (leaves and keep != "1")
+
+
+def test_a_cleanup_that_does_not_end_is_told_and_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gates, "CLEANUP_S", 0.2)
+    phase = Phase("a", ("true",), 10, cleanup=("sleep", "30"), leaves_cluster=True)
+    assert gates.run_phase(phase, 10) == 0
+    assert "cleaning up after a" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 1", 1)])
