@@ -13,8 +13,10 @@ include dev/dev.mk
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
-## boot a cluster, deploy the quickstart, drive load into it, report in build/demo
-	$(PYTHON) -m dev.demo
+demo: ## boot a cluster, deploy the quickstart, drive load into it, report in build/demo
+	@[ "$(CLUSTER)" = current ] || $(LOCALCLUSTER) doctor --install
+	@$(MAKE) --no-print-directory $(STAMP)
+	CLUSTER=$(CLUSTER) REGISTRY=$(REGISTRY) YES=$(YES) KEEP=$(KEEP) $(BIN)/python -m dev.demo
 
 test: ## every gate and every test; REQUIRE_E2E=1 makes a machine without a cluster fail
 	$(PYTHON) -m dev.gates
