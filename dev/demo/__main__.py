@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -126,10 +125,8 @@ def _facts(
         if count:
             pause = last.pauses.get(how, 0.0) / count
             facts[f"changes by {how}"] = f"{count:.0f}, pause {pause:.2f} s each"
-    memory = kube.query("trimtab-prometheus", "process_resident_memory_bytes")
-    for series in memory:
-        name = series["metric"].get("pipeline") or series["metric"].get("job", "?")
-        facts[f"memory of {name}, MiB"] = round(float(series["value"][1]) / 2**20)
+    for pod, mib in kube.memory_mib().items():
+        facts[f"working set of {pod}, MiB"] = mib
     return facts
 
 
@@ -137,7 +134,12 @@ def _conclude(verdict: Verdict, delivery: dict[str, int], facts: dict[str, Any])
     for fault in verdict.faults:
         console.warn(f"fault: {fault}")
     for v in verdict.phases:
-        console.warn(f"phase {asdict(v.phase)}: {asdict(v)}")
+        console.say(
+            f"{v.phase.start_s:4.0f} s  {v.phase.rate:4g}/s  {v.changes} changes,"
+            f" first after {v.detect_s} s, last after {v.settle_s} s;"
+            f" goal {f'met again after {v.recover_s:g} s' if v.broken else 'met'};"
+            f" {v.executors} executors, allowed {v.allowed}"
+        )
     ups = [v for v in verdict.phases if v.phase.rate > 100]
     recover = ", ".join(f"{v.recover_s:.0f}" for v in ups if v.recover_s is not None)
     word = "passed" if verdict.passed else "FAILED"
