@@ -122,21 +122,38 @@ def _look(
 def remembered(case: Case, world: World) -> Memory:
     """The memory in status; without one that of the tuning document; else the start.
 
-    The generation never falls behind what the document or the driver has already seen.
+    The generation never falls behind what the document or the driver has seen: where somebody
+    edited the document, the settings of the status are written again above it.
     """
-    seen, document = case.seen, _document(case.parent, world)
-    applied = (seen.whole("settings_generation") or 0) if seen else 0
-    refused = (seen.whole("settings_rejected_generation") or 0) if seen else 0
+    document = _document(case.parent, world)
+    newest = _newest_seen(case, document)
     if case.old.controller:
         try:
-            return Memory.from_dict(case.old.controller)
+            return _above(Memory.from_dict(case.old.controller), newest)
         except (KeyError, TypeError, ValueError):
             log.warning("%s: status.controller does not read: begun anew", case.name)
-    newest = max(applied, refused, document.generation if document else 0)
     start = initial_settings(case.spec)
     if document:
+        newest = max(newest, document.generation)
         start = start.with_numbers(document.settings.numbers())
     return Memory(generation=newest + 1, settings=start)
+
+
+def _newest_seen(case: Case, document: Settings | None) -> int:
+    """The highest generation that this pipeline's document has or the driver was given."""
+    ours = document is not None and document.pipeline_uid == case.parent["metadata"]["uid"]
+    newest = document.generation if document and ours else 0
+    for name in ("settings_generation", "settings_rejected_generation"):
+        newest = max(newest, (case.seen.whole(name) if case.seen else None) or 0)
+    return newest
+
+
+def _above(memory: Memory, newest: int) -> Memory:
+    """The same memory above a generation; a trial goes on there."""
+    if newest <= memory.generation:
+        return memory
+    trial = replace(memory.trial, generation=newest + 1) if memory.trial else None
+    return replace(memory, generation=newest + 1, trial=trial)
 
 
 def _document(parent: Manifest, world: World) -> Settings | None:
@@ -205,8 +222,8 @@ def _write_tuning(case: Case, memory: Memory, desk: Desk) -> None:
         reason=f"generation {memory.generation}",
     )
     wanted = workloads.tuning_document(parent, document)
-    if differs(wanted, desk.world):
-        known = desk.world.get("ConfigMap", meta["namespace"], wanted["metadata"]["name"])
+    known = desk.world.get("ConfigMap", meta["namespace"], wanted["metadata"]["name"])
+    if differs(wanted, desk.world) or (known and known.get("data") != wanted["data"]):
         if known:
             wanted["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
         desk.writer.apply(wanted)

@@ -115,11 +115,43 @@ def put_document(stage: Stage, **changes: Any) -> None:
     stage.cluster.put(live | {"metadata": meta, "data": {"settings.json": text}})
 
 
-def test_a_newer_tuning_document_is_not_overwritten(stage: Stage) -> None:
+def test_settings_that_somebody_edited_are_outdone_by_those_of_the_status(stage: Stage) -> None:
+    before = stage.document()["settings"]
     put_document(stage, generation=9, settings={"executors": 4})
     stage.tick()
-    assert stage.document()["generation"] == 9
-    assert stage.document()["settings"] == {"executors": 4}
+    assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING)]
+    assert stage.status()["controller"]["generation"] == stage.document()["generation"] == 10
+    assert stage.document()["settings"] == before
+    stage.tick()
+    assert stage.cluster.writes == []
+
+
+def test_an_edit_without_a_new_generation_is_put_back(stage: Stage) -> None:
+    before, live = stage.document(), stage.get("ConfigMap", "clicks-tuning")
+    for text in ("{}", json.dumps(before | {"settings": {"executors": 4}})):
+        stage.cluster.put(live | {"data": {"settings.json": text}})  # as kubectl edit: same hash
+        stage.tick()
+        assert stage.document() == before
+
+
+@pytest.mark.parametrize("gauge", ["settings_generation", "settings_rejected_generation"])
+def test_a_generation_that_only_the_driver_has_seen_is_outdone(stage: Stage, gauge: str) -> None:
+    before = stage.document()["settings"]
+    for expected in (10, 10):
+        stage.see(series("clicks", stage.clock.now_s + 10, **{gauge: 9}))
+        stage.tick()
+        assert stage.document()["generation"] == expected
+        assert stage.document()["settings"] == before
+    assert stage.cluster.writes == []
+
+
+def test_a_refused_generation_is_not_the_one_under_trial(stage: Stage) -> None:
+    raised(stage)
+    settings = stage.document()["settings"]
+    stage.overload(8, settings_generation=2, settings_rejected_generation=7)
+    stage.tick()
+    assert stage.document() == stage.document() | {"generation": 8, "settings": settings}
+    assert stage.status()["controller"]["trial"]["generation"] == 8
 
 
 @pytest.mark.parametrize("changes", [{"generation": 0}, {"pipelineUid": "of-an-earlier-one"}])
