@@ -86,6 +86,8 @@ class Executors(_Document):
     memory_bytes: int = Field(alias="memoryBytes")
     service_account: str | None = Field(None, alias="serviceAccount")
     labels: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, str] = Field(default_factory=dict)
+    node_selector: dict[str, str] = Field(default_factory=dict, alias="nodeSelector")
 
 
 class Job(_Document):

@@ -296,7 +296,9 @@ class StreamPipelineSpec(ApiModel):
     image: str | None = Field(
         None, max_length=512, description="Image with Spark and the transform; default: trimtab's."
     )
-    env: list[EnvVar] = Field(default_factory=list, max_length=64)
+    env: list[EnvVar] = Field(
+        default_factory=list, max_length=64, description="Environment of driver and executors."
+    )
     spark_conf: dict[str, Annotated[str, Field(max_length=2048)]] = Field(
         default_factory=dict,
         alias="sparkConf",
@@ -312,7 +314,10 @@ class StreamPipelineSpec(ApiModel):
         ),
     )
     node_selector: dict[str, Annotated[str, Field(max_length=63)]] = Field(
-        default_factory=dict, alias="nodeSelector", max_length=16
+        default_factory=dict,
+        alias="nodeSelector",
+        max_length=16,
+        description="Labels of the nodes for driver and executors.",
     )
     resources: Resources = Field(default_factory=Resources)
     limits: Limits = Field(default_factory=Limits)

@@ -88,6 +88,8 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
         "spark.executor.memoryOverhead": f"{overhead // MIB}m",
     }
     keys |= {f"{prefix}.label.{name}": value for name, value in pods.labels.items()}
+    keys |= {f"{prefix}.node.selector.{key}": value for key, value in pods.node_selector.items()}
+    keys |= {f"spark.executorEnv.{name}": value for name, value in pods.env.items()}
     if pods.service_account:
         keys["spark.kubernetes.authenticate.executor.serviceAccountName"] = pods.service_account
     return keys

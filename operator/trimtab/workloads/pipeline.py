@@ -110,6 +110,8 @@ def job_definition(
             memory_bytes=executor.memory,
             service_account=driver_name(meta["name"]),
             labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
+            env={e.name: e.value for e in spec.env},
+            node_selector=spec.node_selector,
         ),
         spark_conf=spec.spark_conf,
     )
@@ -125,6 +127,8 @@ def tuning_document(parent: Manifest, settings: Settings) -> Manifest:
 def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
     """Hash of everything that a person can change and that only a driver restart applies."""
     document = job.model_dump(mode="json", by_alias=True)
+    for told_below in ("env", "nodeSelector"):
+        document["executors"].pop(told_below)
     if spec.image is None:
         # trimtab's own image changes with an upgrade, which must not restart a driver
         document["executors"].pop("image")

@@ -73,6 +73,15 @@ def test_client_mode_with_executor_pods() -> None:
     assert {key: conf.get(key) for key in expected} == expected
 
 
+def test_executors_get_the_environment_and_the_nodes_of_the_pipeline() -> None:
+    pod = POD | {"env": {"LOG_LEVEL": "info"}, "nodeSelector": {"example.com/disk": "ssd"}}
+    mine = {"spark.executorEnv.LOG_LEVEL": "debug", "spark.executorEnv.OTHER": "1"}
+    conf = configuration(job(executors=pod, sparkConf=mine), options(ENV), executors=1)
+    assert conf["spark.executorEnv.LOG_LEVEL"] == "info"
+    assert conf["spark.executorEnv.OTHER"] == "1"
+    assert conf["spark.kubernetes.executor.node.selector.example.com/disk"] == "ssd"
+
+
 def test_owned_keys_win_over_the_users() -> None:
     mine = {
         "spark.executor.instances": "99",

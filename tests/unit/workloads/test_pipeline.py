@@ -84,6 +84,16 @@ def test_the_job_document_says_what_the_spec_says() -> None:
     assert job.checkpoint_uri.endswith("/g1/query")
 
 
+def test_env_and_nodes_reach_driver_and_executors() -> None:
+    own = changed(PIPELINE, "env", [{"name": "LOG_LEVEL", "value": "info"}])
+    own = changed(own, "nodeSelector", {"disk": "ssd"})
+    job = Job.from_json(pipeline_children(own)["ConfigMap"]["data"]["job.json"])
+    assert job.executors
+    assert job.executors.env == {"LOG_LEVEL": "info"}
+    assert job.executors.node_selector == driver(own)["nodeSelector"] == {"disk": "ssd"}
+    assert {"name": "LOG_LEVEL", "value": "info"} in driver(own)["containers"][0]["env"]
+
+
 def test_a_retained_claim_has_no_owner_and_everything_else_has() -> None:
     for kind, child in pipeline_children(PIPELINE).items():
         owners = child["metadata"].get("ownerReferences", [])
