@@ -1,4 +1,4 @@
-"""The driver's own small client of the Kubernetes API: one ConfigMap, and its executor pods.
+"""The driver's own small client of the Kubernetes API: one ConfigMap, and its pods.
 
 Standard library only: the pipeline image holds no Kubernetes client. It uses the pod's service
 account, whose token Kubernetes renews on disk, so it is read for each request.
@@ -43,25 +43,39 @@ class ClusterApi:
         self._tls = ssl.create_default_context(cafile=str(account / "ca.crt"))
 
     def _open(
-        self, method: str, path: str, query: Mapping[str, str], timeout_s: float
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        timeout_s: float,
+        patch: Mapping[str, Any] | None = None,
     ) -> tuple[http.client.HTTPSConnection, http.client.HTTPResponse]:
         connection = http.client.HTTPSConnection(
             self._host, self._port, timeout=timeout_s, context=self._tls
         )
         token = (self._account / "token").read_text(encoding="utf-8").strip()
         url = f"/api/v1/namespaces/{self._namespace}/{path}?{urlencode(query)}"
+        headers = {"Authorization": f"Bearer {token}"}
+        if patch is not None:
+            headers["Content-Type"] = "application/merge-patch+json"
         try:
-            connection.request(method, url, headers={"Authorization": f"Bearer {token}"})
+            connection.request(method, url, json.dumps(patch) if patch else None, headers)
             response = connection.getresponse()
         except BaseException:
             connection.close()
             raise
         return connection, response
 
-    def request(self, method: str, path: str, query: Mapping[str, str]) -> dict[str, Any]:
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        patch: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """One request and its JSON; raises UnavailableError with status and words."""
         try:
-            connection, response = self._open(method, path, query, TIMEOUT_S)
+            connection, response = self._open(method, path, query, TIMEOUT_S, patch)
             with closing(connection):
                 body = response.read()
         except (OSError, http.client.HTTPException) as error:
@@ -70,6 +84,10 @@ class ClusterApi:
             words = body.decode(errors="replace")[:300]
             raise UnavailableError(f"{method} {path}: status {response.status}: {words}")
         return dict(json.loads(body))
+
+    def annotate_pod(self, name: str, key: str, text: str) -> None:
+        """Set an annotation of a pod; raises UnavailableError."""
+        self.request("PATCH", f"pods/{name}", {}, {"metadata": {"annotations": {key: text}}})
 
     def delete_pods(self, selector: str) -> int:
         """Delete the pods of a label selector; returns how many; raises UnavailableError."""

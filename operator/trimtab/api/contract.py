@@ -22,6 +22,8 @@ from trimtab.errors import ContractError
 SETTINGS_KEY = "settings.json"
 JOB_KEY = "job.json"
 METRICS_PORT = 9400
+DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
+"""On the driver's pod: `Reason: message` while the driver waits for something to heal."""
 
 
 class _Document(BaseModel):

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -21,7 +22,7 @@ from trimtab.adapters.configmap_watch import ClusterApi
 from trimtab.api.contract import SETTINGS_KEY, Job, Settings
 from trimtab.api.knobs import EXECUTORS
 from trimtab.errors import UnavailableError
-from trimtab.job import definition, heartbeat, server, settings_watch, termination
+from trimtab.job import announce, definition, heartbeat, server, settings_watch, termination
 from trimtab.job.batches import Batches
 from trimtab.job.board import Board
 from trimtab.job.checkpoint import Checkpoint
@@ -86,6 +87,8 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     api = ClusterApi(options.namespace) if options.namespace and options.tuning_configmap else None
     if api is not None and job.executors is not None:
         _delete_old_executors(api, job)
+    if api is not None and options.pod_name:
+        announce.start(board, partial(api.annotate_pod, options.pod_name), stopping)
     sys.path.insert(0, str(options.modules))
     knobs = definition.effective(settings, job)
     count = int(knobs.get(EXECUTORS.name, 0))

@@ -20,7 +20,7 @@ class KafkaProbe:
 
     def __init__(self, bootstrap: str, timeout_s: float) -> None:
         """Connects at the first call."""
-        self._timeout_s = timeout_s
+        self._bootstrap, self._timeout_s = bootstrap, timeout_s
         self._admin = AdminClient(
             {
                 "bootstrap.servers": bootstrap,
@@ -36,7 +36,8 @@ class KafkaProbe:
         try:
             metadata = self._admin.list_topics(timeout=self._timeout_s)
         except KafkaException as error:
-            raise UnavailableError(f"Kafka does not answer: {_words(error)}") from error
+            words = f"Kafka at {self._bootstrap} does not answer: {_words(error)}"
+            raise UnavailableError(words) from error
         found = {t: metadata.topics[t] for t in topics if t in metadata.topics}
         return {t: len(m.partitions) for t, m in found.items() if m.error is None}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from trimtab.api.contract import DRIVER_STATE_ANNOTATION
 from trimtab.ports import Manifest
 from trimtab.workloads.common import INPUTS_ANNOTATION
 
@@ -43,8 +44,15 @@ def driver_state(pod: Manifest | None) -> DriverState:
         terminating="deletionTimestamp" in meta,
         inputs=(meta.get("annotations") or {}).get(INPUTS_ANNOTATION, ""),
         uid=meta.get("uid", ""),
-        failure=None if ready else _failure(status),
+        failure=None if ready else _announced(meta) or _failure(status),
     )
+
+
+def _announced(meta: Manifest) -> tuple[str, str] | None:
+    """What the driver wrote on its own pod while it waits for something to heal."""
+    text = (meta.get("annotations") or {}).get(DRIVER_STATE_ANNOTATION, "")
+    reason, separator, message = text.partition(": ")
+    return (reason[:64], message) if separator else None
 
 
 def _failure(status: Manifest) -> tuple[str, str] | None:

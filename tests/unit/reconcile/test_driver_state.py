@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from trimtab.api.contract import DRIVER_STATE_ANNOTATION
 from trimtab.reconcile.driver_state import MAX_REASON, DriverState, driver_state
 from trimtab.workloads.common import INPUTS_ANNOTATION
 
@@ -102,3 +103,12 @@ def test_pods_that_find_no_node() -> None:
 def test_a_driver_that_is_ready_again_has_no_failure() -> None:
     ready = {"type": "Ready", "status": "True"}
     assert driver_state(pod({"lastState": ended("x")["state"]}, ready)).failure is None
+
+
+def test_what_the_driver_wrote_on_its_pod_while_it_waits() -> None:
+    words = {DRIVER_STATE_ANNOTATION: "KafkaUnreachable: Kafka at nobody:9092 does not answer"}
+    found = driver_state(pod({}, annotations=words)).failure
+    assert found == ("KafkaUnreachable", "Kafka at nobody:9092 does not answer")
+    ready = {"type": "Ready", "status": "True"}
+    assert driver_state(pod({}, ready, annotations=words)).failure is None
+    assert driver_state(pod({}, annotations={DRIVER_STATE_ANNOTATION: ""})).failure is None
