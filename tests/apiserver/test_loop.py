@@ -279,3 +279,22 @@ def test_a_pin_moves_the_knob_and_holds_it(stage: Stage, pipeline: dict[str, Any
     stage.tick(2)
     assert stage.settings()["settings"]["executors"] == 2
     assert stage.get("spl", "clicks")["status"]["decisions"][-1]["reason"] == "Clamped"
+
+
+def test_a_refused_child_is_told_and_heals(stage: Stage, pipeline: dict[str, Any]) -> None:
+    stage.tick(2)
+    stage.kafka_runs()
+    pipeline["spec"]["drainTimeout"] = "30s"
+    pipeline["spec"]["checkpoint"] = {"volumeClaim": {"size": "2Gi"}}  # an unbound one cannot grow
+    stage.apply(pipeline)
+    stage.tick(2)
+    stalled = stage.condition("Stalled")
+    assert stalled["reason"] == "ChildRefused"
+    assert stalled["message"].startswith("PersistentVolumeClaim clicks-checkpoint: the API server")
+    assert "immutable" in stalled["message"]
+    job = json.loads(stage.get("configmap", "clicks-job")["data"]["job.json"])
+    assert job["drainTimeout"] == "30s"
+    del pipeline["spec"]["checkpoint"]
+    stage.apply(pipeline)
+    stage.tick(2)
+    assert stage.condition("Stalled")["status"] == "False"

@@ -6,6 +6,7 @@ that say that a repetition may help.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -200,10 +201,18 @@ def _translated(error: ApiException) -> Exception:
     if error.status == 409:
         return ConflictError(f"the object changed meanwhile: {error.reason}")
     if error.status in {400, 403, 422}:
-        return BadInputError(f"the API server refused: {error.reason}: {error.body}")
+        return BadInputError(f"the API server refused: {_words(error)}")
     if error.status == 404:
         return ConflictError(f"the object is gone: {error.reason}")
     return UnavailableError(f"the API server answered {error.status} {error.reason}")
+
+
+def _words(error: ApiException) -> str:
+    """What the API server says in its Status, else what it sent."""
+    try:
+        return str(json.loads(error.body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"{error.reason}: {error.body}"
 
 
 def _plain(answer: Any) -> Manifest:

@@ -26,14 +26,15 @@ def reconcile(parent: Manifest, desk: Desk) -> None:
     except ValidationError as error:
         _report(parent, None, 0, (False, "InvalidSpec", str(error)[:1000]), desk)
         return
-    for child in kafka.children(parent, spec, desk.config):
-        if differs(child, desk.world):
-            desk.writer.apply(child)
+    children = kafka.children(parent, spec, desk.config)
+    refused = [desk.writer.apply(child) for child in children if differs(child, desk.world)]
     live = desk.world.get("StatefulSet", meta["namespace"], kafka.service_name(meta["name"]))
     ready = ((live or {}).get("status") or {}).get("readyReplicas", 0)
     state: State = (False, "BrokersStarting", f"{ready} of {spec.replicas} brokers are ready")
     if ready == spec.replicas:
         state = _topics(parent, spec, desk)
+    if words := "; ".join(w for w in refused if w):
+        state = (False, "ChildRefused", words)
     _report(parent, spec, ready, state, desk)
 
 
@@ -52,7 +53,8 @@ def _topics(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> State:
             desk.world.forget(key)
     live = desk.world.get("Job", meta["namespace"], name)
     if live is None:
-        desk.writer.apply(job)
+        if words := desk.writer.apply(job):
+            return False, "ChildRefused", words
         return False, "TopicsPending", "the topics are being made"
     status = live.get("status") or {}
     if status.get("succeeded"):

@@ -22,7 +22,7 @@ from trimtab.api.contract import SETTINGS_KEY, Settings
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.status import StreamPipelineStatus
 from trimtab.errors import ContractError
-from trimtab.ports import Cluster, Manifest, Telemetry
+from trimtab.ports import Cluster, Manifest, Telemetry, key_of
 from trimtab.reconcile.conditions import Situation, conditions
 from trimtab.reconcile.driver_state import DriverState, driver_state
 from trimtab.reconcile.gather import Gathered, Seen, signals
@@ -86,7 +86,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         now_s=desk.now_s,
         policy=Policy.of(spec),
         suspended=spec.suspend,
-        obstacle=case.planned.obstacle,
+        obstacle=case.planned.obstacle or _refused(parent, desk.world),
         waiting=case.planned.waiting,
         driver=case.driver,
         inputs=case.planned.inputs,
@@ -187,15 +187,24 @@ def _decide(
     return snapshot, decision, after
 
 
+def _refused(parent: Manifest, world: World) -> tuple[str, str] | None:
+    """What the last tick's writes were refused with: they are tried again in each tick."""
+    words = world.refused(key_of(parent))
+    return ("ChildRefused", words) if words else None
+
+
 def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
-    _write_tuning(case, memory, desk)
+    """Write what differs; a refused child does not keep those after it from being written."""
+    refused = [_write_tuning(case, memory, desk)]
     for child in case.planned.children:
         if case.planned.waiting and _first_driver(child, desk.world):
             continue
         if differs(child, desk.world):
-            desk.writer.apply(child)
+            refused.append(desk.writer.apply(child))
+    words = "; ".join(w for w in refused if w)
+    desk.world.refuse(key_of(case.parent), words)
     outdated = case.driver.exists and case.driver.inputs != case.planned.inputs
-    if outdated and not case.driver.terminating:
+    if outdated and not case.driver.terminating and not words:
         namespace, name = case.parent["metadata"]["namespace"], case.parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
         pod = ("Pod", namespace, f"{workloads.driver_name(name)}-0")
@@ -208,12 +217,15 @@ def _first_driver(child: Manifest, world: World) -> bool:
     return child["kind"] == "StatefulSet" and made is None
 
 
-def _write_tuning(case: Case, memory: Memory, desk: Desk) -> None:
-    """settings.json = clamp(status, limits, pinned); a newer document is never overwritten."""
+def _write_tuning(case: Case, memory: Memory, desk: Desk) -> str:
+    """settings.json = clamp(status, limits, pinned); a newer document is never overwritten.
+
+    Returns words if it was refused.
+    """
     parent, meta = case.parent, case.parent["metadata"]
     live = _document(parent, desk.world)
     if live and live.pipeline_uid == meta["uid"] and live.generation > memory.generation:
-        return
+        return ""
     settings = Policy.of(case.spec).clamp(memory.settings)
     document = Settings(
         generation=memory.generation,
@@ -226,7 +238,8 @@ def _write_tuning(case: Case, memory: Memory, desk: Desk) -> None:
     if differs(wanted, desk.world) or (known and known.get("data") != wanted["data"]):
         if known:
             wanted["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
-        desk.writer.apply(wanted)
+        return desk.writer.apply(wanted)
+    return ""
 
 
 def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk: Desk) -> None:

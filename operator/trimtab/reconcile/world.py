@@ -19,6 +19,7 @@ class World:
     def __init__(self) -> None:
         self._objects: dict[Key, Manifest] = {}
         self._told: dict[Key, int] = {}
+        self._refused: dict[Key, str] = {}
         self._moment = 0
         self._lock = threading.Lock()
 
@@ -33,6 +34,7 @@ class World:
             self._told[key] = self._moment
             if deleted:
                 self._objects.pop(key, None)
+                self._refused.pop(key, None)
             else:
                 self._objects[key] = manifest
 
@@ -40,6 +42,16 @@ class World:
         """Drop an object."""
         with self._lock:
             self._objects.pop(key, None)
+
+    def refuse(self, parent: Key, words: str) -> None:
+        """Keep what the API server said against a parent's children; empty where all is well."""
+        with self._lock:
+            self._refused[parent] = words
+
+    def refused(self, parent: Key) -> str:
+        """What the API server said last against a parent's children."""
+        with self._lock:
+            return self._refused.get(parent, "")
 
     def moment(self) -> int:
         """A mark in time: taken before a list is asked for, and handed to `resync` with it."""

@@ -18,13 +18,18 @@ class Writer:
         self._cluster, self._world = cluster, world
         self.count = 0
 
-    def apply(self, manifest: Manifest) -> None:
-        """Apply a child; a conflict is left to the next tick."""
+    def apply(self, manifest: Manifest) -> str:
+        """Apply a child; a conflict is left to the next tick. Returns words if it was refused."""
         self.count += 1
+        kind, _, name = key_of(manifest)
         try:
             self._world.observe(self._cluster.apply(manifest))
         except ConflictError as error:
             log.info("%s: %s", "/".join(key_of(manifest)), error)
+        except BadInputError as error:
+            log.warning("%s: %s", "/".join(key_of(manifest)), error)
+            return f"{kind} {name}: {error}"
+        return ""
 
     def status(self, manifest: Manifest, status: Manifest) -> bool:
         """Write a status; False when the object changed meanwhile and the tick's result is void."""

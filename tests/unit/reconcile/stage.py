@@ -8,6 +8,7 @@ from typing import Any
 from tests.unit.workloads.manifests import CONFIG, Json, changed, example
 
 from trimtab.adapters.memory import ManualClock, MemoryCluster, MemoryMetrics, MemoryTelemetry
+from trimtab.errors import BadInputError
 from trimtab.ports import Sample
 from trimtab.reconcile.gather import queries
 from trimtab.reconcile.loop import ControlLoop
@@ -91,6 +92,18 @@ class Stage:
             self.loop.resync()
         self.cluster.writes.clear()
         self.loop.tick()
+
+    def refuse(self, kind: str, name: str = "") -> None:
+        """The API server refuses a kind, or one object of it, from now on; no kind: nothing."""
+        apply = MemoryCluster.apply.__get__(self.cluster)
+
+        def refusing(manifest: Json) -> Json:
+            if manifest["kind"] == kind and name in {"", manifest["metadata"]["name"]}:
+                raise BadInputError(f"the API server refused: exceeded quota of {kind}")
+            applied: Json = apply(manifest)
+            return applied
+
+        self.cluster.apply = refusing  # type: ignore[method-assign]
 
     def get(self, kind: str, name: str) -> Json:
         return self.cluster.objects[kind, NAMESPACE, name]

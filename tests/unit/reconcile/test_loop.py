@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.reconcile.stage import NAMESPACE, Stage, series
+from tests.unit.workloads.manifests import changed, example
 
 from trimtab.errors import UnavailableError
 from trimtab.ports import Key, Manifest
@@ -233,6 +234,51 @@ def test_an_edit_of_the_job_deletes_that_one_driver(stage: Stage) -> None:
     stage.tick()
     assert stage.get("Pod", "clicks-driver-0")["metadata"]["uid"] != uid
     assert stage.condition("Ready") == ("True", "QueryRunning")
+
+
+@pytest.mark.parametrize("kind", ["ServiceAccount", "PersistentVolumeClaim", "RoleBinding"])
+def test_a_refused_child_does_not_keep_the_others_from_being_made(kind: str) -> None:
+    stage = Stage()
+    stage.refuse(kind)
+    stage.tick()
+    stage.tick()
+    assert stage.has("StatefulSet", "clicks-driver")
+    assert stage.condition("Stalled") == ("True", "ChildRefused")
+    (message,) = {c["message"] for c in stage.status()["conditions"] if c["type"] == "Stalled"}
+    assert f"exceeded quota of {kind}" in message
+    assert f"{kind} clicks-" in message
+    assert [reason for reason, _ in stage.cluster.events] == ["ChildRefused"]
+    stage.refuse("")
+    stage.tick()
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+
+
+def test_a_driver_is_not_restarted_where_what_it_would_get_was_refused(stage: Stage) -> None:
+    live = stage.get("StreamPipeline", "clicks")
+    stage.cluster.put(live | {"spec": live["spec"] | {"drainTimeout": "30s"}})
+    stage.refuse("StatefulSet")
+    for _ in range(3):
+        stage.tick()
+    assert stage.has("Pod", "clicks-driver-0")
+    stage.refuse("")
+    stage.tick()
+    assert not stage.has("Pod", "clicks-driver-0")
+
+
+@pytest.mark.parametrize("kind", ["Service", "Job"])
+def test_a_refused_child_of_a_kafka_cluster_is_told_too(kind: str) -> None:
+    stage = Stage()
+    stage.cluster.put(changed(example("kafka"), "topics", [{"name": "a", "partitions": 1}]))
+    stage.refuse(kind)
+    stage.tick()
+    (ready,) = stage.get("KafkaCluster", "events")["status"]["conditions"]
+    assert (ready["status"], ready["reason"]) == ("False", "ChildRefused")
+    assert f"exceeded quota of {kind}" in ready["message"]
+    stage.refuse("")
+    stage.tick()
+    (ready,) = stage.get("KafkaCluster", "events")["status"]["conditions"]
+    assert ready["reason"] == "TopicsPending"
 
 
 def missing_kafka(stage: Stage) -> None:
