@@ -1,0 +1,40 @@
+"""The main job, end to end: the quickstart holds its goal by itself when the load steps."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from tests.e2e.conftest import Stage, pipeline
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+TARGET_S = 15.0
+
+
+def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
+    stage.apply(pipeline())
+    stage.wait_ready()
+    p95 = (
+        f'max(trimtab_batch_record_latency_seconds{{namespace="{stage.kube.namespace}",'
+        'quantile="0.95"})'
+    )
+    stage.start_load([(40.0, 25.0), (150.0, 280.0), (90.0, 25.0)])
+    started, worst = time.monotonic(), 0.0
+
+    def goal_met_with_more_executors() -> bool:
+        nonlocal worst
+        seen = stage.metric(p95) or 0.0
+        worst = max(worst, seen)
+        executors = (stage.status().get("effective") or {}).get("executors", 1)
+        return worst > TARGET_S and seen <= TARGET_S and executors >= 3
+
+    stage.wait("the goal is met again", 190, goal_met_with_more_executors)
+    time.sleep(max(0.0, 205 - (time.monotonic() - started)))
+    assert (stage.metric(p95) or 99) <= TARGET_S
+    stage.wait_effective(executors=1, limit_s=120)
+    result = stage.delivered()
+    assert (result["lost"], result["duplicated"]) == (0, 0)
+    reasons = [d["reason"] for d in stage.status()["decisions"]]
+    assert "ExecutorsRaised" in reasons
+    assert "ExecutorsReleased" in reasons
