@@ -298,3 +298,23 @@ def test_a_refused_child_is_told_and_heals(stage: Stage, pipeline: dict[str, Any
     stage.apply(pipeline)
     stage.tick(2)
     assert stage.condition("Stalled")["status"] == "False"
+
+
+def test_suspend_stops_the_driver_of_a_pipeline_whose_kafka_is_missing(
+    stage: Stage, pipeline: dict[str, Any], kafka: dict[str, Any]
+) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    before = stage.get("statefulset", "clicks-driver")["spec"]
+    stage.kubectl("delete", "tkc", "events", "-n", stage.namespace)
+    pipeline["spec"]["suspend"] = True
+    stage.apply(pipeline)
+    stage.tick()
+    assert stage.get("statefulset", "clicks-driver")["spec"] == before | {"replicas": 0}
+    assert stage.condition("Stalled")["reason"] == "KafkaClusterNotFound"
+    assert stage.condition("Suspended")["status"] == "True"
+    stage.apply(kafka)
+    pipeline["spec"]["suspend"] = False
+    stage.apply(pipeline)
+    stage.tick(2)
+    assert stage.get("statefulset", "clicks-driver")["spec"] == before

@@ -101,6 +101,8 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
     _tell(case, new, decision, desk)
     if case.planned.obstacle is None:
         _write_children(case, after, desk)
+    elif spec.suspend:
+        _stop(parent, desk)
 
 
 def _look(
@@ -211,6 +213,14 @@ def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
         desk.writer.delete(pod, uid=case.driver.uid)
 
 
+def _stop(parent: Manifest, desk: Desk) -> None:
+    """Suspend stops the driver also where the rest of the spec cannot be followed."""
+    name = workloads.driver_name(parent["metadata"]["name"])
+    live = desk.world.get("StatefulSet", parent["metadata"]["namespace"], name)
+    if live and live["spec"].get("replicas", 1):
+        desk.writer.apply(workloads.stopped(live))
+
+
 def _first_driver(child: Manifest, world: World) -> bool:
     meta = child["metadata"]
     made = world.get("StatefulSet", meta["namespace"], meta["name"])
@@ -261,10 +271,12 @@ def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk
 
 def _refuse(parent: Manifest, old: StreamPipelineStatus, message: str, desk: Desk) -> None:
     """A spec that the CRD let through but the models do not."""
+    suspended = parent["spec"].get("suspend") is True
     situation = Situation(
         generation=parent["metadata"]["generation"],
         now_s=desk.now_s,
         policy=None,
+        suspended=suspended,
         obstacle=("InvalidSpec", message[:1000]),
     )
     new = old.model_copy(
@@ -273,8 +285,10 @@ def _refuse(parent: Manifest, old: StreamPipelineStatus, message: str, desk: Des
             "conditions": conditions(old.conditions, situation),
         }
     )
-    if new != old:
-        desk.writer.status(parent, _plain(new))
+    if new != old and not desk.writer.status(parent, _plain(new)):
+        return
+    if suspended:
+        _stop(parent, desk)
 
 
 def _plain(new: StreamPipelineStatus) -> dict[str, Any]:

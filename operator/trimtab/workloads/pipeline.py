@@ -23,6 +23,7 @@ from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.common import (
+    API_VERSIONS,
     COMPONENT_LABEL,
     CONTAINER_SECURITY,
     HASH_ANNOTATION,
@@ -221,6 +222,19 @@ def with_inputs(stateful_set: Manifest, inputs: str) -> Manifest:
     annotations = stateful_set["metadata"]["annotations"]
     annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], inputs])
     return stateful_set
+
+
+def stopped(live: Manifest) -> Manifest:
+    """A driver's StatefulSet as it is, but without its pod; the hash says that it is no more."""
+    meta = live["metadata"]
+    kept = {k: meta[k] for k in ("name", "namespace", "labels", "ownerReferences") if k in meta}
+    annotations = (meta.get("annotations") or {}) | {HASH_ANNOTATION: "stopped"}
+    return {
+        "apiVersion": API_VERSIONS["StatefulSet"],
+        "kind": "StatefulSet",
+        "metadata": kept | {"annotations": annotations},
+        "spec": live["spec"] | {"replicas": 0},
+    }
 
 
 def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings) -> Manifest:

@@ -348,6 +348,42 @@ def test_a_broken_pipeline_says_what_is_wrong(breaks: Any, reason: str) -> None:
     assert stage.condition("Stalled", "broken") == ("True", reason)
 
 
+BROKEN_SPECS = [
+    {"source": {"kafka": {"cluster": "nowhere", "topics": ["clicks"]}}},
+    {"transform": {"python": {"module": "clicks:transform", "configMap": "nowhere"}}},
+    {"goal": {}},
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN_SPECS)
+def test_suspend_stops_the_driver_while_something_is_wrong(
+    stage: Stage, broken: dict[str, Any]
+) -> None:
+    live = stage.get("StreamPipeline", "clicks")
+    good, before = live["spec"], stage.get("StatefulSet", "clicks-driver")["spec"]
+    stage.cluster.put(live | {"spec": good | broken})
+    stage.tick()
+    assert stage.get("StatefulSet", "clicks-driver")["spec"]["replicas"] == 1
+    live = stage.get("StreamPipeline", "clicks")
+    stage.cluster.put(live | {"spec": good | broken | {"suspend": True}})
+    stage.tick()
+    assert stage.get("StatefulSet", "clicks-driver")["spec"] == before | {"replicas": 0}
+    assert stage.condition("Suspended") == ("True", "Suspended")
+    assert stage.condition("Stalled")[0] == "True"
+    stage.tick()
+    assert stage.cluster.writes == []
+    stage.cluster.put(stage.get("StreamPipeline", "clicks") | {"spec": good})
+    stage.tick()
+    assert stage.get("StatefulSet", "clicks-driver")["spec"]["replicas"] == 1
+
+
+def test_suspend_makes_no_driver_while_something_is_wrong() -> None:
+    stage = Stage()
+    stage.put_pipeline("broken", goal={}, suspend=True)
+    stage.tick()
+    assert not stage.has("StatefulSet", "broken-driver")
+
+
 @pytest.mark.parametrize("controller", [{"settings": {}}, {"generation": 1}, {"generation": "x"}])
 def test_a_memory_that_does_not_read_is_begun_anew(
     stage: Stage, controller: Any, caplog: pytest.LogCaptureFixture
