@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -27,7 +26,7 @@ from trimtab.reconcile.conditions import Situation, conditions
 from trimtab.reconcile.driver_state import DriverState, driver_state
 from trimtab.reconcile.gather import Gathered, Seen, signals
 from trimtab.reconcile.plan import Plan, differs, plan
-from trimtab.reconcile.report import is_news, status
+from trimtab.reconcile.report import differ, is_news, plain, status
 from trimtab.reconcile.world import World
 from trimtab.reconcile.writer import Writer
 from trimtab.settings import OperatorSettings
@@ -95,8 +94,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         decision=decision,
     )
     new = status(old, situation, after)
-    changed = _kept(_plain(new)) != _kept(_plain(old))
-    if changed and not desk.writer.status(parent, _plain(new)):
+    if differ(new, old) and not desk.writer.status(parent, plain(new)):
         return
     _tell(case, new, decision, desk)
     if case.planned.obstacle is None:
@@ -285,19 +283,7 @@ def _refuse(parent: Manifest, old: StreamPipelineStatus, message: str, desk: Des
             "conditions": conditions(old.conditions, situation),
         }
     )
-    if new != old and not desk.writer.status(parent, _plain(new)):
+    if new != old and not desk.writer.status(parent, plain(new)):
         return
     if suspended:
         _stop(parent, desk)
-
-
-def _plain(new: StreamPipelineStatus) -> dict[str, Any]:
-    """The status for a merge patch: what is None is taken away."""
-    return new.model_dump(mode="json", by_alias=True)
-
-
-def _kept(node: Any) -> Any:
-    """What the API server keeps of a merge patch: nothing that is None."""
-    if isinstance(node, dict):
-        return {k: _kept(v) for k, v in node.items() if v is not None}
-    return [_kept(v) for v in node] if isinstance(node, list) else node

@@ -1,12 +1,13 @@
 """A pipeline's status out of the old one and this tick: what kubectl shows. Pure.
 
 Measured values alone rarely cause a write: they are shown to two digits, and replaced only when
-they moved by a fifth. A quiet pipeline is not written at all.
+they left a band, or when something else is written anyway. A quiet pipeline is not written at all.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from trimtab.api.common import timestamp
 from trimtab.api.knobs import KNOBS, KnobValues
@@ -24,23 +25,48 @@ from trimtab.reconcile.conditions import Situation, conditions, reportable
 from trimtab.reconcile.gather import Seen
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, Signals
+from trimtab.tuning.snapshot import Policy, Signals, Snapshot
 
 _PER_S = "/s"
 
-MOVED = 0.2
-"""Share by which a shown number must move before it is written again."""
+MOVED = 1 / 3
+"""Share of the larger one by which what is seen of the goal must move to be written again."""
 
 
 def status(old: StreamPipelineStatus, situation: Situation, memory: Memory) -> StreamPipelineStatus:
-    """The new status."""
+    """The new status; when anything else is to be written, the newest numbers go with it."""
+    calm = _status(old, situation, memory, fresh=False)
+    return _status(old, situation, memory, fresh=True) if differ(calm, old) else calm
+
+
+def differ(new: StreamPipelineStatus, old: StreamPipelineStatus) -> bool:
+    """Whether the API server would keep anything else than it holds."""
+    return bool(_kept(plain(new)) != _kept(plain(old)))
+
+
+def plain(new: StreamPipelineStatus) -> dict[str, Any]:
+    """The status for a merge patch: what is None is taken away."""
+    return new.model_dump(mode="json", by_alias=True)
+
+
+def _kept(node: Any) -> Any:
+    """What the API server keeps of a merge patch: nothing that is None."""
+    if isinstance(node, dict):
+        return {k: _kept(v) for k, v in node.items() if v is not None}
+    return [_kept(v) for v in node] if isinstance(node, list) else node
+
+
+def _status(
+    old: StreamPipelineStatus, situation: Situation, memory: Memory, *, fresh: bool
+) -> StreamPipelineStatus:
+    """The new status; unless fresh, with the numbers that are shown where they moved little."""
     decision, snapshot, now_s = situation.decision, situation.snapshot, situation.now_s
     signals = snapshot.signals if snapshot else None
     return StreamPipelineStatus(
         observed_generation=situation.generation,
         conditions=conditions(old.conditions, situation),
-        goal=_goal(old.goal, situation.policy, signals),
-        lag=_lag(old.lag, signals),
+        goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
+        lag=_lag(old.lag, snapshot, fresh=fresh),
         bottleneck=_bottleneck(old.bottleneck, decision),
         effective=_effective(situation.seen) or old.effective,
         recommended=_recommended(decision),
@@ -50,7 +76,7 @@ def status(old: StreamPipelineStatus, situation: Situation, memory: Memory) -> S
 
 
 def _goal(
-    old: GoalStatus | None, policy: Policy | None, signals: Signals | None
+    old: GoalStatus | None, policy: Policy | None, signals: Signals | None, *, fresh: bool
 ) -> GoalStatus | None:
     if policy is None:
         return old
@@ -60,7 +86,7 @@ def _goal(
     batch = signals.batch if signals else None
     latency_s = batch.latency_s if batch else None
     seen = latency_s if not rate_goal else signals.input_rate_long if signals else None
-    if seen is not None and (shown is None or _moved(_number_in(shown), seen)):
+    if seen is not None and (fresh or shown is None or _moved(_number_in(shown), seen)):
         number = two_digits(seen)
         shown = f"{number:g}{_PER_S}" if rate_goal else format_duration(number)
     return GoalStatus(target=policy.goal_text(), observed=shown)
@@ -71,12 +97,20 @@ def _number_in(shown: str) -> float:
     return float(shown[: -len(_PER_S)]) if shown.endswith(_PER_S) else parse_duration(shown)
 
 
-def _lag(old: LagStatus | None, signals: Signals | None) -> LagStatus | None:
-    if signals is None or signals.lag_records is None:
+def _lag(old: LagStatus | None, snapshot: Snapshot | None, *, fresh: bool) -> LagStatus | None:
+    """The lag goes up and down with every batch: what is in flight anyway is no news."""
+    signals = snapshot.signals if snapshot else None
+    if snapshot is None or signals is None or signals.lag_records is None:
         return old
-    before = old.records if old and old.records is not None else None
-    if before is not None and not _moved(before, signals.lag_records):
-        return old
+    trigger_s, batch = snapshot.settings.trigger_s, signals.batch
+    flight_s = trigger_s + max(trigger_s, batch.duration_s if batch else 0.0)
+    flight = flight_s * (signals.input_rate_long or 0.0)
+    if old and old.records is not None and not fresh:
+        moved = _left(old.records, signals.lag_records, flight)
+        if old.time and signals.lag_s is not None:
+            moved = moved or _left(parse_duration(old.time), signals.lag_s, flight_s)
+        if not moved:
+            return old
     time = None if signals.lag_s is None else format_duration(two_digits(signals.lag_s))
     return LagStatus(records=round(two_digits(signals.lag_records)), time=time)
 
@@ -137,4 +171,9 @@ def two_digits(value: float) -> float:
 
 
 def _moved(before: float, now: float) -> bool:
-    return abs(now - before) > MOVED * max(abs(before), abs(now), 1.0)
+    return abs(now - before) > MOVED * max(abs(before), abs(now))
+
+
+def _left(before: float, now: float, width: float) -> bool:
+    """Whether a number left its band: by more than a factor of 2, and by more than a width."""
+    return abs(now - before) > max(max(before, now) / 2, width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 from typing import Any
 
 import pytest
@@ -58,6 +59,78 @@ def test_noise_in_a_rate_is_not_written() -> None:
     stage.see(series("clicks", stage.clock.now_s + 10, input_rate_long=40.0, input_rate=40.0))
     stage.tick()
     assert stage.status()["goal"]["observed"] == "40/s"
+
+
+def sawtooth(stage: Stage, ticks: int) -> int:
+    """Ticks at 140 records/s: the lag goes up to a batch and down again, p95 wobbles by 10 %."""
+    noise, writes = random.Random("sawtooth"), 0
+    for batch in range(ticks):
+        values = {
+            "batch_id": 100 + batch, "batches_total": 100 + batch,
+            "batch_records": 1400 + noise.randint(-70, 70),
+            "batch_duration_seconds": 1.0 + noise.uniform(-0.05, 0.05),
+            "batch_record_latency_seconds": 10.0 * noise.uniform(0.9, 1.1),
+            "lag_records": noise.choice([100.0, 450.0, 800.0, 1150.0, 1500.0]),
+            "lag_s": noise.choice([0.7, 3.0, 5.5, 8.0, 10.5]),
+            "input_rate": 140 * noise.uniform(0.95, 1.05),
+            "input_rate_long": 140 * noise.uniform(0.95, 1.05),
+        }  # fmt: skip
+        stage.see(series("clicks", stage.clock.now_s + 10, **values))
+        before = stage.status()
+        stage.tick()
+        writes += len(stage.cluster.writes)
+        if stage.status()["controller"] != before["controller"]:
+            assert ("status", PARENT) in stage.cluster.writes
+    return writes
+
+
+@pytest.mark.parametrize("goal", [None, {"throughput": {"recordsPerSecond": 1000}}])
+def test_a_lag_that_goes_up_and_down_with_the_batches_is_not_written_each_tick(goal: Any) -> None:
+    stage = Stage()
+    if goal:
+        stage.put_pipeline("clicks", goal=goal)
+    stage.running()
+    assert sawtooth(stage, 100) <= 5
+    assert 100 <= stage.status()["lag"]["records"] <= 1500
+
+
+def test_a_lag_that_grows_beyond_a_batch_is_written(stage: Stage) -> None:
+    sawtooth(stage, 5)
+    values = {"batch_records": 1400, "input_rate": 140.0, "input_rate_long": 140.0}
+    for lag, shown in ((6000.0, 6000), (7000.0, 6000), (50.0, 50)):
+        now_s = stage.clock.now_s + 10
+        stage.see(series("clicks", now_s, batch_id=104, lag_records=lag, **values))
+        stage.tick()
+        assert stage.status()["lag"]["records"] == shown
+
+
+def test_what_is_written_anyway_carries_the_newest_numbers(stage: Stage) -> None:
+    for batch, latency, lag in ((6, 12.0, 200.0), (7, 14.0, 240.0), (8, 15.4, 260.0)):
+        values = {"batch_record_latency_seconds": latency, "lag_records": lag}
+        stage.see(series("clicks", stage.clock.now_s + 10, batch_id=batch, **values))
+        stage.tick()
+        goal, lag_shown = stage.status()["goal"], stage.status()["lag"]["records"]
+        if batch == 7:
+            assert (goal["observed"], lag_shown) == ("12s", 200)
+    assert stage.condition("GoalMet") == ("False", "LatencyAboveTarget")
+    assert (goal["observed"], lag_shown) == ("15s", 260)
+
+
+def test_what_was_seen_last_stays_while_nothing_is_seen(stage: Stage) -> None:
+    stage.see(series("clicks", stage.clock.now_s + 10))
+    stage.tick()
+    before = stage.status()
+    stage.metrics.failure = "Prometheus did not answer"
+    stage.tick()
+    assert stage.cluster.writes == [("status", PARENT)]
+    assert (stage.status()["goal"], stage.status()["lag"]) == (before["goal"], before["lag"])
+
+
+def test_an_old_record_that_nobody_takes_is_told(stage: Stage) -> None:
+    for age_s, shown in ((8.0, "8s"), (25.0, "8s"), (60.0, "60s")):
+        stage.see(series("clicks", stage.clock.now_s + 10, lag_s=age_s))
+        stage.tick()
+        assert stage.status()["lag"]["time"] == shown
 
 
 def test_a_goal_of_another_kind_begins_anew(stage: Stage) -> None:
