@@ -14,6 +14,7 @@ from trimtab.api.crd import all_crds
 from trimtab.api.kafka import KafkaClusterSpec
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import BottleneckKind
+from trimtab.api.reasons import Reason as Decided
 from trimtab.api.status import ConditionType
 from trimtab.job.termination import Reason
 from trimtab.simulation.scenario import Scenario
@@ -91,6 +92,13 @@ def test_every_reason_that_the_loop_gives_is_told() -> None:
     given = set(words) - set(API_VERSIONS)
     assert {"KafkaClusterNotFound", "Unschedulable", "InvalidSpec"} <= given
     assert {reason for reason in given if f"`{reason}`" not in read("docs/api.md")} == set()
+
+
+def test_every_reason_of_a_decision_is_given_and_told() -> None:
+    sources = [p for p in (ROOT / "operator/trimtab").rglob("*.py") if p.name != "reasons.py"]
+    code, told = "".join(p.read_text() for p in sources), read("docs/tuning.md")
+    assert [r.name for r in Decided if f"Reason.{r.name}" not in code] == []
+    assert [str(r) for r in Decided if f"`{r}`" not in told] == []
 
 
 def test_every_bottleneck_and_verifier_is_told() -> None:

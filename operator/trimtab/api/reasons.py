@@ -23,7 +23,6 @@ class Reason(StrEnum):
     METRICS_STALE = "MetricsStale"
     NO_BATCH_YET = "NoBatchYet"
     LOAD_UNKNOWN = "LoadUnknown"
-    SUSPENDED = "Suspended"
     TRIAL_OPEN = "TrialOpen"
     CATCHING_UP = "CatchingUp"
     WITHIN_BOUNDS = "WithinBounds"

@@ -10,7 +10,7 @@ from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.status import ConditionType as Type
 from trimtab.reconcile.driver_state import DriverState
-from trimtab.reconcile.gather import Seen
+from trimtab.reconcile.gather import Missing, Seen
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.snapshot import Policy, Snapshot
 
@@ -42,6 +42,7 @@ class Situation:
     driver: DriverState = NO_DRIVER
     inputs: str = ""
     seen: Seen | None = None
+    missing: Missing | None = None
     snapshot: Snapshot | None = None
     decision: Decision | None = None
 
@@ -142,8 +143,9 @@ def _metrics(situation: Situation) -> Verdict:
     snapshot = situation.snapshot
     if snapshot and snapshot.signals:
         return Verdict(True, "Fresh")
-    why = snapshot.no_signals if snapshot else "the driver does not run yet"
-    return Verdict(False, Reason.NO_METRICS, why)
+    if snapshot is None or situation.missing is None:
+        return Verdict(False, Reason.NO_METRICS, "the driver does not run yet")
+    return Verdict(False, situation.missing.reason, situation.missing.words)
 
 
 def _tuning(situation: Situation) -> Verdict:

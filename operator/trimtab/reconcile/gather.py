@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trimtab.api.reasons import Reason
 from trimtab.errors import UnavailableError
 from trimtab.ports import MetricSource, Sample
 from trimtab.tuning.snapshot import Batch, Signals
@@ -55,6 +56,14 @@ class Gathered:
     seen: Mapping[Name, Seen]
     failure: str = ""
     queries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why there are no signals: a reason and words."""
+
+    reason: Reason
+    words: str
 
 
 def queries(scrape_s: float) -> dict[str, str]:
@@ -104,36 +113,31 @@ def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Samp
     seen.values[name, own] = sample.value
 
 
-def signals(
-    seen: Seen | None, quantile: float, now_s: float, scrape_s: float
-) -> tuple[Signals | None, str]:
-    """The signals of one pipeline, or None and why not, in words."""
+def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -> Signals | Missing:
+    """The signals of one pipeline, or why there are none."""
     if seen is None:
-        return None, "Prometheus has no series of this pipeline's driver"
+        return Missing(Reason.NO_METRICS, "Prometheus has no series of this pipeline's driver")
     beat = seen.number("heartbeat_timestamp_seconds")
     if beat is None or now_s - beat > STALE_SCRAPES * scrape_s:
         age = "never" if beat is None else f"{now_s - beat:.0f} s ago"
-        return None, f"the driver's last heartbeat was {age}"
-    return (
-        Signals(
-            sampled_at_s=beat,
-            settings_generation=seen.whole("settings_generation") or 0,
-            rejected_generation=seen.whole("settings_rejected_generation") or 0,
-            batch=_batch(seen, quantile),
-            running_s=seen.number("batch_running_seconds") or 0.0,
-            running_records=seen.whole("batch_running_records") or 0,
-            input_rate=seen.number("input_rate"),
-            input_rate_long=seen.number("input_rate_long"),
-            lag_records=seen.number("lag_records"),
-            lag_s=seen.number("lag_s"),
-            partitions=seen.whole("partitions"),
-            executors_running=seen.whole("executors", "running"),
-            executors_pending=seen.whole("executors", "pending"),
-            slots_busy=seen.number("slots_busy_ratio"),
-            cpu_ratio=seen.number("cpu_ratio"),
-            gc_ratio=seen.number("gc_ratio"),
-        ),
-        "",
+        return Missing(Reason.METRICS_STALE, f"the driver's last heartbeat was {age}")
+    return Signals(
+        sampled_at_s=beat,
+        settings_generation=seen.whole("settings_generation") or 0,
+        rejected_generation=seen.whole("settings_rejected_generation") or 0,
+        batch=_batch(seen, quantile),
+        running_s=seen.number("batch_running_seconds") or 0.0,
+        running_records=seen.whole("batch_running_records") or 0,
+        input_rate=seen.number("input_rate"),
+        input_rate_long=seen.number("input_rate_long"),
+        lag_records=seen.number("lag_records"),
+        lag_s=seen.number("lag_s"),
+        partitions=seen.whole("partitions"),
+        executors_running=seen.whole("executors", "running"),
+        executors_pending=seen.whole("executors", "pending"),
+        slots_busy=seen.number("slots_busy_ratio"),
+        cpu_ratio=seen.number("cpu_ratio"),
+        gc_ratio=seen.number("gc_ratio"),
     )
 
 

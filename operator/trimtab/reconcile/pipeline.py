@@ -19,12 +19,13 @@ from pydantic import ValidationError
 from trimtab.api.common import get_condition
 from trimtab.api.contract import SETTINGS_KEY, Settings
 from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.reasons import Reason
 from trimtab.api.status import StreamPipelineStatus
 from trimtab.errors import ContractError
 from trimtab.ports import Cluster, Manifest, Telemetry, key_of
 from trimtab.reconcile.conditions import Situation, conditions
 from trimtab.reconcile.driver_state import DriverState, driver_state
-from trimtab.reconcile.gather import Gathered, Seen, signals
+from trimtab.reconcile.gather import Gathered, Missing, Seen, signals
 from trimtab.reconcile.plan import Plan, differs, plan
 from trimtab.reconcile.report import differ, is_news, plain, status
 from trimtab.reconcile.world import World
@@ -32,7 +33,7 @@ from trimtab.reconcile.writer import Writer
 from trimtab.settings import OperatorSettings
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, Snapshot, initial_settings
+from trimtab.tuning.snapshot import Policy, Signals, Snapshot, initial_settings
 from trimtab.workloads import pipeline as workloads
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,8 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         return
     case = _look(parent, spec, old, gathered, desk)
     memory = remembered(case, desk.world)
-    snapshot, decision, after = _decide(case, memory, gathered, desk)
+    found = _signals(case, gathered, desk)
+    snapshot, decision, after = _decide(case, memory, found, desk)
     situation = Situation(
         generation=parent["metadata"]["generation"],
         now_s=desk.now_s,
@@ -90,6 +92,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         driver=case.driver,
         inputs=case.planned.inputs,
         seen=case.seen,
+        missing=found if isinstance(found, Missing) else None,
         snapshot=snapshot,
         decision=decision,
     )
@@ -165,8 +168,15 @@ def _document(parent: Manifest, world: World) -> Settings | None:
         return None
 
 
+def _signals(case: Case, gathered: Gathered, desk: Desk) -> Signals | Missing:
+    if gathered.failure:
+        return Missing(Reason.NO_METRICS, gathered.failure)
+    quantile = Policy.of(case.spec).quantile
+    return signals(case.seen, quantile, desk.now_s, desk.config.scrape_s)
+
+
 def _decide(
-    case: Case, memory: Memory, gathered: Gathered, desk: Desk
+    case: Case, memory: Memory, found: Signals | Missing, desk: Desk
 ) -> tuple[Snapshot | None, Decision | None, Memory]:
     """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
     policy = Policy.of(case.spec)
@@ -175,15 +185,17 @@ def _decide(
         if clamped != memory.settings:
             memory = replace(memory, settings=clamped, generation=memory.generation + 1, trial=None)
         return None, None, memory
-    found, why = signals(case.seen, policy.quantile, desk.now_s, desk.config.scrape_s)
+    missing = found if isinstance(found, Missing) else None
     snapshot = Snapshot(
         now_s=desk.now_s,
         policy=policy,
         settings=memory.settings,
-        signals=None if gathered.failure else found,
-        no_signals=gathered.failure or why,
+        signals=None if isinstance(found, Missing) else found,
+        no_signals=missing.words if missing else "",
     )
     decision, after = decide(snapshot, memory)
+    if missing and decision.reason is Reason.NO_METRICS:
+        decision = replace(decision, reason=missing.reason)
     return snapshot, decision, after
 
 

@@ -8,8 +8,9 @@ import pytest
 from tests.unit.reconcile.stage import SCRAPE_S, series
 
 from trimtab.adapters.memory import MemoryMetrics
+from trimtab.api.reasons import Reason
 from trimtab.ports import Sample
-from trimtab.reconcile.gather import Gathered, gather, queries, signals
+from trimtab.reconcile.gather import Gathered, Missing, gather, queries, signals
 from trimtab.tuning.snapshot import Signals
 
 NOW_S = 1_000_000.0
@@ -23,7 +24,7 @@ def gathered(*drivers: dict[str, Any], failure: str = "") -> tuple[Gathered, Mem
     return gather(metrics, SCRAPE_S), metrics
 
 
-def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> tuple[Signals | None, str]:
+def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> Signals | Missing:
     found, _ = gathered(*drivers)
     return signals(found.seen.get(NAME), 0.95, now_s, SCRAPE_S)
 
@@ -36,9 +37,8 @@ def test_the_number_of_queries_does_not_grow_with_the_pipelines(count: int) -> N
 
 
 def test_everything_that_is_exported_becomes_a_signal() -> None:
-    known, why = seen(series("clicks", NOW_S))
-    assert why == ""
-    assert known
+    known = seen(series("clicks", NOW_S))
+    assert isinstance(known, Signals)
     assert known.batch
     assert (known.input_rate, known.lag_records, known.partitions) == (25.0, 200.0, 12)
     assert (known.batch.records, known.batch.duration_s, known.batch.latency_s) == (250, 1.0, 12.0)
@@ -47,16 +47,19 @@ def test_everything_that_is_exported_becomes_a_signal() -> None:
 
 
 def test_an_empty_answer_gives_no_signals_and_says_so() -> None:
-    assert seen() == (None, "Prometheus has no series of this pipeline's driver")
+    words = "Prometheus has no series of this pipeline's driver"
+    assert seen() == Missing(Reason.NO_METRICS, words)
 
 
 @pytest.mark.parametrize(("age_s", "known"), [(14.9, True), (15.1, False), (3600, False)])
 def test_a_heartbeat_older_than_three_scrapes_gives_no_signals(age_s: float, known: bool) -> None:
     driver = series("clicks", NOW_S, heartbeat_timestamp_seconds=NOW_S - age_s)
-    found, why = seen(driver)
-    assert bool(found) is known
-    if not known:
-        assert why == f"the driver's last heartbeat was {age_s:.0f} s ago"
+    found = seen(driver)
+    if known:
+        assert isinstance(found, Signals)
+    else:
+        words = f"the driver's last heartbeat was {age_s:.0f} s ago"
+        assert found == Missing(Reason.METRICS_STALE, words)
 
 
 def without(driver: dict[str, Any], name: str) -> dict[str, Any]:
@@ -66,15 +69,15 @@ def without(driver: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_no_heartbeat_gives_no_signals_even_where_the_rest_is_there() -> None:
-    found, why = seen(without(series("clicks", NOW_S), "heartbeat_timestamp_seconds"))
-    assert found is None
-    assert why
+    found = seen(without(series("clicks", NOW_S), "heartbeat_timestamp_seconds"))
+    assert isinstance(found, Missing)
+    assert found.words
 
 
 def test_a_missing_value_is_unknown_and_never_zero() -> None:
     driver = series("clicks", NOW_S) | {"lag_records": [], "input_rate_long": []}
-    found, _ = seen(driver)
-    assert found
+    found = seen(driver)
+    assert isinstance(found, Signals)
     assert (found.lag_records, found.input_rate_long, found.cpu_ratio) == (None, None, None)
 
 
@@ -82,8 +85,8 @@ def test_a_missing_value_is_unknown_and_never_zero() -> None:
     "name", ["batch_id", "batch_records", "batch_duration_seconds", "batch_executors_min"]
 )
 def test_half_a_batch_is_no_batch(name: str) -> None:
-    found, _ = seen(without(series("clicks", NOW_S), name))
-    assert found
+    found = seen(without(series("clicks", NOW_S), name))
+    assert isinstance(found, Signals)
     assert found.batch is None
 
 
@@ -91,8 +94,8 @@ def test_the_newest_instance_wins_whatever_the_order() -> None:
     old = series("clicks", NOW_S - 8, instance="10.0.0.1:9400", run_number=1, lag_records=9.0)
     new = series("clicks", NOW_S, instance="10.0.0.2:9400", run_number=2)
     for drivers in ((old, new), (new, old)):
-        found, _ = seen(*drivers)
-        assert found
+        found = seen(*drivers)
+        assert isinstance(found, Signals)
         assert found.batch
         assert (found.batch.run, found.lag_records) == (2, 200.0)
 

@@ -492,3 +492,29 @@ def test_without_metrics_nothing_moves_and_it_is_said(stage: Stage) -> None:
     assert stage.document()["generation"] == 1
     assert stage.condition("MetricsAvailable") == ("False", "NoMetrics")
     assert stage.condition("Tuning") == ("False", "NoMetrics")
+
+
+def test_an_old_heartbeat_is_told_apart_from_a_prometheus_that_is_away(stage: Stage) -> None:
+    stage.see(series("clicks", stage.clock.now_s))
+    for _ in range(3):
+        stage.tick()
+    for type_ in ("MetricsAvailable", "Tuning"):
+        assert stage.condition(type_) == ("False", "MetricsStale")
+    (words,) = {
+        c["message"] for c in stage.status()["conditions"] if c["type"] == "MetricsAvailable"
+    }
+    assert "heartbeat" in words
+    stage.metrics.failure = "Prometheus did not answer"
+    stage.tick()
+    for type_ in ("MetricsAvailable", "Tuning"):
+        assert stage.condition(type_) == ("False", "NoMetrics")
+
+
+def test_a_clamp_does_not_hide_that_metrics_are_stale(stage: Stage) -> None:
+    stage.see(series("clicks", stage.clock.now_s - 60))
+    live = stage.get("StreamPipeline", "clicks")
+    limits = {"executors": {"min": 3, "max": 5}}
+    stage.cluster.put(live | {"spec": live["spec"] | {"limits": limits}})
+    stage.tick()
+    assert stage.condition("Tuning") == ("True", "Clamped")
+    assert stage.condition("MetricsAvailable") == ("False", "MetricsStale")
