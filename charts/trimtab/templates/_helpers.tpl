@@ -61,3 +61,9 @@ capabilities: {drop: [ALL]}
   resources: [roles, rolebindings]
   verbs: [create, get, list, watch, patch, update, delete]
 {{- end }}
+
+{{- define "trimtab.prometheusRules" -}}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+{{- end }}
