@@ -116,7 +116,7 @@ def _look(
         parent=parent,
         spec=spec,
         old=old,
-        planned=plan(parent, spec, desk.world, desk.cluster, desk.config),
+        planned=plan(parent, spec, desk.world, desk.cluster, desk.config, now_s=desk.now_s),
         driver=driver_state(pod),
         seen=gathered.seen.get((namespace, name)),
     )

@@ -27,7 +27,7 @@ class Plan:
 
 def plan(
     parent: Manifest, spec: StreamPipelineSpec, world: World, cluster: Cluster,
-    config: OperatorSettings,
+    config: OperatorSettings, *, now_s: float,
 ) -> Plan:  # fmt: skip
     """Resolve references, check the checkpoint, and build the children."""
     namespace = parent["metadata"]["namespace"]
@@ -43,7 +43,8 @@ def plan(
         addresses.append(address)
     python, modules = spec.transform.python, None
     if python and python.config_map:
-        modules = cluster.get(("ConfigMap", namespace, python.config_map))
+        key = ("ConfigMap", namespace, python.config_map)
+        modules = world.fetched(key, now_s, cluster.get)
         if modules is None:
             message = f"there is no ConfigMap {python.config_map!r} in namespace {namespace!r}"
             return Plan(obstacle=("ModuleNotFound", message))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from trimtab.ports import Key, Manifest, key_of
 
@@ -13,6 +14,10 @@ KINDS = (
 """Every kind that the loop reads; foreign ones only with our managed-by label."""
 
 
+FETCHED_S = 30.0
+"""Seconds for which an object that is not watched counts as it was read."""
+
+
 class World:
     """A thread-safe dict of objects that ignores older versions than it holds."""
 
@@ -20,6 +25,7 @@ class World:
         self._objects: dict[Key, Manifest] = {}
         self._told: dict[Key, int] = {}
         self._refused: dict[Key, str] = {}
+        self._fetched: dict[Key, tuple[float, Manifest]] = {}
         self._moment = 0
         self._lock = threading.Lock()
 
@@ -42,6 +48,16 @@ class World:
         """Drop an object."""
         with self._lock:
             self._objects.pop(key, None)
+
+    def fetched(
+        self, key: Key, now_s: float, get: Callable[[Key], Manifest | None]
+    ) -> Manifest | None:
+        """A foreign object that no watch tells of: read at most every 30 s once it is there."""
+        fresh = {k: old for k, old in self._fetched.items() if now_s - old[0] < FETCHED_S}
+        if key not in fresh and (found := get(key)) is not None:
+            fresh[key] = now_s, found
+        self._fetched = fresh
+        return fresh[key][1] if key in fresh else None
 
     def refuse(self, parent: Key, words: str) -> None:
         """Keep what the API server said against a parent's children; empty where all is well."""

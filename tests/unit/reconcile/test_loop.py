@@ -518,3 +518,38 @@ def test_a_clamp_does_not_hide_that_metrics_are_stale(stage: Stage) -> None:
     stage.tick()
     assert stage.condition("Tuning") == ("True", "Clamped")
     assert stage.condition("MetricsAvailable") == ("False", "MetricsStale")
+
+
+def test_the_modules_are_read_every_half_a_minute_and_not_each_tick() -> None:
+    stage = Stage("a", "b")
+    stage.tick()
+    asked = count_gets(stage)
+    for _ in range(6):
+        stage.tick()
+    assert asked == [("ConfigMap", NAMESPACE, "clicks-transform")] * 2
+    inputs = stage.get("StatefulSet", "a-driver")["spec"]["template"]["metadata"]
+    modules = stage.get("ConfigMap", "clicks-transform")
+    stage.cluster.put(modules | {"data": {"clicks.py": "other"}})
+    for _ in range(3):
+        stage.tick()
+    assert stage.get("StatefulSet", "a-driver")["spec"]["template"]["metadata"] != inputs
+
+
+def test_modules_that_are_missing_are_asked_for_each_tick(stage: Stage) -> None:
+    missing_module(stage)
+    stage.tick()
+    modules = {"kind": "ConfigMap", "metadata": {"name": "nowhere", "namespace": NAMESPACE}}
+    stage.cluster.put(modules | {"data": {}})
+    stage.tick()
+    assert stage.condition("Stalled", "broken") == ("False", "NotStalled")
+
+
+def count_gets(stage: Stage) -> list[Key]:
+    get, asked = stage.cluster.get, []
+
+    def counting(key: Key) -> Manifest | None:
+        asked.append(key)
+        return get(key)
+
+    stage.cluster.get = counting  # type: ignore[method-assign]
+    return asked
