@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from tests.apiserver.conftest import example
 
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.memory import ManualClock, MemoryMetrics, MemoryTelemetry
+from trimtab.cli import main
 from trimtab.ports import Sample
 from trimtab.reconcile.gather import queries
 from trimtab.reconcile.loop import ControlLoop
@@ -318,3 +320,19 @@ def test_suspend_stops_the_driver_of_a_pipeline_whose_kafka_is_missing(
     stage.apply(pipeline)
     stage.tick(2)
     assert stage.get("statefulset", "clicks-driver")["spec"] == before
+
+
+def test_explain_reads_through_the_kubeconfig(stage: Stage) -> None:
+    stage.tick(2)
+
+    def explain(*arguments: str) -> Result:
+        config = ("--kubeconfig", str(stage.kubeconfig))
+        return CliRunner().invoke(main, ["explain", *arguments, *config])
+
+    found = explain("clicks", "-n", stage.namespace)
+    assert found.exit_code == 0, found.output
+    assert f"StreamPipeline {stage.namespace}/clicks" in found.output
+    assert "p95 15s" in found.output
+    missing = explain("clicks")
+    assert missing.exit_code == 1
+    assert "there is no StreamPipeline 'clicks' in namespace 'default'" in missing.output

@@ -14,12 +14,13 @@ from typing import Any
 import kubernetes.client
 import kubernetes.config
 from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 from urllib3.exceptions import HTTPError
 
-from trimtab.api.common import FIELD_MANAGER, GROUP, timestamp
+from trimtab.api.common import FIELD_MANAGER, GROUP, VERSION, timestamp
 from trimtab.errors import BadInputError, ConflictError, UnavailableError
 from trimtab.ports import Clock, Key, Manifest
 from trimtab.workloads.common import API_VERSIONS, MANAGED_BY
@@ -189,6 +190,34 @@ class KubernetesCluster:
             raise _translated(error) from error
         except HTTPError as error:
             raise UnavailableError(f"the API server did not answer: {error}") from error
+
+
+def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
+    """One StreamPipeline through the current context of a kubeconfig; None means kubectl's.
+
+    Raises:
+        BadInputError: there is no kubeconfig, or no such pipeline.
+        UnavailableError: the API server did not answer.
+    """
+    try:
+        _, current = kubernetes.config.list_kube_config_contexts(kubeconfig)
+        kubernetes.config.load_kube_config(kubeconfig)
+    except (ConfigException, TypeError) as error:  # TypeError: the file is empty
+        raise BadInputError(f"the kubeconfig cannot be used: {error}") from error
+    where = namespace or current["context"].get("namespace") or "default"
+    api = kubernetes.client.CustomObjectsApi()
+    try:
+        found = api.get_namespaced_custom_object(
+            GROUP, VERSION, where, "streampipelines", name, _request_timeout=_TIMEOUT_S
+        )
+    except ApiException as error:
+        if error.status == 404:
+            message = f"there is no StreamPipeline {name!r} in namespace {where!r}"
+            raise BadInputError(message) from error
+        raise _translated(error) from error
+    except HTTPError as error:
+        raise UnavailableError(f"the API server did not answer: {error}") from error
+    return dict(found)
 
 
 def _may_heal(error: BaseException) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import IO
 
 import click
 
-from trimtab.errors import TrimtabError
+from trimtab.errors import BadInputError, TrimtabError
+from trimtab.ports import Manifest
 
 
 @click.group()
@@ -29,6 +31,41 @@ def operator(kubeconfig: str | None) -> None:
         sys.exit(run(OperatorSettings.from_environment(), kubeconfig))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.argument("name", required=False)
+@click.option("-n", "--namespace", help="Default: that of the current context.")
+@click.option("-f", "--filename", type=click.File(), help="YAML or JSON; - is standard input.")
+@click.option("--kubeconfig", help="Default: kubectl's.")
+def explain(
+    name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
+) -> None:
+    """Say in words what a StreamPipeline does, and why."""
+    from trimtab.cli.explain import explain as in_words  # noqa: PLC0415
+    from trimtab.cli.explain import pipelines_in  # noqa: PLC0415
+
+    try:
+        if filename:
+            found = pipelines_in(filename.read(), name, namespace)
+        elif name:
+            found = [_from_cluster(name, namespace, kubeconfig)]
+        else:
+            raise click.UsageError("say which pipeline: NAME or -f FILE")
+        click.echo("\n\n".join(in_words(manifest) for manifest in found))
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
+    try:
+        from trimtab.adapters.kubernetes import read_pipeline  # noqa: PLC0415
+    except ImportError as error:
+        raise BadInputError(
+            f"{error.name} is not installed: pip install 'trimtab[operator]', or use"
+            f" kubectl get spl {name} -o yaml | trimtab explain -f -"
+        ) from error
+    return read_pipeline(name, namespace, kubeconfig)
 
 
 @main.command()

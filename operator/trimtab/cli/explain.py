@@ -1,0 +1,223 @@
+"""A StreamPipeline in words: what it is to hold, what is seen of it, and why it is set as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from trimtab.api.common import Condition, get_condition, timestamp
+from trimtab.api.knobs import KNOBS
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.status import ConditionType as Type
+from trimtab.api.status import StreamPipelineStatus
+from trimtab.errors import BadInputError
+from trimtab.ports import Manifest
+from trimtab.tuning.memory import Memory, Trial
+from trimtab.tuning.model import Model, fit
+from trimtab.tuning.snapshot import Policy, Settings
+
+MAX_ROWS = 10
+"""Lines of the capacity table; beyond that only learned counts, the present one and the limits."""
+
+UNKNOWN_TASKS = 10**6
+"""The status does not hold the number of partitions."""
+
+
+def explain(manifest: Manifest) -> str:
+    """The object in words. Pure.
+
+    Raises:
+        BadInputError: it is no StreamPipeline that reads; says what is wrong.
+    """
+    try:
+        meta = manifest["metadata"]
+        spec = StreamPipelineSpec.model_validate(manifest["spec"])
+        status = StreamPipelineStatus.model_validate(manifest.get("status") or {})
+        title = f"StreamPipeline {meta.get('namespace', '-')}/{meta['name']}"
+    except ValidationError as error:
+        raise BadInputError(f"the StreamPipeline does not read: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadInputError("not a StreamPipeline: it needs metadata.name and spec") from error
+    policy, suspended = Policy.of(spec), ", suspended" if spec.suspend else ""
+    lines = [f"{title}, mode {spec.tuning.mode}{suspended}", ""]
+    if status.observed_generation < 0:
+        return "\n".join([*lines, _row("Goal", policy.goal_text()),
+                          "", "no operator has looked at it yet"])  # fmt: skip
+    memory, unread = _memory(status)
+    lines += [
+        _row("Goal", _goal(policy, status)),
+        _row("Lag", _lag(status)),
+        _row("Regime", unread or _regime(memory, status)),
+        _row("Bottleneck", _bottleneck(status)),
+        _row("Settings", _settings(memory, status)),
+        _row("Trial", _trial(memory)),
+        *_capacity(memory, policy),
+        "Decisions, the newest last",
+        *(_decisions(status) or ["  none yet"]),
+        "For you to do",
+        *(_for_a_person(status) or ["  nothing"]),
+    ]
+    return "\n".join(lines)
+
+
+def pipelines_in(text: str, name: str | None, namespace: str | None) -> list[Manifest]:
+    """The StreamPipelines of a YAML or JSON text, lists included, by name and namespace if given.
+
+    Raises:
+        BadInputError: the text is no YAML, or holds none.
+    """
+    try:
+        found = list(_objects(list(yaml.safe_load_all(text))))
+    except yaml.YAMLError as error:
+        raise BadInputError(f"not YAML or JSON: {error}") from error
+    ours = [
+        m
+        for m in found
+        if m.get("kind") == "StreamPipeline"
+        and name in {None, (m.get("metadata") or {}).get("name")}
+        and namespace in {None, (m.get("metadata") or {}).get("namespace")}
+    ]
+    if not ours:
+        raise BadInputError(f"there is no StreamPipeline{f' {name!r}' if name else ''} in the file")
+    return ours
+
+
+def _objects(nodes: list[Any]) -> Iterator[Manifest]:
+    for node in nodes:
+        if isinstance(node, dict) and isinstance(node.get("items"), list):
+            yield from _objects(node["items"])
+        elif isinstance(node, dict):
+            yield node
+
+
+def _row(heading: str, words: str) -> str:
+    return f"{heading:<12}{_line(words)}"
+
+
+def _line(words: str) -> str:
+    """One line that cannot steer a terminal: messages hold text of drivers and users."""
+    return " ".join("".join(c if c.isprintable() else " " for c in words).split())
+
+
+def _memory(status: StreamPipelineStatus) -> tuple[Memory | None, str]:
+    if not status.controller:
+        return None, ""
+    try:
+        return Memory.from_dict(status.controller), ""
+    except (KeyError, TypeError, ValueError):
+        return None, "status.controller does not read; the operator begins it anew"
+
+
+def _found(status: StreamPipelineStatus, type_: Type) -> Condition | None:
+    return get_condition(status.conditions, type_)
+
+
+def _goal(policy: Policy, status: StreamPipelineStatus) -> str:
+    seen = status.goal.observed if status.goal else None
+    met = _found(status, Type.GOAL_MET)
+    judged = {"True": "met", "False": "not met"}.get(met.status if met else "", "not known yet")
+    why = f" ({met.message})" if met and met.message else ""
+    return f"{policy.goal_text()}; seen {seen or 'nothing yet'}: {judged}{why}"
+
+
+def _lag(status: StreamPipelineStatus) -> str:
+    if status.lag is None or status.lag.records is None:
+        return "not known yet"
+    age = f", the oldest {status.lag.time} old" if status.lag.time else ""
+    return f"{status.lag.records} records{age}"
+
+
+def _regime(memory: Memory | None, status: StreamPipelineStatus) -> str:
+    if memory is None:
+        return "not known yet"
+    since = f" since {timestamp(memory.since_s)}" if memory.since_s else ""
+    tuning = _found(status, Type.TUNING)
+    words = f"; {tuning.reason}: {tuning.message}" if tuning else ""
+    return f"{memory.regime}{since}{words}"
+
+
+def _bottleneck(status: StreamPipelineStatus) -> str:
+    found = status.bottleneck
+    if found is None or found.kind == "None":
+        return "none that holds it back"
+    return f"{found.kind}: {found.evidence}"
+
+
+def _settings(memory: Memory | None, status: StreamPipelineStatus) -> str:
+    if status.effective is None:
+        return "the driver has not told them yet"
+    numbers = status.effective.numbers()
+    words = ", ".join(f"{name} {KNOBS[name].format(value)}" for name, value in numbers.items())
+    if memory is None:
+        return words
+    coming = memory.settings.with_numbers(numbers).differences(memory.settings)
+    asked = f"; asked for, not in force yet: {', '.join(coming)}" if coming else ""
+    return f"{words} (generation {memory.generation}){asked}"
+
+
+def _trial(memory: Memory | None) -> str:
+    if memory is None or memory.trial is None:
+        return "none is open"
+    trial: Trial = memory.trial
+    return (
+        f"{', '.join(trial.before.differences(memory.settings)) or trial.knob}, open since"
+        f" {timestamp(trial.opened_at_s)}: load was {trial.load_before:.2f}, predicted"
+        f" {trial.predicted_load:.2f}; {trial.settled} batches left out, {trial.judged} judged"
+    )
+
+
+def _capacity(memory: Memory | None, policy: Policy) -> Iterator[str]:
+    model = fit(memory.points, UNKNOWN_TASKS) if memory else None
+    if memory is None or model is None:
+        yield _row("Capacity", "nothing is learned yet")
+        return
+    settings = memory.settings
+    trigger = KNOBS["trigger"].format(settings.trigger_s)
+    yield _row("Capacity", f"at trigger {trigger}, points learned: {len(memory.points)}")
+    for executors in _counts(memory, policy, settings):
+        yield _capacity_row(executors, memory, policy, model)
+    yield "  More task slots than the source has partitions add nothing."
+
+
+def _counts(memory: Memory, policy: Policy, settings: Settings) -> list[int]:
+    """Every count within the limits, or the telling ones where these are too many."""
+    learned = {_executors(p.slots, policy) for p in memory.points}
+    counts = set(range(policy.min_executors, policy.max_executors + 1))
+    if len(counts | learned) > MAX_ROWS:
+        counts = {policy.min_executors, settings.executors, policy.max_executors}
+        learned = set(sorted(learned - counts)[: MAX_ROWS - len(counts)])
+    return sorted((counts | learned | {settings.executors}) - {0})
+
+
+def _executors(slots: int, policy: Policy) -> int:
+    return slots // policy.slots_per_executor
+
+
+def _capacity_row(executors: int, memory: Memory, policy: Policy, model: Model) -> str:
+    slots = executors * policy.slots_per_executor
+    rate = model.sustainable(slots, memory.settings.trigger_s)
+    known = any(p.slots == slots for p in memory.points)
+    now = "  <- now" if executors == memory.settings.executors else ""
+    noun = "executor " if executors == 1 else "executors"
+    return f"  {executors} {noun} {rate:8.0f} records/s  {'learned' if known else 'estimated'}{now}"
+
+
+def _decisions(status: StreamPipelineStatus) -> list[str]:
+    return [f"  {_line(f'{d.time} {d.action} {d.reason}: {d.message}')}" for d in status.decisions]
+
+
+def _for_a_person(status: StreamPipelineStatus) -> list[str]:
+    """Stalled, saturated, and metrics that are missing though the query runs."""
+    ready, metrics = _found(status, Type.READY), _found(status, Type.METRICS_AVAILABLE)
+    found = [c for t in (Type.STALLED, Type.SATURATED) if (c := _found(status, t))]
+    needed = [c for c in found if c.status == "True"]
+    if metrics and metrics.status == "False" and ready and ready.status == "True":
+        needed.append(metrics)
+    lines = []
+    for condition in needed:
+        reason = "" if condition.reason == condition.type else f" {condition.reason}"
+        lines.append(f"  {_line(f'{condition.type}{reason}: {condition.message}')}")
+    return lines

@@ -1,0 +1,247 @@
+"""`trimtab explain`: what the object holds, in words; a part that is missing is said so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from tests.unit.reconcile.stage import Stage
+from tests.unit.workloads.manifests import Json, changed, example
+
+from trimtab.cli import main
+from trimtab.cli.explain import explain
+from trimtab.errors import BadInputError
+from trimtab.tuning.memory import Memory, Trial
+from trimtab.tuning.model import Point, fit
+from trimtab.tuning.snapshot import Settings
+
+
+def condition(type_: str, status: str, reason: str, message: str = "") -> Json:
+    when = "2026-01-01T00:00:00Z"
+    return {"type": type_, "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": when}  # fmt: skip
+
+
+POINTS = (Point(2, 1000, 0.5, 5.0), Point(2, 4000, 0.5, 12.0), Point(4, 4000, 0.5, 6.5))
+MEMORY = Memory(
+    generation=7, settings=Settings(2, 10.0, 10_000), since_s=1_767_225_600.0, points=POINTS
+)  # fmt: skip
+STATUS: Json = {
+    "observedGeneration": 1,
+    "goal": {"target": "p95 15s", "observed": "12s"},
+    "lag": {"records": 200, "time": "8s"},
+    "bottleneck": {"kind": "BatchOverhead", "evidence": "2.7 s of each trigger of 5 s"},
+    "effective": {"executors": 2, "trigger": "10s", "maxOffsetsPerTrigger": 10000},
+    "conditions": [
+        condition("Ready", "True", "QueryRunning"),
+        condition("GoalMet", "True", "GoalMet", "p95 12.0 s, goal 15 s"),
+        condition("MetricsAvailable", "True", "Fresh"),
+        condition("Tuning", "True", "WithinBounds", "load 0.60 lies within 0.50 and 0.80"),
+    ],
+    "decisions": [
+        {"time": "2026-01-01T00:00:00Z", "action": "Change", "reason": "ExecutorsRaised",
+         "message": "Concurrency: executors 1 -> 2", "generation": 7},
+        {"time": "2026-01-01T00:01:00Z", "action": "Keep", "reason": "TrialKept",
+         "message": "load 1.2 -> 0.6", "generation": 7},
+    ],
+}  # fmt: skip
+
+
+def pipeline(memory: Memory | None = MEMORY, **status: Any) -> Json:
+    manifest = changed(example("pipeline"), "limits.executors", {"min": 1, "max": 4})
+    stored = json.loads(json.dumps(memory.to_dict())) if memory else None
+    return manifest | {"status": STATUS | {"controller": stored} | status}
+
+
+def part(text: str, heading: str) -> str:
+    """The lines under one heading."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(heading))
+    end = next((i for i in range(start + 1, len(lines)) if lines[i][:1].strip()), len(lines))
+    return "\n".join(lines[start:end])
+
+
+def test_the_goal_and_what_is_seen() -> None:
+    text = explain(pipeline())
+    assert text.splitlines()[0] == "StreamPipeline n/clicks, mode Auto"
+    goal = part(text, "Goal")
+    assert "p95 15s" in goal
+    assert "seen 12s" in goal
+    assert "met" in goal
+    assert "200 records" in part(text, "Lag")
+
+
+def test_a_goal_that_is_missed_or_not_judged_says_so() -> None:
+    missed = condition("GoalMet", "False", "LatencyAboveTarget", "p95 20.0 s, goal 15 s")
+    assert "not met" in part(explain(pipeline(conditions=[missed])), "Goal")
+    assert "not known yet" in part(explain(pipeline(conditions=[])), "Goal")
+
+
+def test_regime_bottleneck_and_settings() -> None:
+    text = explain(pipeline())
+    assert "since 2026-01-01T00:00:00Z" in part(text, "Regime")
+    assert "load 0.60 lies within" in part(text, "Regime")
+    assert "BatchOverhead: 2.7 s of each trigger" in part(text, "Bottleneck")
+    settings = part(text, "Settings")
+    assert "executors 2, trigger 10s, maxOffsetsPerTrigger 10000" in settings
+    assert "generation 7" in settings
+
+
+def test_settings_that_are_not_in_force_yet() -> None:
+    text = explain(pipeline(effective={"executors": 1, "trigger": "10s"}))
+    assert "executors 1 -> 2" in part(text, "Settings")
+
+
+def test_an_open_trial() -> None:
+    assert "none" in part(explain(pipeline()), "Trial")
+    watched = Trial(
+        knob="parallelism", generation=7, before=Settings(1, 10.0, 10_000),
+        opened_at_s=1_767_225_600.0, raises=True, steady=280.0, load_before=1.2,
+        predicted_load=0.65, settled=3, judged=1,
+    )  # fmt: skip
+    memory = Memory(generation=7, settings=MEMORY.settings, trial=watched)
+    text = part(explain(pipeline(memory)), "Trial")
+    assert "executors 1 -> 2" in text
+    assert "load was 1.20, predicted 0.65" in text
+    assert "3 batches left out, 1 judged" in text
+
+
+def test_the_capacity_is_that_of_the_model() -> None:
+    text = part(explain(pipeline()), "Capacity")
+    model = fit(POINTS, 1000)
+    assert model
+    for executors, how in ((1, "estimated"), (2, "learned"), (3, "estimated"), (4, "learned")):
+        line = next(row for row in text.splitlines() if row.startswith(f"  {executors} exec"))
+        assert f" {model.sustainable(executors, 10.0):.0f} records/s" in line
+        assert how in line
+        assert ("<- now" in line) == (executors == 2)
+
+
+def test_many_executors_give_few_lines() -> None:
+    wide = changed(pipeline(), "limits.executors", {"min": 1, "max": 500})
+    rows = part(explain(wide), "Capacity").splitlines()
+    assert 4 <= len(rows) <= 12
+    assert any(row.startswith("  500 exec") for row in rows)
+
+
+def test_slots_are_counted_by_the_cores_of_an_executor() -> None:
+    wide = changed(pipeline(), "resources.executor.cores", 2)
+    rows = part(explain(wide), "Capacity").splitlines()
+    assert [row.split()[0] for row in rows if "learned" in row and "exec" in row] == ["1", "2"]
+
+
+def test_decisions_one_per_line() -> None:
+    rows = part(explain(pipeline()), "Decisions").splitlines()[1:]
+    assert len(rows) == 2
+    assert "2026-01-01T00:00:00Z" in rows[0]
+    assert "Change ExecutorsRaised: Concurrency: executors 1 -> 2" in rows[0]
+
+
+def test_what_needs_a_person() -> None:
+    assert "nothing" in part(explain(pipeline()), "For you")
+    conditions = [
+        condition("Ready", "True", "QueryRunning"),
+        condition("Stalled", "True", "ChildRefused", "quota"),
+        condition("Saturated", "True", "Saturated", "no knob helps"),
+        condition("MetricsAvailable", "False", "MetricsStale", "the heartbeat is old"),
+    ]
+    rows = part(explain(pipeline(conditions=conditions)), "For you")
+    for words in ("Stalled ChildRefused: quota", "Saturated: no knob helps", "MetricsStale"):
+        assert words in rows
+
+
+def test_a_driver_that_does_not_run_needs_nobody_for_its_metrics() -> None:
+    conditions = [
+        condition("Ready", "False", "DriverStarting"),
+        condition("MetricsAvailable", "False", "NoMetrics", "the driver does not run yet"),
+    ]
+    assert "nothing" in part(explain(pipeline(conditions=conditions)), "For you")
+
+
+def test_text_from_outside_cannot_steer_the_terminal() -> None:
+    stalled = condition("Stalled", "True", "QueryFailed", "one\n\x1b[2Jtwo")
+    text = explain(pipeline(conditions=[stalled]))
+    assert "\x1b" not in text
+    assert "one" in part(text, "For you")
+    assert "two" in part(text, "For you").splitlines()[1]
+
+
+@pytest.mark.parametrize("status", [None, {}, {"observedGeneration": -1}])
+def test_a_pipeline_that_no_operator_has_seen(status: Json | None) -> None:
+    manifest = example("pipeline")
+    if status is not None:
+        manifest["status"] = status
+    text = explain(manifest)
+    assert "no operator has looked at it yet" in text
+    assert "p95 15s" in text
+
+
+def test_a_memory_that_does_not_read_is_said(capsys: Any) -> None:
+    text = explain(pipeline(None, controller={"generation": "x"}))
+    assert "does not read" in text
+    assert "12s" in part(text, "Goal")
+
+
+def test_a_spec_that_does_not_read_is_refused_in_words() -> None:
+    with pytest.raises(BadInputError, match="goal"):
+        explain(changed(pipeline(), "goal", {}))
+
+
+def test_what_the_loop_writes_can_be_explained() -> None:
+    stage = Stage()
+    stage.running()
+    for batch in (6, 7):
+        stage.overload(batch)
+        stage.tick()
+    text = explain(stage.get("StreamPipeline", "clicks"))
+    assert "ExecutorsRaised" in part(text, "Decisions")
+    assert "executors 1 -> 5" in part(text, "Trial")
+    assert "records/s" in part(text, "Capacity")
+
+
+def run(*arguments: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["explain", *arguments], input=text)
+
+
+def test_the_command_reads_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "objects.yaml"
+    other = changed(pipeline(), "suspend", True)
+    other["metadata"] = other["metadata"] | {"name": "other"}
+    listed = {"kind": "List", "items": [other]}
+    path.write_text(yaml.safe_dump_all([example("kafka"), pipeline(), listed]))
+    both = run("-f", str(path))
+    assert both.exit_code == 0, both.output
+    assert "n/clicks" in both.output
+    assert "n/other, mode Auto, suspended" in both.output
+    assert "n/other" not in run("clicks", "-f", str(path)).output
+    missing = run("nobody", "-f", str(path))
+    assert missing.exit_code == 1
+    assert "no StreamPipeline 'nobody'" in missing.output
+
+
+def test_the_command_reads_what_kubectl_prints() -> None:
+    found = run("-f", "-", text=json.dumps(pipeline()))
+    assert found.exit_code == 0
+    assert "n/clicks" in found.output
+
+
+@pytest.mark.parametrize("text", ["{", "- 1", "", "kind: StreamPipeline"])
+def test_a_file_that_holds_none_is_refused_in_words(text: str) -> None:
+    found = run("-f", "-", text=text)
+    assert found.exit_code == 1
+    assert "Error: " in found.output
+    assert "Traceback" not in found.output
+
+
+def test_the_command_asks_for_a_name() -> None:
+    assert "NAME or -f FILE" in run().output
+
+
+def test_the_command_says_when_there_is_no_cluster(tmp_path: Path) -> None:
+    found = run("clicks", "--kubeconfig", str(tmp_path / "none"))
+    assert found.exit_code == 1
+    assert "kubeconfig" in found.output
