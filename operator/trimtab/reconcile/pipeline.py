@@ -258,7 +258,8 @@ def _write_tuning(case: Case, memory: Memory, desk: Desk) -> str:
     )
     wanted = workloads.tuning_document(parent, document)
     known = desk.world.get(*key)
-    if differs(wanted, desk.world) or (known and known.get("data") != wanted["data"]):
+    text = ((known or {}).get("data") or {}).get(SETTINGS_KEY)
+    if differs(wanted, desk.world) or text != wanted["data"][SETTINGS_KEY]:
         if known:
             wanted["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
         return desk.writer.apply(wanted)

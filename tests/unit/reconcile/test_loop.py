@@ -208,6 +208,13 @@ def test_an_edit_without_a_new_generation_is_put_back(stage: Stage) -> None:
         assert stage.document() == before
 
 
+def test_another_key_in_the_tuning_document_is_left_alone(stage: Stage) -> None:
+    live = stage.get("ConfigMap", "clicks-tuning")
+    stage.cluster.put(live | {"data": live["data"] | {"note": "mine"}})
+    stage.tick()
+    assert stage.cluster.writes == []
+
+
 @pytest.mark.parametrize("gauge", ["settings_generation", "settings_rejected_generation"])
 def test_a_generation_that_only_the_driver_has_seen_is_outdone(stage: Stage, gauge: str) -> None:
     before = stage.document()["settings"]
