@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -107,11 +105,11 @@ def pipeline(**spec: Any) -> Json:
 PLAIN = {"sql": "SELECT key, value FROM source"}
 
 
-@pytest.fixture
-def stage(cluster: tuple[Kube, dict[str, str]], request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """A namespace with a Kafka that is ready; taken away afterwards."""
+@pytest.fixture(scope="module")
+def home(cluster: tuple[Kube, dict[str, str]], request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """A namespace with a Kafka that is ready, for the tests of one file."""
     kube, tags = cluster
-    name = "e2e-" + request.node.name.removeprefix("test_").replace("_", "-")[:30].strip("-")
+    name = "e2e-" + request.module.__name__.rpartition("test_")[2].replace("_", "-")
     own = Kube(kube.kubectl, kube.helm, kube.kubeconfig, name)
     own.call("delete", "namespace", name, "--ignore-not-found", limit_s=120)
     own.call("create", "namespace", name)
@@ -119,15 +117,23 @@ def stage(cluster: tuple[Kube, dict[str, str]], request: pytest.FixtureRequest) 
     made.apply(*manifests("kafka"), *manifests("transform"))
     made.wait("Kafka ready", 180, lambda: condition(own.get("tkc", "events"), "Ready") == "True")
     yield made
-    failed = getattr(request.node, "failed", False)
-    if failed:
-        own.dump()
     own.call("delete", "namespace", name, "--wait=false", "--ignore-not-found")
-    deadline = time.monotonic() + 90
-    while own.get("pods", "-n", name) and time.monotonic() < deadline:
-        if not json.loads(own.call("get", "pods", "-o", "json"))["items"]:
-            break
-        time.sleep(1)
+
+
+@pytest.fixture
+def stage(home: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """The file's namespace without a pipeline; a checkpoint of the test before goes on.
+
+    A file whose pipelines differ in what a checkpoint belongs to sets NEW_CHECKPOINTS.
+    """
+    yield home
+    if getattr(request.node, "failed", False):
+        home.kube.dump()
+    home.kube.call("delete", "spl", "clicks", "--ignore-not-found")
+    home.kube.call("delete", "jobs", "load", "verify", "--ignore-not-found")
+    home.wait("driver gone", 120, lambda: home.uid("clicks-driver-0") is None)
+    if getattr(request.module, "NEW_CHECKPOINTS", False):
+        home.kube.call("delete", "pvc", "clicks-checkpoint", "--ignore-not-found")
 
 
 @pytest.hookimpl(hookwrapper=True)

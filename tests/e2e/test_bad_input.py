@@ -6,6 +6,7 @@ import pytest
 from tests.e2e.conftest import PLAIN, Stage, manifests, pipeline
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+NEW_CHECKPOINTS = True
 
 
 def test_each_mistake_has_its_reason_and_heals(stage: Stage) -> None:
