@@ -19,7 +19,7 @@ from dev.localcluster.paths import REPO, from_environment
 NAMESPACE = "demo"
 TARGET_S = 15.0
 TICK_S = 5.0
-SCHEDULE = [(60.0, 25.0), *[(150.0, 280.0), (70.0, 25.0)] * 3]
+SCHEDULE = [(60.0, 25.0), *[(145.0, 280.0), (65.0, 25.0)] * 3]
 OUT = REPO / "build/demo"
 LOOK_EVERY_S = 5.0
 
