@@ -15,6 +15,11 @@ from dev.localcluster.failures import DaemonError
 from dev.localcluster.run import clean_environment, tail
 
 
+_outliving: list[subprocess.Popen[bytes]] = []
+"""Every process started here. It outlives us on purpose, and Popen warns of a child that still runs
+when its last reference goes."""
+
+
 @dataclass(frozen=True)
 class Daemon:
     """A process that we started, with the log that tells why it ended if it does."""
@@ -56,6 +61,7 @@ def start(
             cwd="/",
             start_new_session=True,
         )
+    _outliving.append(process)
     if pids is not None:
         pids.mkdir(parents=True, exist_ok=True)
         (pids / name).write_text(str(process.pid))
