@@ -14,7 +14,6 @@ from pathlib import Path
 from dev.localcluster.failures import DaemonError
 from dev.localcluster.run import clean_environment, tail
 
-
 _outliving: list[subprocess.Popen[bytes]] = []
 """Every process started here. It outlives us on purpose, and Popen warns of a child that still runs
 when its last reference goes."""
