@@ -19,7 +19,7 @@ def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
         f'max(trimtab_batch_record_latency_seconds{{namespace="{stage.kube.namespace}",'
         'quantile="0.95"})'
     )
-    stage.start_load([(40.0, 25.0), (150.0, 280.0), (90.0, 25.0)])
+    stage.start_load([(40.0, 25.0), (200.0, 280.0), (90.0, 25.0)])
     started, worst = time.monotonic(), 0.0
 
     def goal_met_with_more_executors() -> bool:
@@ -29,8 +29,8 @@ def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
         executors = (stage.status().get("effective") or {}).get("executors", 1)
         return worst > TARGET_S and seen <= TARGET_S and executors >= 3
 
-    stage.wait("the goal is met again", 190, goal_met_with_more_executors)
-    time.sleep(max(0.0, 205 - (time.monotonic() - started)))
+    stage.wait("the goal is met again", 240, goal_met_with_more_executors)
+    time.sleep(max(0.0, 235 - (time.monotonic() - started)))  # the load is still high
     assert (stage.metric(p95) or 99) <= TARGET_S
     stage.wait_effective(executors=1, limit_s=120)
     result = stage.delivered()
