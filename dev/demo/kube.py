@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from dev.localcluster import console
 from dev.localcluster.failures import LocalClusterError
@@ -62,8 +63,6 @@ class Kube:
 
     def query(self, service: str, promql: str) -> list[Json]:
         """An instant query through the API server's proxy; empty when there is no answer."""
-        from urllib.parse import quote  # noqa: PLC0415
-
         path = (
             f"/api/v1/namespaces/trimtab/services/{service}:9090/proxy/api/v1/query"
             f"?query={quote(promql)}"

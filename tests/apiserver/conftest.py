@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from dev.localcluster.binaries import binary
-from dev.localcluster.controlplane import api_server
-from dev.localcluster.paths import from_environment
+from dev.localcluster.controlplane import api_server, kubectl_path
 
 ROOT = Path(__file__).parents[2]
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
@@ -26,7 +24,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def kubectl(kubeconfig: Path) -> Kubectl:
-    program = binary(from_environment(), "kubectl")
+    program = kubectl_path()
 
     def run(
         *arguments: str, manifest: dict[str, Any] | None = None, check: bool = True
