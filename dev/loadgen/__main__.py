@@ -1,15 +1,29 @@
-"""`python -m dev.loadgen produce|verify`: JSON on stdout; verify exits 1 unless all is exact."""
+"""`python -m dev.loadgen produce|verify`: JSON on stdout; verify exits 1 unless all is exact.
+
+SIGHUP ends the step of the schedule that is under way.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import queue
+import signal
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from dev.loadgen.produce import parse_schedule, produce
 from dev.loadgen.verify import verify
+
+
+def _take(skips: queue.SimpleQueue[int]) -> bool:
+    try:
+        skips.get_nowait()
+    except queue.Empty:
+        return False
+    return True
 
 
 def main() -> int:
@@ -27,7 +41,9 @@ def main() -> int:
     args = parser.parse_args()
     if args.command == "produce":
         schedule = parse_schedule(args.schedule)
-        summary = produce(args.bootstrap, args.topic, schedule, args.size)
+        skips: queue.SimpleQueue[int] = queue.SimpleQueue()
+        signal.signal(signal.SIGHUP, lambda number, _: skips.put(number))
+        summary = produce(args.bootstrap, args.topic, schedule, args.size, partial(_take, skips))
         sys.stdout.write(json.dumps(summary.document()) + "\n")
         return 0
     told = json.loads(args.summary.read_text())

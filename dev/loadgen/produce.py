@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -57,8 +57,28 @@ def due(schedule: Schedule, elapsed_s: float) -> int:
     return int(total + 1e-9)
 
 
-def produce(bootstrap: str, topic: str, schedule: Schedule, size: int = 100) -> Summary:
-    """Run the schedule to its end; a broker that is away is retried for two minutes a record."""
+def cut(schedule: Schedule, elapsed_s: float) -> Schedule:
+    """The schedule with the step under way ended now; what is due until now stays the same."""
+    steps: list[tuple[float, float]] = []
+    begin_s = 0.0
+    for seconds, rate in schedule:
+        under_way = begin_s <= elapsed_s < begin_s + seconds
+        steps.append((elapsed_s - begin_s if under_way else seconds, rate))
+        begin_s += seconds
+    return steps
+
+
+def produce(
+    bootstrap: str,
+    topic: str,
+    schedule: Schedule,
+    size: int = 100,
+    skip: Callable[[], bool] = lambda: False,
+) -> Summary:
+    """Run the schedule to its end; a broker that is away is retried for two minutes a record.
+
+    `skip` is asked all the time: once it says yes, the step under way ends.
+    """
     summary = Summary(run=secrets.token_hex(4).upper(), topic=topic)
     partitions: Counter[int] = Counter()
     producer = Producer(
@@ -80,10 +100,11 @@ def produce(bootstrap: str, topic: str, schedule: Schedule, size: int = 100) -> 
             summary.unacknowledged.append(sequence)
 
     begin = time.monotonic()
-    length = sum(seconds for seconds, _ in schedule)
-    while (elapsed := time.monotonic() - begin) < length or summary.sequences < due(
-        schedule, length
-    ):
+    while (elapsed := time.monotonic() - begin) < (
+        length := sum(seconds for seconds, _ in schedule)
+    ) or summary.sequences < due(schedule, length):
+        if skip():
+            schedule = cut(schedule, elapsed)
         for sequence in range(summary.sequences, due(schedule, elapsed)):
             _send(producer, topic, value(summary.run, sequence, size), sequence, delivered)
             summary.sequences += 1

@@ -17,7 +17,8 @@ case "${1:-}" in
     exec "${JAVA_HOME:+${JAVA_HOME}/bin/}java" \
       "${options[@]}" \
       "-Xms${SPARK_EXECUTOR_MEMORY}" "-Xmx${SPARK_EXECUTOR_MEMORY}" \
-      -cp "${SPARK_CLASSPATH:+${SPARK_CLASSPATH}:}/opt/spark/jars/*" \
+      -XX:SharedArchiveFile=/opt/spark/classes.jsa \
+      -cp "${SPARK_CLASSPATH:+${SPARK_CLASSPATH}:}$(< /opt/spark/classpath):/opt/spark/jars/*" \
       org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
       --driver-url "${SPARK_DRIVER_URL}" \
       --executor-id "${SPARK_EXECUTOR_ID}" \

@@ -14,6 +14,7 @@ from dev.localcluster.paths import REPO, from_environment
 
 Json = dict[str, Any]
 TICK_S = 3.0
+NAMESPACE = "e2e"
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +78,10 @@ class Stage:
         self.kube.call("delete", "job", "load", "--ignore-not-found")
         load.start(self.kube, self.image, schedule)
 
+    def next_step(self) -> None:
+        """Let the load go on to its next step, or end."""
+        load.skip(self.kube)
+
     def delivered(self, limit_s: float = 240) -> Json:
         """Wait for the load to end and the lag to go, then compare what went in and came out."""
         self.wait("load ends", limit_s, lambda: load.finished(self.kube, "load"))
@@ -105,24 +110,23 @@ def pipeline(**spec: Any) -> Json:
 PLAIN = {"sql": "SELECT key, value FROM source"}
 
 
-@pytest.fixture(scope="module")
-def home(cluster: tuple[Kube, dict[str, str]], request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """A namespace with a Kafka that is ready, for the tests of one file."""
+@pytest.fixture(scope="session")
+def home(cluster: tuple[Kube, dict[str, str]]) -> Iterator[Stage]:
+    """A namespace with a Kafka that is ready."""
     kube, tags = cluster
-    name = "e2e-" + request.module.__name__.rpartition("test_")[2].replace("_", "-")
-    own = Kube(kube.kubectl, kube.helm, kube.kubeconfig, name)
-    own.call("delete", "namespace", name, "--ignore-not-found", limit_s=120)
-    own.call("create", "namespace", name)
+    own = Kube(kube.kubectl, kube.helm, kube.kubeconfig, NAMESPACE)
+    own.call("delete", "namespace", NAMESPACE, "--ignore-not-found", limit_s=120)
+    own.call("create", "namespace", NAMESPACE)
     made = Stage(own, tags["pipeline"])
     made.apply(*manifests("kafka"), *manifests("transform"))
     made.wait("Kafka ready", 180, lambda: condition(own.get("tkc", "events"), "Ready") == "True")
     yield made
-    own.call("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+    own.call("delete", "namespace", NAMESPACE, "--wait=false", "--ignore-not-found")
 
 
 @pytest.fixture
 def stage(home: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """The file's namespace without a pipeline; a checkpoint of the test before goes on.
+    """The namespace without a pipeline; a checkpoint of the test before goes on.
 
     A file whose pipelines differ in what a checkpoint belongs to sets NEW_CHECKPOINTS.
     """

@@ -20,7 +20,7 @@ def test_planned_changes_under_backlog_lose_and_duplicate_nothing(stage: Stage) 
     """Executors up and down, the trigger, and the driver itself, while records pile up."""
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="2s")))
     stage.wait_ready()
-    stage.start_load([(150.0, 150.0)])
+    stage.start_load([(300.0, 150.0)])
     driver = stage.uid("clicks-driver-0")
     stage.apply(pipeline(tuning=pinned(executors=3, trigger="2s")))
     stage.wait_effective(executors=3)
@@ -37,20 +37,23 @@ def test_planned_changes_under_backlog_lose_and_duplicate_nothing(stage: Stage) 
                          env=[{"name": "SOMETHING", "value": "new"}]))  # fmt: skip
     stage.wait_replaced("clicks-driver-0", driver)
     stage.wait_ready()
+    stage.next_step()
     result = stage.delivered()
     assert result["lost"] == 0
     assert result["duplicated"] == 0
-    assert result["delivered"] == result["produced"] > 20_000
+    assert result["delivered"] == result["produced"] > 7_500
 
 
 def test_suspend_drains_and_resume_goes_on(stage: Stage) -> None:
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="1s")))
     stage.wait_ready()
-    stage.start_load([(60.0, 50.0)])
+    stage.start_load([(200.0, 50.0)])
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="1s"), suspend=True))
     stage.wait("driver gone", 90, lambda: stage.uid("clicks-driver-0") is None)
     assert stage.condition("Suspended")["status"] == "True"
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="1s")))
     stage.wait_ready()
+    stage.next_step()
     result = stage.delivered()
     assert (result["lost"], result["duplicated"]) == (0, 0)
+    assert result["delivered"] > 0

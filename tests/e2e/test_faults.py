@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dev.demo import load
 from dev.demo.kube import condition
 from tests.e2e.conftest import Stage, manifests, pipeline
 
@@ -13,7 +14,7 @@ def test_nothing_is_lost_whatever_is_killed(stage: Stage) -> None:
     """Executor, driver, Kafka and operator are killed without grace under load, one by one."""
     stage.apply(pipeline(tuning={"pinned": {"executors": 2, "trigger": "2s"}}))
     stage.wait_ready()
-    stage.start_load([(200.0, 60.0)])
+    stage.start_load([(400.0, 60.0)])
     kube = stage.kube
     batch = f'max(trimtab_batch_id{{namespace="{kube.namespace}"}})'
 
@@ -39,30 +40,31 @@ def test_nothing_is_lost_whatever_is_killed(stage: Stage) -> None:
     kube.call("delete", "pod", "-n", "trimtab", "-l", "app.kubernetes.io/component=operator",
               "--grace-period=0", "--force", "--wait=false")  # fmt: skip
     goes_on("the operator was killed")
+    stage.next_step()
     result = stage.delivered(limit_s=300)
     assert result["lost"] == 0
-    assert result["delivered"] == result["produced"] > 10_000
+    assert result["delivered"] == result["produced"] > 3_000
 
 
 def test_a_pipeline_deleted_and_applied_again_goes_on_from_its_checkpoint(stage: Stage) -> None:
     made = pipeline(tuning={"pinned": {"executors": 1, "trigger": "1s"}})
     stage.apply(made)
     stage.wait_ready()
-    stage.start_load([(90.0, 50.0)])
+    stage.start_load([(200.0, 50.0)])
     stage.kube.call("delete", "spl", "clicks")
     stage.wait("driver gone", 120, lambda: stage.uid("clicks-driver-0") is None)
     assert stage.kube.get("pvc", "clicks-checkpoint"), "Retain keeps the checkpoint"
     stage.apply(made)
     stage.wait_ready()
+    stage.next_step()
     result = stage.delivered()
     assert (result["lost"], result["duplicated"]) == (0, 0)
+    assert result["delivered"] > 0
 
 
 def test_a_kafka_deleted_and_applied_again_finds_its_data(stage: Stage) -> None:
-
     stage.start_load([(5.0, 100.0)])
-    stage.wait("load ends", 60, lambda: bool((stage.kube.get("job", "load") or {})
-                                             .get("status", {}).get("succeeded")))  # fmt: skip
+    stage.wait("load ends", 60, lambda: load.finished(stage.kube, "load"))
     stage.kube.call("delete", "tkc", "events")
     stage.wait("broker gone", 90, lambda: stage.uid("events-kafka-0") is None)
     stage.apply(*manifests("kafka"))

@@ -29,13 +29,13 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.2
 FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 30.0
+LONGEST_WAIT_S = 10.0
 GIVE_UP_S = 300.0
 """How long a cause that can heal is waited for, since the last commit or the start."""
 
 
 class Backoff:
-    """Ever longer waits, 1 s to 30 s, until 300 s have gone by without success."""
+    """Ever longer waits, 1 s to 10 s, until 300 s have gone by without success."""
 
     def __init__(self) -> None:
         self._since: float | None = None

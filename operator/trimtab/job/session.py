@@ -30,6 +30,8 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.executor.heartbeatInterval": "5s",
+    # the query is planned while the executors start, instead of after
+    "spark.scheduler.minRegisteredResourcesRatio": "0",
     "spark.sql.execution.pythonUDF.arrow.enabled": "false",  # the image has no Arrow
 }
 OWNED = {
