@@ -12,60 +12,29 @@ A crash between the writes loses nothing: 2 and 3 are derived again.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import ValidationError
 
 from trimtab.api.common import get_condition
-from trimtab.api.contract import SETTINGS_KEY, Settings
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
 from trimtab.api.status import StreamPipelineStatus
-from trimtab.errors import ContractError
-from trimtab.ports import Cluster, Manifest, Telemetry, key_of
+from trimtab.ports import Manifest, key_of
+from trimtab.reconcile import document
 from trimtab.reconcile.conditions import Situation, conditions
-from trimtab.reconcile.driver_state import DriverState, driver_state
-from trimtab.reconcile.gather import Gathered, Missing, Seen, signals
-from trimtab.reconcile.plan import Plan, differs, plan
+from trimtab.reconcile.desk import Case, Desk
+from trimtab.reconcile.driver_state import driver_state
+from trimtab.reconcile.gather import Gathered, Missing, signals
+from trimtab.reconcile.plan import differs, plan
 from trimtab.reconcile.report import differ, is_news, plain, status
 from trimtab.reconcile.world import World
-from trimtab.reconcile.writer import Writer
-from trimtab.settings import OperatorSettings
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, Signals, Snapshot, initial_settings
+from trimtab.tuning.snapshot import Policy, Signals, Snapshot
 from trimtab.workloads import pipeline as workloads
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What one tick works with."""
-
-    world: World
-    cluster: Cluster
-    writer: Writer
-    config: OperatorSettings
-    telemetry: Telemetry
-    now_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One pipeline in one tick: the object, its spec, and what is there of it."""
-
-    parent: Manifest
-    spec: StreamPipelineSpec
-    old: StreamPipelineStatus
-    planned: Plan
-    driver: DriverState
-    seen: Seen | None
-
-    @property
-    def name(self) -> str:
-        """Namespace and name, for people."""
-        return f"{self.parent['metadata']['namespace']}/{self.parent['metadata']['name']}"
 
 
 def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
@@ -79,7 +48,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         _refuse(parent, old, str(error), desk)
         return
     case = _look(parent, spec, old, gathered, desk)
-    memory = remembered(case, desk.world)
+    memory = document.remembered(case, desk.world)
     found = _signals(case, gathered, desk)
     snapshot, decision, after = _decide(case, memory, found, desk)
     situation = Situation(
@@ -122,52 +91,6 @@ def _look(
     )
 
 
-def remembered(case: Case, world: World) -> Memory:
-    """The memory in status; without one that of the tuning document; else the start.
-
-    The generation never falls behind what the document or the driver has seen: where somebody
-    edited the document, the settings of the status are written again above it.
-    """
-    document = _document(case.parent, world)
-    newest = _newest_seen(case, document)
-    if case.old.controller:
-        try:
-            return _above(Memory.from_dict(case.old.controller), newest)
-        except (KeyError, TypeError, ValueError):
-            log.warning("%s: status.controller does not read: begun anew", case.name)
-    start = initial_settings(case.spec)
-    if document:
-        newest = max(newest, document.generation)
-        start = start.with_numbers(document.settings.numbers())
-    return Memory(generation=newest + 1, settings=start)
-
-
-def _newest_seen(case: Case, document: Settings | None) -> int:
-    """The highest generation that this pipeline's document has or the driver was given."""
-    ours = document is not None and document.pipeline_uid == case.parent["metadata"]["uid"]
-    newest = document.generation if document and ours else 0
-    for name in ("settings_generation", "settings_rejected_generation"):
-        newest = max(newest, (case.seen.whole(name) if case.seen else None) or 0)
-    return newest
-
-
-def _above(memory: Memory, newest: int) -> Memory:
-    """The same memory above a generation; a trial goes on there."""
-    if newest <= memory.generation:
-        return memory
-    trial = replace(memory.trial, generation=newest + 1) if memory.trial else None
-    return replace(memory, generation=newest + 1, trial=trial)
-
-
-def _document(parent: Manifest, world: World) -> Settings | None:
-    meta = parent["metadata"]
-    live = world.get("ConfigMap", meta["namespace"], workloads.tuning_name(meta["name"]))
-    try:
-        return Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
-    except (ContractError, KeyError):
-        return None
-
-
 def _signals(case: Case, gathered: Gathered, desk: Desk) -> Signals | Missing:
     if gathered.failure:
         return Missing(Reason.NO_METRICS, gathered.failure)
@@ -207,7 +130,7 @@ def _refused(parent: Manifest, world: World) -> tuple[str, str] | None:
 
 def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     """Write what differs; a refused child does not keep those after it from being written."""
-    refused = [_write_tuning(case, memory, desk)]
+    refused = [document.write(case, memory, desk)]
     for child in case.planned.children:
         if case.planned.waiting and _first_driver(child, desk.world):
             continue
@@ -235,35 +158,6 @@ def _first_driver(child: Manifest, world: World) -> bool:
     meta = child["metadata"]
     made = world.get("StatefulSet", meta["namespace"], meta["name"])
     return child["kind"] == "StatefulSet" and made is None
-
-
-def _write_tuning(case: Case, memory: Memory, desk: Desk) -> str:
-    """settings.json = clamp(status, limits, pinned); a newer document is never overwritten.
-
-    Returns words if it was refused.
-    """
-    parent, meta = case.parent, case.parent["metadata"]
-    key = ("ConfigMap", meta["namespace"], workloads.tuning_name(meta["name"]))
-    if desk.world.get(*key) is None and (unheard := desk.cluster.get(key)):
-        desk.world.observe(unheard)  # made by another operator: not to be overwritten unseen
-    live = _document(parent, desk.world)
-    if live and live.pipeline_uid == meta["uid"] and live.generation > memory.generation:
-        return ""
-    settings = Policy.of(case.spec).clamp(memory.settings)
-    document = Settings(
-        generation=memory.generation,
-        pipeline_uid=meta["uid"],
-        settings=settings.knob_values(),
-        reason=f"generation {memory.generation}",
-    )
-    wanted = workloads.tuning_document(parent, document)
-    known = desk.world.get(*key)
-    text = ((known or {}).get("data") or {}).get(SETTINGS_KEY)
-    if differs(wanted, desk.world) or text != wanted["data"][SETTINGS_KEY]:
-        if known:
-            wanted["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
-        return desk.writer.apply(wanted)
-    return ""
 
 
 def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk: Desk) -> None:
