@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trimtab.api.contract import SourceOptions
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.status import StreamPipelineStatus
 from trimtab.ports import Cluster, Manifest, Telemetry
@@ -13,6 +14,7 @@ from trimtab.reconcile.plan import Plan
 from trimtab.reconcile.world import World
 from trimtab.reconcile.writer import Writer
 from trimtab.settings import OperatorSettings
+from trimtab.workloads.pipeline import source_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,11 @@ class Case:
     planned: Plan
     driver: DriverState
     seen: Seen | None
+
+    @property
+    def source(self) -> SourceOptions:
+        """What the spec says of how the source is read."""
+        return source_options(self.spec)
 
     @property
     def name(self) -> str:

@@ -1,11 +1,17 @@
-"""The tuning document of a pipeline: read back, and written from the status alone."""
+"""The tuning document of a pipeline: read back, and written from the status alone.
+
+It carries the knob values, which the tuner moves, and the source options, which a person edits in
+the spec. Both are in `status.controller` before they are in the document.
+"""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import replace
 
-from trimtab.api.contract import SETTINGS_KEY, Settings
+from pydantic import ValidationError
+
+from trimtab.api.contract import SETTINGS_KEY, Settings, SourceOptions
 from trimtab.errors import ContractError
 from trimtab.ports import Manifest
 from trimtab.reconcile.desk import Case, Desk
@@ -22,13 +28,17 @@ def remembered(case: Case, world: World) -> Memory:
     """The memory in status; without one that of the tuning document; else the start.
 
     The generation never falls behind what the document or the driver has seen: where somebody
-    edited the document, the settings of the status are written again above it.
+    edited the document, the settings of the status are written again above it. Other source
+    options are a new generation too; they disturb no trial, since they move no knob.
     """
     document = _read(case.parent, world)
     newest = _newest_seen(case, document)
     if case.old.controller:
         try:
-            return _above(Memory.from_dict(case.old.controller), newest)
+            memory = Memory.from_dict(case.old.controller)
+            if newest > memory.generation:
+                return _above(memory, newest)
+            return replace(memory, generation=memory.generation + source_edited(case, world))
         except (KeyError, TypeError, ValueError):
             log.warning("%s: status.controller does not read: begun anew", case.name)
     start = initial_settings(case.spec)
@@ -49,10 +59,20 @@ def _newest_seen(case: Case, document: Settings | None) -> int:
 
 def _above(memory: Memory, newest: int) -> Memory:
     """The same memory above a generation; a trial goes on there."""
-    if newest <= memory.generation:
-        return memory
     trial = replace(memory.trial, generation=newest + 1) if memory.trial else None
     return replace(memory, generation=newest + 1, trial=trial)
+
+
+def source_edited(case: Case, world: World) -> bool:
+    """Whether the spec asks for other source options than the last generation carries.
+
+    The status tells which those are; a status that does not, leaves it to the document.
+    """
+    try:
+        return SourceOptions.model_validate((case.old.controller or {})["source"]) != case.source
+    except (KeyError, ValidationError):
+        document = _read(case.parent, world)
+        return document is not None and document.source != case.source
 
 
 def _read(parent: Manifest, world: World) -> Settings | None:
@@ -62,6 +82,13 @@ def _read(parent: Manifest, world: World) -> Settings | None:
         return Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
     except (ContractError, KeyError):
         return None
+
+
+def stands(case: Case, memory: Memory, world: World) -> bool:
+    """Whether the document is the one of this memory, as far as is known."""
+    document = _read(case.parent, world)
+    ours = document is not None and document.pipeline_uid == case.parent["metadata"]["uid"]
+    return bool(ours and document and document.generation == memory.generation)
 
 
 def write(case: Case, memory: Memory, desk: Desk) -> str:
@@ -81,6 +108,7 @@ def write(case: Case, memory: Memory, desk: Desk) -> str:
         generation=memory.generation,
         pipeline_uid=meta["uid"],
         settings=settings.knob_values(),
+        source=case.source,
         reason=f"generation {memory.generation}",
     )
     wanted = workloads.tuning_document(parent, document)

@@ -65,7 +65,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         snapshot=snapshot,
         decision=decision,
     )
-    new = status(old, situation, after)
+    new = status(old, situation, after, case.source)
     if differ(new, old) and not desk.writer.status(parent, plain(new)):
         return
     _tell(case, new, decision, desk)
@@ -131,6 +131,8 @@ def _refused(parent: Manifest, world: World) -> tuple[str, str] | None:
 def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     """Write what differs; a refused child does not keep those after it from being written."""
     refused = [document.write(case, memory, desk)]
+    if not refused[0] and not document.stands(case, memory, desk.world):
+        return  # a conflict: a driver that starts now would find older source options
     for child in case.planned.children:
         if case.planned.waiting and _first_driver(child, desk.world):
             continue
@@ -139,6 +141,8 @@ def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     words = "; ".join(w for w in refused if w)
     desk.world.refuse(key_of(case.parent), words)
     outdated = case.driver.exists and case.driver.inputs != case.planned.inputs
+    if case.driver.failure and document.source_edited(case, desk.world):
+        outdated = True  # one that is down reads them when it starts, which may take minutes
     if outdated and not case.driver.terminating and not words:
         namespace, name = case.parent["metadata"]["namespace"], case.parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from trimtab.api.common import timestamp
+from trimtab.api.contract import SourceOptions
 from trimtab.api.knobs import KNOBS, KnobValues
 from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.reasons import Action
@@ -33,10 +34,13 @@ MOVED = 1 / 3
 """Share of the larger one by which what is seen of the goal must move to be written again."""
 
 
-def status(old: StreamPipelineStatus, situation: Situation, memory: Memory) -> StreamPipelineStatus:
+def status(
+    old: StreamPipelineStatus, situation: Situation, memory: Memory, source: SourceOptions
+) -> StreamPipelineStatus:
     """The new status; when anything else is to be written, the newest numbers go with it."""
-    calm = _status(old, situation, memory, fresh=False)
-    return _status(old, situation, memory, fresh=True) if differ(calm, old) else calm
+    controller = memory.to_dict() | {"source": source.to_dict()}
+    calm = _status(old, situation, controller, fresh=False)
+    return _status(old, situation, controller, fresh=True) if differ(calm, old) else calm
 
 
 def differ(new: StreamPipelineStatus, old: StreamPipelineStatus) -> bool:
@@ -57,7 +61,7 @@ def _kept(node: Any) -> Any:
 
 
 def _status(
-    old: StreamPipelineStatus, situation: Situation, memory: Memory, *, fresh: bool
+    old: StreamPipelineStatus, situation: Situation, controller: dict[str, Any], *, fresh: bool
 ) -> StreamPipelineStatus:
     """The new status; unless fresh, with the numbers that are shown where they moved little."""
     decision, snapshot, now_s = situation.decision, situation.snapshot, situation.now_s
@@ -70,8 +74,8 @@ def _status(
         bottleneck=_bottleneck(old.bottleneck, decision),
         effective=_effective(situation.seen) or old.effective,
         recommended=_recommended(decision),
-        decisions=_decisions(old.decisions, decision, memory.generation, now_s),
-        controller=memory.to_dict(),
+        decisions=_decisions(old.decisions, decision, controller["generation"], now_s),
+        controller=controller,
     )
 
 

@@ -16,6 +16,7 @@ from trimtab.api.contract import (
     KafkaSource,
     Settings,
     Sink,
+    SourceOptions,
     Transform,
 )
 from trimtab.api.pipeline import StreamPipelineSpec
@@ -92,8 +93,6 @@ def job_definition(
         source=KafkaSource(
             bootstrap_servers=bootstrap[0],
             topics=source.topics,
-            starting_offsets=source.starting_offsets,
-            fail_on_data_loss=source.fail_on_data_loss,
         ),
         transform=Transform(
             sql=spec.transform.sql,
@@ -118,8 +117,16 @@ def job_definition(
     )
 
 
+def source_options(spec: StreamPipelineSpec) -> SourceOptions:
+    """What a spec says of how its source is read: part of the tuning document."""
+    source = spec.source.kafka
+    return SourceOptions(
+        starting_offsets=source.starting_offsets, fail_on_data_loss=source.fail_on_data_loss
+    )
+
+
 def tuning_document(parent: Manifest, settings: Settings) -> Manifest:
-    """The ConfigMap that hands the knob values to the driver."""
+    """The ConfigMap that hands the knob values and the source options to the driver."""
     name = tuning_name(parent["metadata"]["name"])
     data = {"data": {SETTINGS_KEY: settings.to_json()}}
     return child(parent, "ConfigMap", name, labels(parent), data)

@@ -78,7 +78,7 @@ def test_the_job_document_says_what_the_spec_says() -> None:
     job = Job.from_json(pipeline_children(PIPELINE)["ConfigMap"]["data"]["job.json"])
     assert job.transform.module == "clicks:transform"
     assert job.transform.params == {"wait_ms": "8"}
-    assert job.source.starting_offsets == "earliest"
+    assert job.source.topics == ["clicks"]
     assert job.executors
     assert job.executors.memory_bytes == 900 << 20
     assert job.checkpoint_uri.endswith("/g1/query")
@@ -153,9 +153,11 @@ def test_an_upgrade_of_the_operator_restarts_no_driver() -> None:
         ("tuning.bounds", {"higher": 0.9, "lower": 0.4}),
         ("suspend", True),
         ("checkpoint.deletionPolicy", "Delete"),
+        ("source.kafka.startingOffsets", "latest"),
+        ("source.kafka.failOnDataLoss", False),
     ],
 )
-def test_an_edit_of_goal_limits_or_tuning_restarts_nothing(path: str, value: Any) -> None:
+def test_an_edit_of_goal_limits_tuning_or_source_restarts_no_driver(path: str, value: Any) -> None:
     assert inputs(changed(PIPELINE, path, value)) == inputs(PIPELINE)
 
 
@@ -164,7 +166,6 @@ def test_an_edit_of_goal_limits_or_tuning_restarts_nothing(path: str, value: Any
     [
         ("transform.python.params", {"wait_ms": "9"}),
         ("source.kafka.topics", ["other"]),
-        ("source.kafka.startingOffsets", "latest"),
         ("sink.kafka.topic", "other"),
         ("checkpoint.generation", 2),
         ("env", [{"name": "A", "value": "1"}]),
