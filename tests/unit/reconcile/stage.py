@@ -59,8 +59,8 @@ OVERLOAD = {
 class Stage:
     """Pipelines, the loop over them, and what it wrote."""
 
-    def __init__(self, *names: str) -> None:
-        self.cluster, self.metrics = MemoryCluster(), MemoryMetrics()
+    def __init__(self, *names: str, cluster: MemoryCluster | None = None) -> None:
+        self.cluster, self.metrics = cluster or MemoryCluster(), MemoryMetrics()
         self.clock, self.telemetry = ManualClock(), MemoryTelemetry()
         self.start_operator()
         self.put_kafka()
