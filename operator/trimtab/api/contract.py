@@ -22,6 +22,10 @@ from trimtab.errors import ContractError
 
 SETTINGS_KEY = "settings.json"
 JOB_KEY = "job.json"
+JOB_DIRECTORY = "/etc/trimtab/job"
+TUNING_DIRECTORY = "/etc/trimtab/tuning"
+MODULES_DIRECTORY = "/etc/trimtab/modules"
+"""Where the driver's pod finds job.json, settings.json, and the Python files of a transform."""
 METRICS_PORT = 9400
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 """On the driver's pod: `Reason: message` while the driver waits for something to heal."""

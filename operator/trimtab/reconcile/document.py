@@ -20,6 +20,7 @@ from trimtab.reconcile.world import World
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Policy, initial_settings
 from trimtab.workloads import pipeline as workloads
+from trimtab.workloads.names import tuning_name
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ def source_edited(case: Case, world: World) -> bool:
 
 def _read(parent: Manifest, world: World) -> Settings | None:
     meta = parent["metadata"]
-    live = world.get("ConfigMap", meta["namespace"], workloads.tuning_name(meta["name"]))
+    live = world.get("ConfigMap", meta["namespace"], tuning_name(meta["name"]))
     try:
         return Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
     except (ContractError, KeyError):
@@ -97,7 +98,7 @@ def write(case: Case, memory: Memory, desk: Desk) -> str:
     Returns words if it was refused.
     """
     parent, meta = case.parent, case.parent["metadata"]
-    key = ("ConfigMap", meta["namespace"], workloads.tuning_name(meta["name"]))
+    key = ("ConfigMap", meta["namespace"], tuning_name(meta["name"]))
     if desk.world.get(*key) is None and (unheard := desk.cluster.get(key)):
         desk.world.observe(unheard)  # made by another operator: not to be overwritten unseen
     live = _read(parent, desk.world)

@@ -32,7 +32,8 @@ from trimtab.reconcile.world import World
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Policy, Signals, Snapshot
-from trimtab.workloads import pipeline as workloads
+from trimtab.workloads import driver
+from trimtab.workloads.names import driver_name, driver_pod
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ def _look(
     gathered: Gathered, desk: Desk,
 ) -> Case:  # fmt: skip
     namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
-    pod = desk.world.get("Pod", namespace, f"{workloads.driver_name(name)}-0")
+    pod = desk.world.get("Pod", namespace, driver_pod(name))
     return Case(
         parent=parent,
         spec=spec,
@@ -146,16 +147,16 @@ def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     if outdated and not case.driver.terminating and not words:
         namespace, name = case.parent["metadata"]["namespace"], case.parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
-        pod = ("Pod", namespace, f"{workloads.driver_name(name)}-0")
+        pod = ("Pod", namespace, driver_pod(name))
         desk.writer.delete(pod, uid=case.driver.uid)
 
 
 def _stop(parent: Manifest, desk: Desk) -> None:
     """Suspend stops the driver also where the rest of the spec cannot be followed."""
-    name = workloads.driver_name(parent["metadata"]["name"])
+    name = driver_name(parent["metadata"]["name"])
     live = desk.world.get("StatefulSet", parent["metadata"]["namespace"], name)
     if live and live["spec"].get("replicas", 1):
-        desk.writer.apply(workloads.stopped(live))
+        desk.writer.apply(driver.stopped(live))
 
 
 def _first_driver(child: Manifest, world: World) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.unit.workloads.manifests import (
 )
 
 from trimtab.api.contract import Job
+from trimtab.job.definition import parse_options
 from trimtab.workloads.common import HASH_ANNOTATION
 from trimtab.workloads.pipeline import IDENTITY_ANNOTATION
 
@@ -72,6 +74,17 @@ def test_the_driver_is_ready_when_it_says_so() -> None:
     assert container["readinessProbe"]["httpGet"]["port"] in ports
     assert container["resources"]["limits"] == {"memory": "1536Mi"}
     assert container["terminationMessagePolicy"] == "File"
+
+
+def test_the_driver_looks_where_the_pod_has_its_documents() -> None:
+    pod = driver()
+    mounted = {m["name"]: Path(m["mountPath"]) for m in pod["containers"][0]["volumeMounts"]}
+    maps = {v["name"]: v["configMap"]["name"] for v in pod["volumes"] if "configMap" in v}
+    options = parse_options(pod["containers"][0]["args"][1:], {})
+    assert (options.job.parent, options.settings.parent) == (mounted["job"], mounted["tuning"])
+    assert (options.job.name, options.settings.name) == ("job.json", "settings.json")
+    assert options.modules == mounted["modules"]
+    assert maps == {"job": "clicks-job", "tuning": "clicks-tuning", "modules": "clicks-transform"}
 
 
 def test_the_job_document_says_what_the_spec_says() -> None:
