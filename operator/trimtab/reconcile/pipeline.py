@@ -57,7 +57,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         now_s=desk.now_s,
         policy=Policy.of(spec),
         suspended=spec.suspend,
-        obstacle=case.planned.obstacle or _refused(parent, desk.world),
+        obstacle=case.planned.obstacle or _refused(case, desk.world),
         waiting=case.planned.waiting,
         driver=case.driver,
         inputs=case.planned.inputs,
@@ -123,9 +123,15 @@ def _decide(
     return snapshot, decision, after
 
 
-def _refused(parent: Manifest, world: World) -> tuple[str, str] | None:
-    """What the last tick's writes were refused with: they are tried again in each tick."""
-    words = world.refused(key_of(parent))
+def _refused(case: Case, world: World) -> tuple[str, str] | None:
+    """What the last tick's writes were refused with: they are tried again in each tick.
+
+    An operator that has written none yet goes by what the status says.
+    """
+    words = world.refused(key_of(case.parent))
+    told = get_condition(case.old.conditions, "Stalled")
+    if words is None and told and told.status == "True" and told.reason == "ChildRefused":
+        words = told.message
     return ("ChildRefused", words) if words else None
 
 
