@@ -27,7 +27,7 @@ from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.driver_state import driver_state
 from trimtab.reconcile.gather import Gathered, Missing, signals
 from trimtab.reconcile.plan import differs, plan
-from trimtab.reconcile.report import differ, is_news, plain, status
+from trimtab.reconcile.report import Record, differ, is_news, plain, status
 from trimtab.reconcile.world import World
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
@@ -66,7 +66,8 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         snapshot=snapshot,
         decision=decision,
     )
-    new = status(old, situation, after, case.source)
+    record = Record(after, case.source, desk.config.scrape_s, desk.config.tick_s)
+    new = status(old, situation, record)
     if differ(new, old) and not desk.writer.status(parent, plain(new)):
         return
     _tell(case, new, decision, desk)
