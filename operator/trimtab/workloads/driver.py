@@ -14,7 +14,6 @@ from trimtab.api.contract import (
     Job,
 )
 from trimtab.api.pipeline import StreamPipelineSpec
-from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.common import (
@@ -27,6 +26,7 @@ from trimtab.workloads.common import (
     POD_SECURITY,
     child,
     digest,
+    resources,
 )
 from trimtab.workloads.names import claim_name, driver_name, job_name, labels, tuning_name
 
@@ -107,8 +107,7 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
 def _driver(
     name: str, spec: StreamPipelineSpec, config: OperatorSettings, mounts: list[Manifest]
 ) -> Manifest:
-    resources = spec.resources.driver
-    memory = format_quantity(resources.memory)
+    sizes = spec.resources.driver
 
     def field(path: str) -> Manifest:
         return {"fieldRef": {"fieldPath": path}}
@@ -123,7 +122,7 @@ def _driver(
             {"name": "TRIMTAB_POD_NAME", "valueFrom": field("metadata.name")},
             {"name": "TRIMTAB_POD_IP", "valueFrom": field("status.podIP")},
             {"name": "TRIMTAB_TUNING_CONFIGMAP", "value": tuning_name(name)},
-            {"name": "TRIMTAB_DRIVER_MEMORY_BYTES", "value": str(resources.memory)},
+            {"name": "TRIMTAB_DRIVER_MEMORY_BYTES", "value": str(sizes.memory)},
             *({"name": e.name, "value": e.value} for e in spec.env),
         ],
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
@@ -133,10 +132,7 @@ def _driver(
             "timeoutSeconds": 3,
         },
         "securityContext": CONTAINER_SECURITY,
-        "resources": {
-            "requests": {"cpu": resources.cpu_request, "memory": memory},
-            "limits": {"memory": memory},
-        },
+        "resources": resources(sizes.cpu_request, sizes.memory),
         "volumeMounts": mounts,
         "terminationMessagePolicy": "File",
     }

@@ -7,18 +7,15 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.unit.reconcile.stage import NAMESPACE, Stage, series
-from tests.unit.workloads.manifests import Json, changed, example
+from tests.unit.reconcile.stage import NAMESPACE, PARENT, POD, TUNING, Stage, series
+from tests.unit.workloads.manifests import Json, example
 
 from trimtab.adapters.memory import MemoryCluster
 from trimtab.api.contract import SETTINGS_KEY, Settings
 from trimtab.job.settings_watch import judge
 from trimtab.ports import Key, Manifest
 
-PARENT = ("StreamPipeline", NAMESPACE, "clicks")
-TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
 SET = ("StatefulSet", NAMESPACE, "clicks-driver")
-POD = ("Pod", NAMESPACE, "clicks-driver-0")
 
 CALM, LOADED = 25.0, 280.0  # records/s
 CAPACITY = 110.0  # records/s of one executor
@@ -113,12 +110,6 @@ class Life(Stage):
     def load(self, rate: float) -> None:
         """So many records a second come in from now on."""
         self.rate = rate
-
-    def edit(self, path: str, value: Any) -> None:
-        """Somebody edits one field of the spec."""
-        live = changed(self.get("StreamPipeline", "clicks"), path, value)
-        live["metadata"]["generation"] += 1
-        self.cluster.put(live)
 
     def end_first_life(self) -> None:
         """Somebody deletes the pipeline."""

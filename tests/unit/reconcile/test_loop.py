@@ -8,14 +8,11 @@ import random
 from typing import Any
 
 import pytest
-from tests.unit.reconcile.stage import NAMESPACE, Stage, series
+from tests.unit.reconcile.stage import NAMESPACE, PARENT, TUNING, Stage, series
 from tests.unit.workloads.manifests import changed, example
 
 from trimtab.errors import UnavailableError
 from trimtab.ports import Key, Manifest
-
-PARENT = ("StreamPipeline", NAMESPACE, "clicks")
-TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
 
 
 @pytest.fixture

@@ -6,15 +6,11 @@ import copy
 from typing import Any
 
 import pytest
-from tests.unit.reconcile.stage import NAMESPACE, Stage, series
-from tests.unit.workloads.manifests import Json, changed
+from tests.unit.reconcile.stage import PARENT, POD, TUNING, Stage, series
+from tests.unit.workloads.manifests import Json
 
 from trimtab.errors import ConflictError
 from trimtab.ports import Manifest
-
-PARENT = ("StreamPipeline", NAMESPACE, "clicks")
-TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
-POD = ("Pod", NAMESPACE, "clicks-driver-0")
 
 
 @pytest.fixture
@@ -26,14 +22,6 @@ def stage() -> Stage:
     return made
 
 
-def edit(stage: Stage, **fields: Any) -> None:
-    """Edit source options, or other fields of the spec by their dotted paths."""
-    live = stage.get("StreamPipeline", "clicks")
-    for name, value in fields.items():
-        live = changed(live, f"source.kafka.{name}", value)
-    stage.cluster.put(live)
-
-
 def source(document: Json) -> Any:
     return document["source"]["startingOffsets"], document["source"]["failOnDataLoss"]
 
@@ -41,7 +29,7 @@ def source(document: Json) -> Any:
 def test_an_edit_is_a_new_generation_and_restarts_no_driver(stage: Stage) -> None:
     before, template = stage.document(), stage.get("StatefulSet", "clicks-driver")
     assert source(before) == ("earliest", True)
-    edit(stage, failOnDataLoss=False)
+    stage.edit("source.kafka.failOnDataLoss", False)
     stage.tick()
     assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING)]
     assert source(stage.document()) == ("earliest", False)
@@ -61,7 +49,7 @@ def test_a_restarted_operator_goes_on_where_the_first_one_stopped(stage: Stage) 
     def conflict(manifest: Manifest) -> Manifest:
         raise ConflictError("changed meanwhile")
 
-    edit(stage, startingOffsets="latest")
+    stage.edit("source.kafka.startingOffsets", "latest")
     stage.cluster.apply = conflict  # type: ignore[method-assign]
     stage.tick()
     assert stage.status()["controller"]["generation"] == 2
@@ -83,8 +71,8 @@ def test_no_driver_starts_before_the_document_holds_its_source_options(stage: St
             raise ConflictError("changed meanwhile")
         return apply(manifest)
 
-    live = changed(stage.get("StreamPipeline", "clicks"), "checkpoint.generation", 2)
-    stage.cluster.put(changed(live, "source.kafka.startingOffsets", "latest"))
+    stage.edit("checkpoint.generation", 2)
+    stage.edit("source.kafka.startingOffsets", "latest")
     stage.cluster.apply = conflict  # type: ignore[method-assign]
     stage.tick()
     assert stage.has("Pod", "clicks-driver-0")
@@ -96,7 +84,7 @@ def test_no_driver_starts_before_the_document_holds_its_source_options(stage: St
 
 @pytest.mark.parametrize("status", ["lost", "without the options"])
 def test_a_document_that_carries_them_already_is_taken_over(stage: Stage, status: str) -> None:
-    edit(stage, failOnDataLoss=False)
+    stage.edit("source.kafka.failOnDataLoss", False)
     stage.tick()
     live = copy.deepcopy(stage.get("StreamPipeline", "clicks"))
     if status == "lost":
@@ -128,7 +116,7 @@ def test_an_open_trial_goes_on(stage: Stage) -> None:
     trial = stage.status()["controller"]["trial"]
     assert trial["generation"] == 2
     executors = stage.document()["settings"]["executors"]
-    edit(stage, failOnDataLoss=False)
+    stage.edit("source.kafka.failOnDataLoss", False)
     stage.overload(8)
     stage.tick()
     controller = stage.status()["controller"]
@@ -156,6 +144,6 @@ def test_a_driver_that_is_down_is_made_anew(stage: Stage) -> None:
     stage.tick()
     assert stage.condition("Stalled") == ("True", "DataLost")
     assert stage.cluster.writes == [("status", PARENT)]
-    edit(stage, failOnDataLoss=False)
+    stage.edit("source.kafka.failOnDataLoss", False)
     stage.tick()
     assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING), ("delete", POD)]
