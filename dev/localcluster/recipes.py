@@ -56,10 +56,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: there is none.
     """
-    for each in RECIPES:
-        if each.name == name:
-            return each
-    raise KeyError(name)
+    return {each.name: each for each in RECIPES}[name]
 
 
 def input_files(root: Path, inputs: tuple[str, ...]) -> list[Path]:

@@ -121,7 +121,4 @@ def go_tool(name: str) -> GoTool:
     Raises:
         KeyError: there is none.
     """
-    for tool in GO_TOOLS:
-        if tool.name == name:
-            return tool
-    raise KeyError(name)
+    return {tool.name: tool for tool in GO_TOOLS}[name]

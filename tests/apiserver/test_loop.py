@@ -258,6 +258,27 @@ def test_goal_and_limits_restart_nothing_but_sql_does(
     assert stage.condition("Reconciling")["status"] == "True"
 
 
+def test_source_options_reach_the_running_driver_by_a_new_generation(
+    stage: Stage, pipeline: dict[str, Any]
+) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    stage.tick()
+    before, pod = stage.get("statefulset", "clicks-driver"), stage.get("pod", "clicks-driver-0")
+    assert stage.settings()["source"] == {"startingOffsets": "earliest", "failOnDataLoss": True}
+    pipeline["spec"]["source"]["kafka"] |= {"startingOffsets": "latest", "failOnDataLoss": False}
+    stage.apply(pipeline)
+    stage.tick()
+    stage.start_operator()
+    stage.tick(2)
+    assert stage.settings()["source"] == {"startingOffsets": "latest", "failOnDataLoss": False}
+    assert stage.settings()["generation"] == 2
+    assert stage.get("spl", "clicks")["status"]["controller"]["generation"] == 2
+    assert stage.get("spl", "clicks")["status"].get("decisions", []) == []
+    assert stage.get("statefulset", "clicks-driver")["spec"] == before["spec"]
+    assert stage.get("pod", "clicks-driver-0")["metadata"]["uid"] == pod["metadata"]["uid"]
+
+
 def test_other_topics_need_a_new_checkpoint(stage: Stage, pipeline: dict[str, Any]) -> None:
     stage.tick(2)
     pipeline["spec"]["source"]["kafka"]["topics"] = ["other"]

@@ -47,11 +47,7 @@ def make_driver(
     """A driver that reads the test's first topic and writes its second."""
 
     def make(**job: Any) -> Driver:
-        source = {
-            "bootstrapServers": broker.bootstrap,
-            "topics": [topics[0]],
-            "startingOffsets": "earliest",
-        }
+        source = {"bootstrapServers": broker.bootstrap, "topics": [topics[0]]}
         sink = {"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": topics[1]}
         directory = tmp_path / f"driver-{len(drivers)}"
         driver = Driver(directory, broker.bootstrap, **{"source": source, "sink": sink, **job})

@@ -29,6 +29,7 @@ class Driver:
         self.directory = directory
         self.port = free_port()
         self.generation = 0
+        self.source: dict[str, Any] = {"startingOffsets": "earliest"}
         self.starts = 0
         directory.mkdir(parents=True, exist_ok=True)
         spark_jars = ",".join(str(jar) for jar in sorted(jars("spark").glob("*.jar")))
@@ -37,11 +38,7 @@ class Driver:
             "namespace": "test",
             "pipeline": "clicks",
             "pipelineUid": UID,
-            "source": {
-                "bootstrapServers": bootstrap,
-                "topics": ["clicks"],
-                "startingOffsets": "earliest",
-            },
+            "source": {"bootstrapServers": bootstrap, "topics": ["clicks"]},
             "transform": {"sql": "SELECT key, upper(value) AS value FROM source"},
             "sink": {"kind": "kafka", "bootstrapServers": bootstrap, "topic": "clicks-out"},
             "checkpointUri": str(directory / "checkpoint" / "1"),
@@ -65,6 +62,7 @@ class Driver:
             "generation": self.generation,
             "pipelineUid": uid,
             "settings": knobs,
+            "source": self.source,
             "reason": "test",
         }
         partial = self.directory / "settings.partial"

@@ -54,3 +54,30 @@ def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
     verdict = outcome(broker, topics[1], made)
     assert (verdict.lost, verdict.duplicated) == (0, 0)
     assert verdict.delivered == made.acknowledged == 2000
+
+
+def test_another_source_option_restarts_the_query_once_and_not_the_driver(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    driver = make_driver()
+    knobs = {"trigger": "0s", "maxOffsetsPerTrigger": 500}
+    driver.settings(**knobs)
+    made = produce(broker.bootstrap, topics[0], [(1.0, 20_000)])
+    driver.start()
+    driver.until(lambda m: m.get("batches_total", 0) >= 2)
+    driver.source = {"startingOffsets": "latest", "failOnDataLoss": False}
+    edited = driver.settings(**knobs)
+    metrics = driver.until(lambda m: m.get("batch_settings_generation") == edited)
+    assert sum(v for k, v in metrics.items() if k.startswith("lag_records{")) > 0, "in mid-load"
+    assert metrics["run_number"] == 2
+    assert metrics['changes_total{how="query"}'] == 1
+    same = driver.settings(**knobs)
+    metrics = driver.until(lambda m: m.get("batch_settings_generation") == same)
+    assert (metrics["run_number"], metrics['changes_total{how="query"}']) == (2, 1)
+    assert metrics.get('changes_total{how="driver"}', 0) == 0
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=10_000)
+    driver.until(driver.committed(made.acknowledged))
+    assert driver.terminate() == 0
+    verdict = outcome(broker, topics[1], made)
+    assert (verdict.lost, verdict.duplicated) == (0, 0)
+    assert verdict.delivered == made.acknowledged == 20_000

@@ -2,7 +2,8 @@
 
 Two documents, each the only key of one ConfigMap:
 
-- `<name>-tuning` / `settings.json`: the knob values in force, watched by the driver;
+- `<name>-tuning` / `settings.json`: the knob values and the source options in force, watched by
+  the driver;
 - `<name>-job` / `job.json`: what the query is (source, transform, sink), read once at start.
 
 Unknown schema numbers and unknown keys are refused: the driver keeps running at what it has.
@@ -11,7 +12,7 @@ Unknown schema numbers and unknown keys are refused: the driver keeps running at
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,6 +22,10 @@ from trimtab.errors import ContractError
 
 SETTINGS_KEY = "settings.json"
 JOB_KEY = "job.json"
+JOB_DIRECTORY = "/etc/trimtab/job"
+TUNING_DIRECTORY = "/etc/trimtab/tuning"
+MODULES_DIRECTORY = "/etc/trimtab/modules"
+"""Where the driver's pod finds job.json, settings.json, and the Python files of a transform."""
 METRICS_PORT = 9400
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 """On the driver's pod: `Reason: message` while the driver waits for something to heal."""
@@ -29,23 +34,33 @@ DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values by the names of the contract."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
     def to_json(self) -> str:
         """The document as stable, readable JSON."""
-        return json.dumps(
-            self.model_dump(mode="json", by_alias=True, exclude_none=True), indent=1, sort_keys=True
-        )
+        return json.dumps(self.to_dict(), indent=1, sort_keys=True)
 
 
 D = TypeVar("D", bound=_Document)
 
 
+class SourceOptions(_Document):
+    """How the source is read. Not a knob: a person sets it, a query restart applies it."""
+
+    starting_offsets: Literal["latest", "earliest"] = Field("latest", alias="startingOffsets")
+    fail_on_data_loss: bool = Field(True, alias="failOnDataLoss")
+
+
 class Settings(_Document):
-    """`settings.json`: the knob values of one generation, and why."""
+    """`settings.json`: the knob values and the source options of one generation, and why."""
 
     schema_: Literal[1] = Field(1, alias="schema")
     generation: int = Field(ge=0)
     pipeline_uid: str = Field(alias="pipelineUid", max_length=64)
     settings: KnobValues
+    source: SourceOptions = SourceOptions()
     reason: str = Field("", max_length=1024)
 
     @classmethod
@@ -59,8 +74,6 @@ class KafkaSource(_Document):
 
     bootstrap_servers: str = Field(alias="bootstrapServers")
     topics: list[str]
-    starting_offsets: str = Field("latest", alias="startingOffsets")
-    fail_on_data_loss: bool = Field(True, alias="failOnDataLoss")
 
 
 class Transform(_Document):

@@ -40,6 +40,13 @@ class LagStatus(StatusModel):
     time: str | None = Field(None, max_length=32)
 
 
+class PaceStatus(StatusModel):
+    """How often the pipeline is looked at."""
+
+    scrape: str = Field(max_length=32, description="Time between two samples of the metrics.")
+    tick: str = Field(max_length=32, description="Time between two decisions.")
+
+
 class BottleneckStatus(StatusModel):
     """What holds the pipeline back, and how it was seen."""
 
@@ -67,6 +74,8 @@ class StreamPipelineStatus(StatusModel):
     conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
     goal: GoalStatus | None = None
     lag: LagStatus | None = None
+    partitions: int | None = Field(None, description="Partitions of the source's topics.")
+    pace: PaceStatus | None = None
     bottleneck: BottleneckStatus | None = None
     effective: KnobValues | None = None
     recommended: KnobValues | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +12,10 @@ from pydantic import ValidationError
 from trimtab.api.common import Condition, get_condition, timestamp
 from trimtab.api.knobs import KNOBS
 from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.status import ConditionType as Type
 from trimtab.api.status import StreamPipelineStatus
+from trimtab.cli.reaction import Pace
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.tuning.memory import Memory, Trial
@@ -23,7 +26,7 @@ MAX_ROWS = 10
 """Lines of the capacity table; beyond that only learned counts, the present one and the limits."""
 
 UNKNOWN_TASKS = 10**6
-"""The status does not hold the number of partitions."""
+"""Where the status does not hold the number of partitions yet."""
 
 
 def explain(manifest: Manifest) -> str:
@@ -54,7 +57,9 @@ def explain(manifest: Manifest) -> str:
         _row("Bottleneck", _bottleneck(status)),
         _row("Settings", _settings(memory, status)),
         _row("Trial", _trial(memory)),
-        *_capacity(memory, policy),
+        _row("Reaction", _reaction(memory, policy, status)),
+        _row("Partitions", _partitions(policy, status)),
+        *_capacity(memory, policy, status),
         "Decisions, the newest last",
         *(_decisions(status) or ["  none yet"]),
         "For you to do",
@@ -169,8 +174,32 @@ def _trial(memory: Memory | None) -> str:
     )
 
 
-def _capacity(memory: Memory | None, policy: Policy) -> Iterator[str]:
-    model = fit(memory.points, UNKNOWN_TASKS) if memory else None
+def _reaction(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> str:
+    if memory is None or status.pace is None:
+        return "not known yet"
+    scrape_s, tick_s = parse_duration(status.pace.scrape), parse_duration(status.pace.tick)
+    pace = Pace(scrape_s, tick_s, memory.settings.trigger_s)
+    raising, releasing = pace.raising_s(policy.dwell_up), pace.releasing_s(policy.dwell_down)
+    return (
+        f"to too much load within {format_duration(raising)}, to too little after"
+        f" {format_duration(releasing)} at the soonest, if no trial is open (a sample each"
+        f" {status.pace.scrape}, a decision each {status.pace.tick}, dwell {policy.dwell_up} up and"
+        f" {policy.dwell_down} down, a batch each {format_duration(pace.trigger_s)} or longer)"
+    )
+
+
+def _partitions(policy: Policy, status: StreamPipelineStatus) -> str:
+    """A partition is one task, and an executor without a task is idle."""
+    if status.partitions is None:
+        return "not known yet"
+    most = math.ceil(status.partitions / policy.slots_per_executor)
+    above = f", though limits allow {policy.max_executors}" if policy.max_executors > most else ""
+    noun = "executor" if most == 1 else "executors"
+    return f"{status.partitions}, so more than {most} {noun} cannot help{above}"
+
+
+def _capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> Iterator[str]:
+    model = fit(memory.points, status.partitions or UNKNOWN_TASKS) if memory else None
     if memory is None or model is None:
         yield _row("Capacity", "nothing is learned yet")
         return
@@ -179,7 +208,6 @@ def _capacity(memory: Memory | None, policy: Policy) -> Iterator[str]:
     yield _row("Capacity", f"at trigger {trigger}, points learned: {len(memory.points)}")
     for executors in _counts(memory, policy, settings):
         yield _capacity_row(executors, memory, policy, model)
-    yield "  More task slots than the source has partitions add nothing."
 
 
 def _counts(memory: Memory, policy: Policy, settings: Settings) -> list[int]:

@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import kopf
 
+from trimtab import http
 from trimtab.adapters.clock import WallClock
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.prometheus import Prometheus
 from trimtab.adapters.telemetry import PrometheusTelemetry
 from trimtab.api.common import GROUP, VERSION
 from trimtab.errors import TrimtabError
-from trimtab.handlers import probes
 from trimtab.reconcile.loop import ControlLoop
 from trimtab.reconcile.world import World
 from trimtab.settings import OperatorSettings
@@ -48,12 +48,11 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     _wire_watches(loop.world)
     _wire_control(loop, config, stop, died)
     limit_s = max(60.0, _STUCK_TICKS * config.tick_s)
-    probes.serve(
-        config.metrics_port,
-        telemetry.registry,
-        alive=lambda: _age(telemetry.tick_age_s(), limit_s),
-        ready=lambda: (loop.synced, "synced" if loop.synced else "the first lists are under way"),
-    )
+    probes = {
+        "/healthz": lambda: _age(telemetry.tick_age_s(), limit_s),
+        "/readyz": lambda: _synced(loop.synced),
+    }
+    http.serve(config.metrics_port, telemetry.registry, probes)
     kopf.configure(log_format=kopf.LogFormat.JSON, verbose=False)
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # else a line for each event
     kopf.run(
@@ -70,6 +69,10 @@ def _age(age_s: float | None, limit_s: float) -> tuple[bool, str]:
     if age_s is None:
         return True, "no tick yet"
     return age_s <= limit_s, f"last tick {age_s:.0f} s ago, at most {limit_s:.0f} s are healthy"
+
+
+def _synced(synced: bool) -> tuple[bool, str]:
+    return synced, "synced" if synced else "the first lists are under way"
 
 
 def _wire_settings() -> None:

@@ -18,11 +18,12 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
 
+from trimtab import http
 from trimtab.adapters.configmap_watch import ClusterApi
 from trimtab.api.contract import SETTINGS_KEY, Job, Settings
 from trimtab.api.knobs import EXECUTORS
 from trimtab.errors import UnavailableError
-from trimtab.job import announce, definition, heartbeat, server, settings_watch, termination
+from trimtab.job import announce, definition, heartbeat, settings_watch, termination
 from trimtab.job.batches import Batches
 from trimtab.job.board import Board
 from trimtab.job.checkpoint import Checkpoint
@@ -82,7 +83,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     board = Board()
     registry = CollectorRegistry()
     registry.register(BoardCollector(board, time.time))
-    server.serve(board, registry, options.metrics_port)
+    http.serve(options.metrics_port, registry, {"/ready": lambda: _ready(board.not_ready)})
     heartbeat.start(board, stopping)
     api = ClusterApi(options.namespace) if options.namespace and options.tuning_configmap else None
     if api is not None and job.executors is not None:
@@ -106,6 +107,10 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
         failure = termination.JobFailureError(termination.Reason.DRAIN_TIMEOUT, words)
         termination.write(options.termination_log, failure)
     return code
+
+
+def _ready(not_ready: str | None) -> tuple[bool, str]:
+    return not_ready is None, not_ready or "ready"
 
 
 def _assemble(

@@ -8,13 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.api.contract import METRICS_PORT, Job, Settings
+from trimtab.api.contract import (
+    JOB_DIRECTORY,
+    JOB_KEY,
+    METRICS_PORT,
+    MODULES_DIRECTORY,
+    SETTINGS_KEY,
+    TUNING_DIRECTORY,
+    Job,
+    Settings,
+)
 from trimtab.api.knobs import EXECUTORS, KNOBS
 from trimtab.errors import ContractError
 
-JOB_PATH = "/etc/trimtab/job/job.json"
-SETTINGS_PATH = "/etc/trimtab/tuning/settings.json"
-MODULES_PATH = "/etc/trimtab/modules"
+JOB_PATH = Path(JOB_DIRECTORY, JOB_KEY)
+SETTINGS_PATH = Path(TUNING_DIRECTORY, SETTINGS_KEY)
 TERMINATION_LOG = "/dev/termination-log"
 
 
@@ -37,9 +45,9 @@ class Options:
 def parse_options(arguments: Sequence[str], env: Mapping[str, str] = os.environ) -> Options:
     """Read the arguments; ends the process with usage words on a wrong one."""
     parser = argparse.ArgumentParser(prog="python -m trimtab.job", description=__doc__)
-    parser.add_argument("--job", type=Path, default=Path(JOB_PATH))
-    parser.add_argument("--settings", type=Path, default=Path(SETTINGS_PATH))
-    parser.add_argument("--modules", type=Path, default=Path(MODULES_PATH))
+    parser.add_argument("--job", type=Path, default=JOB_PATH)
+    parser.add_argument("--settings", type=Path, default=SETTINGS_PATH)
+    parser.add_argument("--modules", type=Path, default=Path(MODULES_DIRECTORY))
     parser.add_argument(
         "--termination-log",
         type=Path,

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from trimtab.api.contract import Job
+from trimtab.api.contract import Job, SourceOptions
 from trimtab.api.knobs import TRIGGER
 from trimtab.errors import TransformError
 from trimtab.job import sink, source, transform
@@ -33,10 +33,17 @@ class StreamBuilder:
         self.one_to_one = False
         self.writer: sink.BatchWriter | None = None
 
-    def start(self, knobs: Mapping[str, float], gate: Gate, begin: Callable[[int], None]) -> Any:
+    def start(
+        self,
+        knobs: Mapping[str, float],
+        how: SourceOptions,
+        gate: Gate,
+        begin: Callable[[int], None],
+    ) -> Any:
         """The running query; raises TransformError when the job cannot be made into one."""
         job = self._job
-        frame = transform.apply(source.read(self._session, job.source, knobs), job.transform)
+        records = source.read(self._session, job.source, how, knobs)
+        frame = transform.apply(records, job.transform)
         if not frame.isStreaming:
             raise TransformError("the transform does not read the stream: select from `source`")
         prepared = sink.prepare(frame, job.sink)

@@ -136,7 +136,9 @@ class Runner:
         number = self._checkpoint.next_run_number()
         self._batches.expect(Start(number, self._checkpoint.replay_batch()))
         self._gate = Gate()
-        self._query = self._builder.start(self._knobs, self._gate, self._begin)
+        self._query = self._builder.start(
+            self._knobs, self._settings.source, self._gate, self._begin
+        )
         with self._board.writing() as board:
             board.effective = dict(self._knobs)
             board.not_ready = None
@@ -154,10 +156,13 @@ class Runner:
             self._sink_kafka.require([self._job.sink.topic], "sink")
 
     def _apply(self, new: Settings) -> None:
-        """Put settings in force by the cheapest way that each changed knob allows."""
+        """Put settings in force by the cheapest way that what changed allows."""
         knobs = definition.effective(new, self._job)
         changed = {name for name, value in knobs.items() if value != self._knobs[name]}
         hows = {KNOBS[name].how for name in changed}
+        if new.source != self._settings.source:
+            changed.add("source")
+            hows.add(How.QUERY)
         if EXECUTORS.name in changed and self._executors is not None:
             self._executors.scale(int(knobs[EXECUTORS.name]))
             self._board.totals.changes[How.LIVE] += 1

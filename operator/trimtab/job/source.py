@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
-from trimtab.api.contract import KafkaSource
+from trimtab.api.contract import KafkaSource, SourceOptions
 from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.job.progress import AGE_SHARES, SOURCE
 
@@ -23,7 +23,9 @@ CONSUMER = {
 }
 
 
-def read(session: SparkSession, source: KafkaSource, knobs: Mapping[str, float]) -> DataFrame:
+def read(
+    session: SparkSession, source: KafkaSource, how: SourceOptions, knobs: Mapping[str, float]
+) -> DataFrame:
     """The raw Kafka columns (key, value, topic, partition, offset, timestamp, timestampType).
 
     Once a batch it yields: how many records were read, an order-free fingerprint of which ones,
@@ -33,8 +35,8 @@ def read(session: SparkSession, source: KafkaSource, knobs: Mapping[str, float])
         **CONSUMER,
         "kafka.bootstrap.servers": source.bootstrap_servers,
         "subscribe": ",".join(source.topics),
-        "startingOffsets": source.starting_offsets,
-        "failOnDataLoss": str(source.fail_on_data_loss).lower(),
+        "startingOffsets": how.starting_offsets,
+        "failOnDataLoss": str(how.fail_on_data_loss).lower(),
         MAX_OFFSETS.name: str(int(knobs[MAX_OFFSETS.name])),
     }
     frame = session.readStream.format("kafka").options(**options).load()

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from trimtab.api.common import Condition, set_condition, timestamp
 from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.ports import Manifest
-from trimtab.reconcile.pipeline import Desk
+from trimtab.reconcile.desk import Desk
 from trimtab.reconcile.plan import differs
 from trimtab.workloads import kafka
 from trimtab.workloads.common import COMPONENT_LABEL, KAFKA_LABEL

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from trimtab.errors import TrimtabError
 from trimtab.ports import Clock, Cluster, Manifest, MetricSource, Telemetry, key_of
 from trimtab.reconcile import kafka, pipeline
+from trimtab.reconcile.desk import Desk
 from trimtab.reconcile.gather import Gathered, gather
 from trimtab.reconcile.world import KINDS, World
 from trimtab.reconcile.writer import Writer
@@ -50,9 +51,7 @@ class ControlLoop:
         if pipelines:
             gathered = gather(self._metrics, self._config.scrape_s)
         writer = Writer(self._cluster, self.world)
-        desk = pipeline.Desk(
-            self.world, self._cluster, writer, self._config, self._telemetry, started_s
-        )
+        desk = Desk(self.world, self._cluster, writer, self._config, self._telemetry, started_s)
         for parent in self.world.all("KafkaCluster"):
             with _contained(parent):
                 kafka.reconcile(parent, desk)

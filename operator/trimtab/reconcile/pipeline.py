@@ -12,60 +12,30 @@ A crash between the writes loses nothing: 2 and 3 are derived again.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import ValidationError
 
 from trimtab.api.common import get_condition
-from trimtab.api.contract import SETTINGS_KEY, Settings
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
 from trimtab.api.status import StreamPipelineStatus
-from trimtab.errors import ContractError
-from trimtab.ports import Cluster, Manifest, Telemetry, key_of
+from trimtab.ports import Manifest, key_of
+from trimtab.reconcile import document
 from trimtab.reconcile.conditions import Situation, conditions
-from trimtab.reconcile.driver_state import DriverState, driver_state
-from trimtab.reconcile.gather import Gathered, Missing, Seen, signals
-from trimtab.reconcile.plan import Plan, differs, plan
-from trimtab.reconcile.report import differ, is_news, plain, status
+from trimtab.reconcile.desk import Case, Desk
+from trimtab.reconcile.driver_state import driver_state
+from trimtab.reconcile.gather import Gathered, Missing, signals
+from trimtab.reconcile.plan import differs, plan
+from trimtab.reconcile.report import Record, differ, is_news, plain, status
 from trimtab.reconcile.world import World
-from trimtab.reconcile.writer import Writer
-from trimtab.settings import OperatorSettings
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, Signals, Snapshot, initial_settings
-from trimtab.workloads import pipeline as workloads
+from trimtab.tuning.snapshot import Policy, Signals, Snapshot
+from trimtab.workloads import driver
+from trimtab.workloads.names import driver_name, driver_pod
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What one tick works with."""
-
-    world: World
-    cluster: Cluster
-    writer: Writer
-    config: OperatorSettings
-    telemetry: Telemetry
-    now_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One pipeline in one tick: the object, its spec, and what is there of it."""
-
-    parent: Manifest
-    spec: StreamPipelineSpec
-    old: StreamPipelineStatus
-    planned: Plan
-    driver: DriverState
-    seen: Seen | None
-
-    @property
-    def name(self) -> str:
-        """Namespace and name, for people."""
-        return f"{self.parent['metadata']['namespace']}/{self.parent['metadata']['name']}"
 
 
 def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
@@ -79,7 +49,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         _refuse(parent, old, str(error), desk)
         return
     case = _look(parent, spec, old, gathered, desk)
-    memory = remembered(case, desk.world)
+    memory = document.remembered(case, desk.world)
     found = _signals(case, gathered, desk)
     snapshot, decision, after = _decide(case, memory, found, desk)
     situation = Situation(
@@ -87,7 +57,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         now_s=desk.now_s,
         policy=Policy.of(spec),
         suspended=spec.suspend,
-        obstacle=case.planned.obstacle or _refused(parent, desk.world),
+        obstacle=case.planned.obstacle or _refused(case, desk.world),
         waiting=case.planned.waiting,
         driver=case.driver,
         inputs=case.planned.inputs,
@@ -96,7 +66,8 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         snapshot=snapshot,
         decision=decision,
     )
-    new = status(old, situation, after)
+    record = Record(after, case.source, desk.config.scrape_s, desk.config.tick_s)
+    new = status(old, situation, record)
     if differ(new, old) and not desk.writer.status(parent, plain(new)):
         return
     _tell(case, new, decision, desk)
@@ -111,7 +82,7 @@ def _look(
     gathered: Gathered, desk: Desk,
 ) -> Case:  # fmt: skip
     namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
-    pod = desk.world.get("Pod", namespace, f"{workloads.driver_name(name)}-0")
+    pod = desk.world.get("Pod", namespace, driver_pod(name))
     return Case(
         parent=parent,
         spec=spec,
@@ -120,52 +91,6 @@ def _look(
         driver=driver_state(pod),
         seen=gathered.seen.get((namespace, name)),
     )
-
-
-def remembered(case: Case, world: World) -> Memory:
-    """The memory in status; without one that of the tuning document; else the start.
-
-    The generation never falls behind what the document or the driver has seen: where somebody
-    edited the document, the settings of the status are written again above it.
-    """
-    document = _document(case.parent, world)
-    newest = _newest_seen(case, document)
-    if case.old.controller:
-        try:
-            return _above(Memory.from_dict(case.old.controller), newest)
-        except (KeyError, TypeError, ValueError):
-            log.warning("%s: status.controller does not read: begun anew", case.name)
-    start = initial_settings(case.spec)
-    if document:
-        newest = max(newest, document.generation)
-        start = start.with_numbers(document.settings.numbers())
-    return Memory(generation=newest + 1, settings=start)
-
-
-def _newest_seen(case: Case, document: Settings | None) -> int:
-    """The highest generation that this pipeline's document has or the driver was given."""
-    ours = document is not None and document.pipeline_uid == case.parent["metadata"]["uid"]
-    newest = document.generation if document and ours else 0
-    for name in ("settings_generation", "settings_rejected_generation"):
-        newest = max(newest, (case.seen.whole(name) if case.seen else None) or 0)
-    return newest
-
-
-def _above(memory: Memory, newest: int) -> Memory:
-    """The same memory above a generation; a trial goes on there."""
-    if newest <= memory.generation:
-        return memory
-    trial = replace(memory.trial, generation=newest + 1) if memory.trial else None
-    return replace(memory, generation=newest + 1, trial=trial)
-
-
-def _document(parent: Manifest, world: World) -> Settings | None:
-    meta = parent["metadata"]
-    live = world.get("ConfigMap", meta["namespace"], workloads.tuning_name(meta["name"]))
-    try:
-        return Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
-    except (ContractError, KeyError):
-        return None
 
 
 def _signals(case: Case, gathered: Gathered, desk: Desk) -> Signals | Missing:
@@ -199,15 +124,23 @@ def _decide(
     return snapshot, decision, after
 
 
-def _refused(parent: Manifest, world: World) -> tuple[str, str] | None:
-    """What the last tick's writes were refused with: they are tried again in each tick."""
-    words = world.refused(key_of(parent))
+def _refused(case: Case, world: World) -> tuple[str, str] | None:
+    """What the last tick's writes were refused with: they are tried again in each tick.
+
+    An operator that has written none yet goes by what the status says.
+    """
+    words = world.refused(key_of(case.parent))
+    told = get_condition(case.old.conditions, "Stalled")
+    if words is None and told and told.status == "True" and told.reason == "ChildRefused":
+        words = told.message
     return ("ChildRefused", words) if words else None
 
 
 def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     """Write what differs; a refused child does not keep those after it from being written."""
-    refused = [_write_tuning(case, memory, desk)]
+    refused = [document.write(case, memory, desk)]
+    if not refused[0] and not document.stands(case, memory, desk.world):
+        return  # a conflict: a driver that starts now would find older source options
     for child in case.planned.children:
         if case.planned.waiting and _first_driver(child, desk.world):
             continue
@@ -216,54 +149,27 @@ def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     words = "; ".join(w for w in refused if w)
     desk.world.refuse(key_of(case.parent), words)
     outdated = case.driver.exists and case.driver.inputs != case.planned.inputs
+    if case.driver.failure and document.source_edited(case, desk.world):
+        outdated = True  # one that is down reads them when it starts, which may take minutes
     if outdated and not case.driver.terminating and not words:
         namespace, name = case.parent["metadata"]["namespace"], case.parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
-        pod = ("Pod", namespace, f"{workloads.driver_name(name)}-0")
+        pod = ("Pod", namespace, driver_pod(name))
         desk.writer.delete(pod, uid=case.driver.uid)
 
 
 def _stop(parent: Manifest, desk: Desk) -> None:
     """Suspend stops the driver also where the rest of the spec cannot be followed."""
-    name = workloads.driver_name(parent["metadata"]["name"])
+    name = driver_name(parent["metadata"]["name"])
     live = desk.world.get("StatefulSet", parent["metadata"]["namespace"], name)
     if live and live["spec"].get("replicas", 1):
-        desk.writer.apply(workloads.stopped(live))
+        desk.writer.apply(driver.stopped(live))
 
 
 def _first_driver(child: Manifest, world: World) -> bool:
     meta = child["metadata"]
     made = world.get("StatefulSet", meta["namespace"], meta["name"])
     return child["kind"] == "StatefulSet" and made is None
-
-
-def _write_tuning(case: Case, memory: Memory, desk: Desk) -> str:
-    """settings.json = clamp(status, limits, pinned); a newer document is never overwritten.
-
-    Returns words if it was refused.
-    """
-    parent, meta = case.parent, case.parent["metadata"]
-    key = ("ConfigMap", meta["namespace"], workloads.tuning_name(meta["name"]))
-    if desk.world.get(*key) is None and (unheard := desk.cluster.get(key)):
-        desk.world.observe(unheard)  # made by another operator: not to be overwritten unseen
-    live = _document(parent, desk.world)
-    if live and live.pipeline_uid == meta["uid"] and live.generation > memory.generation:
-        return ""
-    settings = Policy.of(case.spec).clamp(memory.settings)
-    document = Settings(
-        generation=memory.generation,
-        pipeline_uid=meta["uid"],
-        settings=settings.knob_values(),
-        reason=f"generation {memory.generation}",
-    )
-    wanted = workloads.tuning_document(parent, document)
-    known = desk.world.get(*key)
-    text = ((known or {}).get("data") or {}).get(SETTINGS_KEY)
-    if differs(wanted, desk.world) or text != wanted["data"][SETTINGS_KEY]:
-        if known:
-            wanted["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
-        return desk.writer.apply(wanted)
-    return ""
 
 
 def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk: Desk) -> None:

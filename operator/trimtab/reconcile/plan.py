@@ -10,8 +10,9 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.ports import Cluster, Manifest
 from trimtab.reconcile.world import World
 from trimtab.settings import OperatorSettings
-from trimtab.workloads import kafka, pipeline
+from trimtab.workloads import driver, kafka, pipeline
 from trimtab.workloads.common import HASH_ANNOTATION
+from trimtab.workloads.names import claim_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def plan(
     job = pipeline.job_definition(parent, spec, (addresses[0], addresses[1]), config)
     inputs = pipeline.inputs_hash(spec, job, modules)
     children = pipeline.children(parent, spec, job, config)
-    pipeline.with_inputs(children[-1], inputs)
+    driver.with_inputs(children[-1], inputs)
     return Plan(tuple(children), inputs, waiting=_waiting(spec, world, namespace))
 
 
@@ -82,7 +83,7 @@ def _checkpoint_obstacle(
 ) -> tuple[str, str] | None:
     """A checkpoint goes on only with the topics, sink and output mode that it began with."""
     meta = parent["metadata"]
-    claim = world.get("PersistentVolumeClaim", meta["namespace"], pipeline.claim_name(meta["name"]))
+    claim = world.get("PersistentVolumeClaim", meta["namespace"], claim_name(meta["name"]))
     known = (claim or {}).get("metadata", {}).get("annotations", {})
     before = known.get(pipeline.IDENTITY_ANNOTATION)
     now = pipeline.checkpoint_identity(spec)

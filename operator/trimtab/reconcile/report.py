@@ -7,9 +7,11 @@ they left a band, or when something else is written anyway. A quiet pipeline is 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from trimtab.api.common import timestamp
+from trimtab.api.contract import SourceOptions
 from trimtab.api.knobs import KNOBS, KnobValues
 from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.reasons import Action
@@ -19,6 +21,7 @@ from trimtab.api.status import (
     DecisionRecord,
     GoalStatus,
     LagStatus,
+    PaceStatus,
     StreamPipelineStatus,
 )
 from trimtab.reconcile.conditions import Situation, conditions, reportable
@@ -33,10 +36,21 @@ MOVED = 1 / 3
 """Share of the larger one by which what is seen of the goal must move to be written again."""
 
 
-def status(old: StreamPipelineStatus, situation: Situation, memory: Memory) -> StreamPipelineStatus:
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a status keeps beside what was seen."""
+
+    memory: Memory
+    source: SourceOptions
+    """Those of the memory's generation."""
+    scrape_s: float
+    tick_s: float
+
+
+def status(old: StreamPipelineStatus, situation: Situation, record: Record) -> StreamPipelineStatus:
     """The new status; when anything else is to be written, the newest numbers go with it."""
-    calm = _status(old, situation, memory, fresh=False)
-    return _status(old, situation, memory, fresh=True) if differ(calm, old) else calm
+    calm = _status(old, situation, record, fresh=False)
+    return _status(old, situation, record, fresh=True) if differ(calm, old) else calm
 
 
 def differ(new: StreamPipelineStatus, old: StreamPipelineStatus) -> bool:
@@ -57,7 +71,7 @@ def _kept(node: Any) -> Any:
 
 
 def _status(
-    old: StreamPipelineStatus, situation: Situation, memory: Memory, *, fresh: bool
+    old: StreamPipelineStatus, situation: Situation, record: Record, *, fresh: bool
 ) -> StreamPipelineStatus:
     """The new status; unless fresh, with the numbers that are shown where they moved little."""
     decision, snapshot, now_s = situation.decision, situation.snapshot, situation.now_s
@@ -67,11 +81,15 @@ def _status(
         conditions=conditions(old.conditions, situation),
         goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
         lag=_lag(old.lag, snapshot, fresh=fresh),
+        partitions=(signals.partitions if signals else None) or old.partitions,
+        pace=PaceStatus(
+            scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
+        ),
         bottleneck=_bottleneck(old.bottleneck, decision),
         effective=_effective(situation.seen) or old.effective,
         recommended=_recommended(decision),
-        decisions=_decisions(old.decisions, decision, memory.generation, now_s),
-        controller=memory.to_dict(),
+        decisions=_decisions(old.decisions, decision, record.memory.generation, now_s),
+        controller=record.memory.to_dict() | {"source": record.source.to_dict()},
     )
 
 

@@ -64,10 +64,10 @@ class World:
         with self._lock:
             self._refused[parent] = words
 
-    def refused(self, parent: Key) -> str:
-        """What the API server said last against a parent's children."""
+    def refused(self, parent: Key) -> str | None:
+        """What the API server said last against the children; None before any was written."""
         with self._lock:
-            return self._refused.get(parent, "")
+            return self._refused.get(parent)
 
     def moment(self) -> int:
         """A mark in time: taken before a list is asked for, and handed to `resync` with it."""

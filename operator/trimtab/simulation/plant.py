@@ -1,34 +1,21 @@
 """The plant in virtual time: batches, executors that come and go, restarts, faults, scrapes.
 
-Events at equal times run in the order of `Kind`. Arrivals are fluid and FIFO. A batch under way
-passes through its overhead first, then its work (which executors that come or go stretch or
-shorten), then state and sink.
+Arrivals are fluid and FIFO. A batch under way passes through its overhead first, then its work
+(which executors that come or go stretch or shorten), then state and sink.
 """
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 import random
 from dataclasses import dataclass, replace
-from enum import IntEnum
 
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batch_time import Phases, capacity, phases
+from trimtab.simulation.events import Agenda, Event, Kind
 from trimtab.simulation.scenario import Fault, Scenario
 from trimtab.tuning.snapshot import Settings
-
-
-class Kind(IntEnum):
-    """Event kinds, in the order in which those of one time run."""
-
-    FAULT = 0
-    EXECUTORS = 1
-    BATCH_END = 2
-    BATCH_START = 3
-    SCRAPE = 4
-    TICK = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +56,6 @@ class _Running:
     limit_binding: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something due; `token` tells a batch end that was moved from the one that counts."""
-
-    at_s: float
-    kind: Kind
-    order: int
-    payload: object = None
-
-
 class Plant:
     """The simulated pipeline. `advance` runs it to the next scrape or tick."""
 
@@ -100,20 +77,16 @@ class Plant:
         self.slow = 1.0
         self.down_until_s = 0.0
         self._ids = itertools.count()
-        self._order = itertools.count()
-        self._events: list[tuple[float, int, int, Event]] = []
-        self._push(0.0, Kind.BATCH_START)
-        for at in _grid(self.plant.metrics.scrape_s, scenario.duration):
-            self._push(at, Kind.SCRAPE)
-        for at in _grid(scenario.tick, scenario.duration):
-            self._push(at, Kind.TICK)
+        self._agenda = Agenda()
+        self._agenda.note(0.0, Kind.BATCH_START)
+        self._agenda.note_every(self.plant.metrics.scrape_s, scenario.duration, Kind.SCRAPE)
+        self._agenda.note_every(scenario.tick, scenario.duration, Kind.TICK)
         for fault in scenario.faults:
-            self._push(fault.at, Kind.FAULT, fault)
+            self._agenda.note(fault.at, Kind.FAULT, fault)
 
     def advance(self) -> Event | None:
         """Run to the next scrape or tick and return it; None at the end of the scenario."""
-        while self._events:
-            event = heapq.heappop(self._events)[3]
+        while event := self._agenda.next():
             if event.at_s > self.scenario.duration:
                 return None
             self.now_s = event.at_s
@@ -126,7 +99,7 @@ class Plant:
         """Ask the driver for new settings: executors live, the rest at the next batch end."""
         if settings.executors != self.requested:
             self.requested = settings.executors
-            self._push(self.now_s + self.plant.change.live_s, Kind.EXECUTORS, generation)
+            self._agenda.note(self.now_s + self.plant.change.live_s, Kind.EXECUTORS, generation)
         same = replace(settings, executors=self.settings.executors) == self.settings
         if same:
             self.settings, self.generation = settings, generation
@@ -144,10 +117,6 @@ class Plant:
     def lag(self) -> float:
         """Records arrived and not committed."""
         return max(0.0, self.arrivals.total(self.now_s) - self.committed)
-
-    def _push(self, at_s: float, kind: Kind, payload: object = None) -> None:
-        order = next(self._order)
-        heapq.heappush(self._events, (at_s, kind, order, Event(at_s, kind, order, payload)))
 
     def _handle(self, event: Event) -> None:
         if event.kind is Kind.FAULT and isinstance(event.payload, Fault):
@@ -170,7 +139,7 @@ class Plant:
             return
         records = min(self.backlog, float(self.settings.max_offsets))
         if records <= 1e-9:
-            self._push(self._next_edge(self.now_s), Kind.BATCH_START)
+            self._agenda.note(self._next_edge(self.now_s), Kind.BATCH_START)
             return
         executors = max(1, self.executors)
         spent = phases(
@@ -188,7 +157,7 @@ class Plant:
         )  # fmt: skip
         self.taken += records
         self.last_start_s = self.now_s
-        self._push(end, Kind.BATCH_END, (self.running.id, end))
+        self._agenda.note(end, Kind.BATCH_END, (self.running.id, end))
 
     def _noise_factor(self) -> float:
         sigma = self.plant.batch.noise
@@ -223,7 +192,7 @@ class Plant:
         if self.asked:
             self._restart_query()
             return
-        self._push(max(self.now_s, self._next_edge(batch.start_s)), Kind.BATCH_START)
+        self._agenda.note(max(self.now_s, self._next_edge(batch.start_s)), Kind.BATCH_START)
 
     def _restart_query(self) -> None:
         if self.asked is None:
@@ -231,7 +200,7 @@ class Plant:
         self.generation, self.settings = self.asked
         self.asked = None
         self.down_until_s = self.now_s + self.plant.change.query_restart_s
-        self._push(self.down_until_s, Kind.BATCH_START)
+        self._agenda.note(self.down_until_s, Kind.BATCH_START)
 
     def _set_executors(self, executors: int) -> None:
         before, self.executors = max(1, self.executors), executors
@@ -255,7 +224,7 @@ class Plant:
             return
         batch.work_until_s += by_s
         batch.end_s += by_s
-        self._push(batch.end_s, Kind.BATCH_END, (batch.id, batch.end_s))
+        self._agenda.note(batch.end_s, Kind.BATCH_END, (batch.id, batch.end_s))
 
     def _fault(self, fault: Fault) -> None:
         if fault.kind == "executor_lost":
@@ -266,10 +235,10 @@ class Plant:
             self._lose_driver(fault)
         elif fault.kind == "remote_slow":
             self.slow = fault.factor
-            self._push(self.now_s + fault.for_s, Kind.FAULT, self._remote_well)
+            self._agenda.note(self.now_s + fault.for_s, Kind.FAULT, self._remote_well)
         elif fault.kind == "pods_pending":
             self.cluster_cap = self.executors
-            self._push(self.now_s + fault.for_s, Kind.FAULT, self._pods_fit)
+            self._agenda.note(self.now_s + fault.for_s, Kind.FAULT, self._pods_fit)
 
     def _lose_executors(self, fault: Fault) -> None:
         before = max(1, self.executors)
@@ -279,7 +248,7 @@ class Plant:
             done_s = max(0.0, min(self.now_s, batch.work_until_s) - batch.work_from_s)
             self._move_end(done_s * lost / before)
         self._set_executors(self.executors - lost)
-        self._push(self.now_s + fault.back_after_s, Kind.EXECUTORS)
+        self._agenda.note(self.now_s + fault.back_after_s, Kind.EXECUTORS)
 
     def _lose_driver(self, fault: Fault) -> None:
         """The batch under way is lost and runs again with its range once the driver is back."""
@@ -287,15 +256,11 @@ class Plant:
             self.taken = self.running.first
             self.running = None
         self.down_until_s = self.now_s + fault.back_after_s
-        self._push(self.down_until_s, Kind.BATCH_START)
+        self._agenda.note(self.down_until_s, Kind.BATCH_START)
 
     def _remote_well(self) -> None:
         self.slow = 1.0
 
     def _pods_fit(self) -> None:
         self.cluster_cap = self.plant.cluster.executors_max
-        self._push(self.now_s, Kind.EXECUTORS)
-
-
-def _grid(step_s: float, until_s: float) -> list[float]:
-    return [round(i * step_s, 6) for i in range(1, int(until_s / step_s) + 1)]
+        self._agenda.note(self.now_s, Kind.EXECUTORS)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from trimtab.api.reasons import Action
 from trimtab.simulation.arrivals import Arrivals, arrivals
+from trimtab.simulation.events import Kind
 from trimtab.simulation.observer import Observer
-from trimtab.simulation.plant import BatchRecord, Kind, Plant
+from trimtab.simulation.plant import BatchRecord, Plant
 from trimtab.simulation.scenario import Scenario
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory

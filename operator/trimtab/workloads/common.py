@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from trimtab.api.common import API_VERSION
+from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "trimtab"}
@@ -52,6 +53,12 @@ def digest(data: Any) -> str:
     """Ten hex digits that change with the data."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def resources(cpu_request: str, memory_bytes: int) -> Manifest:
+    """A container's resources: CPU is reserved but not limited, memory is both."""
+    memory = format_quantity(memory_bytes)
+    return {"requests": {"cpu": cpu_request, "memory": memory}, "limits": {"memory": memory}}
 
 
 def owner(parent: Manifest) -> Manifest:

@@ -22,6 +22,7 @@ from trimtab.workloads.common import (
     POD_SECURITY,
     child,
     digest,
+    resources,
 )
 
 CLIENT_PORT = 9092
@@ -204,13 +205,7 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
         "readinessProbe": probe,
         "livenessProbe": probe | {"periodSeconds": 10, "failureThreshold": 6},
         "securityContext": CONTAINER_SECURITY,
-        "resources": {
-            "requests": {
-                "cpu": spec.resources.cpu_request,
-                "memory": format_quantity(spec.resources.memory),
-            },
-            "limits": {"memory": format_quantity(spec.resources.memory)},
-        },
+        "resources": resources(spec.resources.cpu_request, spec.resources.memory),
         "volumeMounts": [
             {"name": "data", "mountPath": DATA},
             {"name": "config", "mountPath": "/etc/kafka"},

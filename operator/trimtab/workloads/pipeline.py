@@ -1,65 +1,34 @@
-"""A StreamPipeline's children: identity, job and tuning documents, checkpoint claim, driver.
-
-The driver is a StatefulSet of one, so that at most one runs on a checkpoint. Its template is
-`OnDelete` and carries the hash of what the user can see: the operator deletes the pod when that
-hash changes, and an upgrade of the operator alone restarts nothing.
-"""
+"""A StreamPipeline's children: identity, job and tuning documents, checkpoint claim, driver."""
 
 from __future__ import annotations
 
 from trimtab.api.contract import (
     JOB_KEY,
-    METRICS_PORT,
     SETTINGS_KEY,
     Executors,
     Job,
     KafkaSource,
     Settings,
     Sink,
+    SourceOptions,
     Transform,
 )
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
+from trimtab.workloads import driver
 from trimtab.workloads.common import (
-    API_VERSIONS,
     COMPONENT_LABEL,
-    CONTAINER_SECURITY,
     HASH_ANNOTATION,
-    INPUTS_ANNOTATION,
     MANAGED_BY,
-    PIPELINE_LABEL,
-    POD_SECURITY,
     child,
     digest,
 )
+from trimtab.workloads.driver import CHECKPOINT_PATH
+from trimtab.workloads.names import claim_name, driver_name, job_name, labels, tuning_name
 
-CHECKPOINT_PATH = "/var/lib/trimtab/checkpoint"
-MODULES_PATH = "/etc/trimtab/modules"
-JOB_PATH = "/etc/trimtab/job"
-TUNING_PATH = "/etc/trimtab/tuning"
 IDENTITY_ANNOTATION = "trimtab.dev/checkpoint-identity"
-
-
-def driver_name(pipeline: str) -> str:
-    """The driver's StatefulSet, service account and role; its pod is `<this>-0`."""
-    return f"{pipeline}-driver"
-
-
-def tuning_name(pipeline: str) -> str:
-    """The ConfigMap with settings.json."""
-    return f"{pipeline}-tuning"
-
-
-def claim_name(pipeline: str) -> str:
-    """The claim with the checkpoint."""
-    return f"{pipeline}-checkpoint"
-
-
-def labels(parent: Manifest) -> dict[str, str]:
-    """Labels of every child of a pipeline."""
-    return {PIPELINE_LABEL: parent["metadata"]["name"]}
 
 
 def children(
@@ -68,13 +37,13 @@ def children(
     """Every child but the tuning document, in the order in which they are applied."""
     name = parent["metadata"]["name"]
     job_map = child(
-        parent, "ConfigMap", f"{name}-job", labels(parent), {"data": {JOB_KEY: job.to_json()}}
+        parent, "ConfigMap", job_name(name), labels(parent), {"data": {JOB_KEY: job.to_json()}}
     )  # fmt: skip
     return [
         *_identity(parent),
         job_map,
         checkpoint_claim(parent, spec),
-        _stateful_set(parent, spec, job, config),
+        driver.stateful_set(parent, spec, job, config),
     ]
 
 
@@ -92,8 +61,6 @@ def job_definition(
         source=KafkaSource(
             bootstrap_servers=bootstrap[0],
             topics=source.topics,
-            starting_offsets=source.starting_offsets,
-            fail_on_data_loss=source.fail_on_data_loss,
         ),
         transform=Transform(
             sql=spec.transform.sql,
@@ -118,8 +85,16 @@ def job_definition(
     )
 
 
+def source_options(spec: StreamPipelineSpec) -> SourceOptions:
+    """What a spec says of how its source is read: part of the tuning document."""
+    source = spec.source.kafka
+    return SourceOptions(
+        starting_offsets=source.starting_offsets, fail_on_data_loss=source.fail_on_data_loss
+    )
+
+
 def tuning_document(parent: Manifest, settings: Settings) -> Manifest:
-    """The ConfigMap that hands the knob values to the driver."""
+    """The ConfigMap that hands the knob values and the source options to the driver."""
     name = tuning_name(parent["metadata"]["name"])
     data = {"data": {SETTINGS_KEY: settings.to_json()}}
     return child(parent, "ConfigMap", name, labels(parent), data)
@@ -195,112 +170,3 @@ def _identity(parent: Manifest) -> list[Manifest]:
         child(parent, "Role", account, labels(parent), {"rules": rules}),
         child(parent, "RoleBinding", account, labels(parent), binding),
     ]
-
-
-def _stateful_set(
-    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
-) -> Manifest:
-    name = parent["metadata"]["name"]
-    selector = labels(parent) | {COMPONENT_LABEL: "driver"}
-    body = {
-        "serviceName": driver_name(name),
-        "replicas": 0 if spec.suspend else 1,
-        "updateStrategy": {"type": "OnDelete"},
-        "selector": {"matchLabels": selector},
-        "template": {
-            "metadata": {"labels": MANAGED_BY | selector},
-            "spec": _pod(name, spec, job, config),
-        },
-    }
-    return child(parent, "StatefulSet", driver_name(name), selector, {"spec": body})
-
-
-def with_inputs(stateful_set: Manifest, inputs: str) -> Manifest:
-    """The driver's StatefulSet with the inputs' hash on its pods."""
-    metadata = stateful_set["spec"]["template"]["metadata"]
-    metadata["annotations"] = {INPUTS_ANNOTATION: inputs}
-    annotations = stateful_set["metadata"]["annotations"]
-    annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], inputs])
-    return stateful_set
-
-
-def stopped(live: Manifest) -> Manifest:
-    """A driver's StatefulSet as it is, but without its pod; the hash says that it is no more."""
-    meta = live["metadata"]
-    kept = {k: meta[k] for k in ("name", "namespace", "labels", "ownerReferences") if k in meta}
-    annotations = (meta.get("annotations") or {}) | {HASH_ANNOTATION: "stopped"}
-    return {
-        "apiVersion": API_VERSIONS["StatefulSet"],
-        "kind": "StatefulSet",
-        "metadata": kept | {"annotations": annotations},
-        "spec": live["spec"] | {"replicas": 0},
-    }
-
-
-def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings) -> Manifest:
-    volumes: list[Manifest] = [
-        {"name": "job", "configMap": {"name": f"{name}-job"}},
-        {"name": "tuning", "configMap": {"name": tuning_name(name)}},
-        {"name": "checkpoint", "persistentVolumeClaim": {"claimName": claim_name(name)}},
-        {"name": "tmp", "emptyDir": {}},
-    ]
-    mounts: list[Manifest] = [
-        {"name": "job", "mountPath": JOB_PATH},
-        {"name": "tuning", "mountPath": TUNING_PATH},
-        {"name": "checkpoint", "mountPath": CHECKPOINT_PATH},
-        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - an emptyDir of this pod alone
-    ]
-    python = spec.transform.python
-    if python and python.config_map:
-        volumes.append({"name": "modules", "configMap": {"name": python.config_map}})
-        mounts.append({"name": "modules", "mountPath": MODULES_PATH})
-    pod: Manifest = {
-        "serviceAccountName": driver_name(name),
-        "securityContext": POD_SECURITY,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": int(job.drain_timeout_s) + 15,
-        "containers": [_driver(name, spec, config, mounts)],
-        "volumes": volumes,
-    }
-    if spec.node_selector:
-        pod["nodeSelector"] = spec.node_selector
-    return pod
-
-
-def _driver(
-    name: str, spec: StreamPipelineSpec, config: OperatorSettings, mounts: list[Manifest]
-) -> Manifest:
-    resources = spec.resources.driver
-    memory = format_quantity(resources.memory)
-
-    def field(path: str) -> Manifest:
-        return {"fieldRef": {"fieldPath": path}}
-
-    return {
-        "name": "driver",
-        "image": spec.image or config.pipeline_image,
-        "imagePullPolicy": config.image_pull_policy,
-        "args": ["driver", "--job", f"{JOB_PATH}/{JOB_KEY}",
-                 "--settings", f"{TUNING_PATH}/{SETTINGS_KEY}"],
-        "env": [
-            {"name": "TRIMTAB_NAMESPACE", "valueFrom": field("metadata.namespace")},
-            {"name": "TRIMTAB_POD_NAME", "valueFrom": field("metadata.name")},
-            {"name": "TRIMTAB_POD_IP", "valueFrom": field("status.podIP")},
-            {"name": "TRIMTAB_TUNING_CONFIGMAP", "value": tuning_name(name)},
-            {"name": "TRIMTAB_DRIVER_MEMORY_BYTES", "value": str(resources.memory)},
-            *({"name": e.name, "value": e.value} for e in spec.env),
-        ],
-        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
-        "readinessProbe": {
-            "httpGet": {"path": "/ready", "port": "metrics"},
-            "periodSeconds": 2,
-            "timeoutSeconds": 3,
-        },
-        "securityContext": CONTAINER_SECURITY,
-        "resources": {
-            "requests": {"cpu": resources.cpu_request, "memory": memory},
-            "limits": {"memory": memory},
-        },
-        "volumeMounts": mounts,
-        "terminationMessagePolicy": "File",
-    }  # fmt: skip

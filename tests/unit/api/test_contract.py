@@ -13,7 +13,8 @@ from trimtab.errors import BadInputError, ContractError
 
 SETTINGS = {
     "schema": 1, "generation": 3, "pipelineUid": "u-1",
-    "settings": {"executors": 2, "trigger": "10s", "maxOffsetsPerTrigger": 2500}, "reason": "why",
+    "settings": {"executors": 2, "trigger": "10s", "maxOffsetsPerTrigger": 2500},
+    "source": {"startingOffsets": "earliest", "failOnDataLoss": False}, "reason": "why",
 }  # fmt: skip
 JOB = {
     "schema": 1, "namespace": "n", "pipeline": "p", "pipelineUid": "u-1",
@@ -28,6 +29,12 @@ def test_settings_survive_the_way_through_json() -> None:
     assert (read.generation, read.settings.executors, read.settings.trigger) == (3, 2, 10.0)
     assert json.loads(read.to_json()) == SETTINGS
     assert Settings.from_json(read.to_json()).to_json() == read.to_json()
+
+
+def test_source_options_that_are_not_said_have_their_defaults() -> None:
+    unsaid = {k: v for k, v in SETTINGS.items() if k != "source"}
+    source = Settings.from_json(json.dumps(unsaid)).source
+    assert (source.starting_offsets, source.fail_on_data_loss) == ("latest", True)
 
 
 def test_a_job_survives_the_way_through_json() -> None:
@@ -45,6 +52,9 @@ def test_a_job_survives_the_way_through_json() -> None:
         ({"settings": {"executors": -1}}, "settings.executors"),
         ({"settings": {"trigger": "soon"}}, "settings.trigger"),
         ({"settings": {"maxOffsetsPerTrigger": 0}}, "maxOffsetsPerTrigger"),
+        ({"source": {"startingOffsets": "somewhere"}}, "source.startingOffsets"),
+        ({"source": {"failOnDataLoss": "no idea"}}, "source.failOnDataLoss"),
+        ({"source": {"topics": ["b"]}}, "source.topics"),
         ({"generation": -1}, "generation"),
         ({"pipelineUid": None}, "pipelineUid"),
     ],

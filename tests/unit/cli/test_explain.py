@@ -34,6 +34,8 @@ STATUS: Json = {
     "observedGeneration": 1,
     "goal": {"target": "p95 15s", "observed": "12s"},
     "lag": {"records": 200, "time": "8s"},
+    "partitions": 12,
+    "pace": {"scrape": "5s", "tick": "10s"},
     "bottleneck": {"kind": "BatchOverhead", "evidence": "2.7 s of each trigger of 5 s"},
     "effective": {"executors": 2, "trigger": "10s", "maxOffsetsPerTrigger": 10000},
     "conditions": [
@@ -121,6 +123,31 @@ def test_the_capacity_is_that_of_the_model() -> None:
         assert ("<- now" in line) == (executors == 2)
 
 
+def test_the_reaction_time_follows_from_scrape_tick_and_dwell() -> None:
+    text = part(explain(pipeline()), "Reaction")
+    assert "too much load within 30s" in text
+    assert "too little after 30s" in text
+    slow = pipeline(pace={"scrape": "30s", "tick": "10s"})
+    assert "within 100s" in part(explain(slow), "Reaction")
+    patient = changed(pipeline(), "tuning.dwell", {"up": 4, "down": 6})
+    assert "within 50s" in part(explain(patient), "Reaction")
+    assert "after 50s" in part(explain(patient), "Reaction")
+    assert "not known yet" in part(explain(pipeline(pace=None)), "Reaction")
+
+
+def test_executors_beyond_the_partitions_cannot_help() -> None:
+    assert "more than 12 executors" in part(explain(pipeline()), "Partitions")
+    few = part(explain(pipeline(partitions=3)), "Partitions")
+    assert "3, so more than 3 executors cannot help, though limits allow 4" in few
+    wide = changed(pipeline(partitions=3), "resources.executor.cores", 2)
+    assert "more than 2 executors" in part(explain(wide), "Partitions")
+    rates = [
+        row.split()[2] for row in part(explain(pipeline(partitions=3)), "Cap").splitlines()[1:]
+    ]
+    assert rates[1] != rates[2] == rates[3]
+    assert "not known yet" in part(explain(pipeline(partitions=None)), "Partitions")
+
+
 def test_many_executors_give_few_lines() -> None:
     wide = changed(pipeline(), "limits.executors", {"min": 1, "max": 500})
     rows = part(explain(wide), "Capacity").splitlines()
@@ -201,6 +228,8 @@ def test_what_the_loop_writes_can_be_explained() -> None:
     assert "ExecutorsRaised" in part(text, "Decisions")
     assert "executors 1 -> 5" in part(text, "Trial")
     assert "records/s" in part(text, "Capacity")
+    assert "too much load within 30s" in part(text, "Reaction")
+    assert "more than 12 executors" in part(text, "Partitions")
 
 
 def run(*arguments: str, text: str | None = None) -> Result:

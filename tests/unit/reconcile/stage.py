@@ -15,6 +15,9 @@ from trimtab.reconcile.loop import ControlLoop
 
 NAMESPACE = "n"
 SCRAPE_S = CONFIG.scrape_s
+PARENT = ("StreamPipeline", NAMESPACE, "clicks")
+TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
+POD = ("Pod", NAMESPACE, "clicks-driver-0")
 
 
 def series(pipeline: str, now_s: float, *, instance: str = "10.0.0.1:9400", **values: Any) -> Json:
@@ -59,8 +62,8 @@ OVERLOAD = {
 class Stage:
     """Pipelines, the loop over them, and what it wrote."""
 
-    def __init__(self, *names: str) -> None:
-        self.cluster, self.metrics = MemoryCluster(), MemoryMetrics()
+    def __init__(self, *names: str, cluster: MemoryCluster | None = None) -> None:
+        self.cluster, self.metrics = cluster or MemoryCluster(), MemoryMetrics()
         self.clock, self.telemetry = ManualClock(), MemoryTelemetry()
         self.start_operator()
         self.put_kafka()
@@ -84,6 +87,12 @@ class Stage:
         manifest = example("pipeline", name=name, uid=f"uid-{name}")
         manifest["spec"] |= spec
         return self.cluster.put(manifest)
+
+    def edit(self, path: str, value: Any) -> None:
+        """Somebody edits one field of the spec of clicks."""
+        live = changed(self.get("StreamPipeline", "clicks"), path, value)
+        live["metadata"]["generation"] += 1
+        self.cluster.put(live)
 
     def tick(self, *, listed: bool = True) -> None:
         """Ten seconds later; unlisted, only what the operator wrote itself is known."""

@@ -8,14 +8,11 @@ import random
 from typing import Any
 
 import pytest
-from tests.unit.reconcile.stage import NAMESPACE, Stage, series
+from tests.unit.reconcile.stage import NAMESPACE, PARENT, TUNING, Stage, series
 from tests.unit.workloads.manifests import changed, example
 
 from trimtab.errors import UnavailableError
 from trimtab.ports import Key, Manifest
-
-PARENT = ("StreamPipeline", NAMESPACE, "clicks")
-TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
 
 
 @pytest.fixture
@@ -332,6 +329,24 @@ def test_a_refused_child_does_not_keep_the_others_from_being_made(kind: str) -> 
     stage.tick()
     stage.tick()
     assert stage.condition("Stalled") == ("False", "NotStalled")
+
+
+def test_a_restarted_operator_says_what_was_refused_until_it_knows_better() -> None:
+    stage = Stage()
+    stage.refuse("ServiceAccount")
+    stage.tick()
+    stage.tick()
+    before = stage.status()
+    stage.start_operator()
+    stage.tick()
+    assert stage.condition("Stalled") == ("True", "ChildRefused")
+    assert stage.status() == before
+    stage.refuse("")
+    stage.start_operator()
+    stage.tick()
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+    assert [reason for reason, _ in stage.cluster.events] == ["ChildRefused"]
 
 
 def test_a_driver_is_not_restarted_where_what_it_would_get_was_refused(stage: Stage) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import copy
 
 import pytest
-from tests.unit.reconcile.stage import NAMESPACE, Stage, series
+from tests.unit.reconcile.stage import PARENT, TUNING, Stage, series
 from tests.unit.workloads.manifests import Json
-
-PARENT = ("StreamPipeline", NAMESPACE, "clicks")
-TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
 
 
 def taken_over(known: str) -> Stage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.unit.workloads.manifests import (
 )
 
 from trimtab.api.contract import Job
+from trimtab.job.definition import parse_options
 from trimtab.workloads.common import HASH_ANNOTATION
 from trimtab.workloads.pipeline import IDENTITY_ANNOTATION
 
@@ -74,11 +76,22 @@ def test_the_driver_is_ready_when_it_says_so() -> None:
     assert container["terminationMessagePolicy"] == "File"
 
 
+def test_the_driver_looks_where_the_pod_has_its_documents() -> None:
+    pod = driver()
+    mounted = {m["name"]: Path(m["mountPath"]) for m in pod["containers"][0]["volumeMounts"]}
+    maps = {v["name"]: v["configMap"]["name"] for v in pod["volumes"] if "configMap" in v}
+    options = parse_options(pod["containers"][0]["args"][1:], {})
+    assert (options.job.parent, options.settings.parent) == (mounted["job"], mounted["tuning"])
+    assert (options.job.name, options.settings.name) == ("job.json", "settings.json")
+    assert options.modules == mounted["modules"]
+    assert maps == {"job": "clicks-job", "tuning": "clicks-tuning", "modules": "clicks-transform"}
+
+
 def test_the_job_document_says_what_the_spec_says() -> None:
     job = Job.from_json(pipeline_children(PIPELINE)["ConfigMap"]["data"]["job.json"])
     assert job.transform.module == "clicks:transform"
     assert job.transform.params == {"wait_ms": "8"}
-    assert job.source.starting_offsets == "earliest"
+    assert job.source.topics == ["clicks"]
     assert job.executors
     assert job.executors.memory_bytes == 900 << 20
     assert job.checkpoint_uri.endswith("/g1/query")
@@ -153,9 +166,11 @@ def test_an_upgrade_of_the_operator_restarts_no_driver() -> None:
         ("tuning.bounds", {"higher": 0.9, "lower": 0.4}),
         ("suspend", True),
         ("checkpoint.deletionPolicy", "Delete"),
+        ("source.kafka.startingOffsets", "latest"),
+        ("source.kafka.failOnDataLoss", False),
     ],
 )
-def test_an_edit_of_goal_limits_or_tuning_restarts_nothing(path: str, value: Any) -> None:
+def test_an_edit_of_goal_limits_tuning_or_source_restarts_no_driver(path: str, value: Any) -> None:
     assert inputs(changed(PIPELINE, path, value)) == inputs(PIPELINE)
 
 
@@ -164,7 +179,6 @@ def test_an_edit_of_goal_limits_or_tuning_restarts_nothing(path: str, value: Any
     [
         ("transform.python.params", {"wait_ms": "9"}),
         ("source.kafka.topics", ["other"]),
-        ("source.kafka.startingOffsets", "latest"),
         ("sink.kafka.topic", "other"),
         ("checkpoint.generation", 2),
         ("env", [{"name": "A", "value": "1"}]),

@@ -1,30 +1,38 @@
-"""HTTP for Prometheus and the kubelet: `/metrics` and `/ready`."""
+"""HTTP for Prometheus and the kubelet: `/metrics` and a process's own probes."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from trimtab.job.board import Board
+Probe = Callable[[], tuple[bool, str]]
+"""Whether it is well (status 200, else 503), and words."""
+
+METRICS = "/metrics"
 
 
-def serve(board: Board, registry: CollectorRegistry, port: int) -> ThreadingHTTPServer:
-    """Answer on all addresses in threads of its own; raises OSError when the port is taken."""
+def serve(port: int, registry: CollectorRegistry, probes: Mapping[str, Probe]) -> int:
+    """Answer on all addresses in threads of its own; `probes` are by path.
+
+    Returns the port, which is a free one for 0. Raises OSError when it is taken.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
-            if path == "/metrics":
+            if path == METRICS:
                 encode, content_type = choose_encoder(self.headers.get("Accept", ""))
                 self._answer(200, content_type, encode(registry))
-            elif path == "/ready":
-                reason = board.not_ready
-                self._answer(503 if reason else 200, "text/plain", (reason or "ready").encode())
+            elif probe := probes.get(path):
+                well, words = probe()
+                self._answer(200 if well else 503, "text/plain; charset=utf-8", words.encode())
             else:
-                self._answer(404, "text/plain", b"only /metrics and /ready")
+                words = f"only {', '.join([METRICS, *probes])}"
+                self._answer(404, "text/plain; charset=utf-8", words.encode())
 
         def _answer(self, code: int, content_type: str, body: bytes) -> None:
             self.send_response(code)
@@ -34,9 +42,9 @@ def serve(board: Board, registry: CollectorRegistry, port: int) -> ThreadingHTTP
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """A line per scrape would drown the log."""
+            """A line for each probe and scrape would drown the log."""
 
     server = ThreadingHTTPServer(("", port), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, name="trimtab-http", daemon=True).start()
-    return server
+    return server.server_address[1]

@@ -1,0 +1,120 @@
+"""The parts of a StreamPipeline's spec that say what its query is: source, transform, sink."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trimtab.api.common import ApiModel, Name, Topic, cel
+from trimtab.api.quantities import Quantity
+
+_ONE_KAFKA = cel(
+    (
+        "has(self.cluster) != has(self.bootstrapServers)",
+        "write either cluster: <name of a KafkaCluster here> or bootstrapServers: host:port",
+    )
+)
+
+Bootstrap = Annotated[str, Field(max_length=1024, pattern=r"^[A-Za-z0-9._:,\[\]-]+:[0-9]+$")]
+
+
+class KafkaSource(ApiModel):
+    """Topics of one Kafka cluster."""
+
+    model_config = {"json_schema_extra": _ONE_KAFKA}
+    cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
+    bootstrap_servers: Bootstrap | None = Field(
+        None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
+    )
+    topics: list[Topic] = Field(min_length=1, max_length=16)
+    starting_offsets: Literal["latest", "earliest"] = Field(
+        "latest", alias="startingOffsets", description="Where a new checkpoint begins."
+    )
+    fail_on_data_loss: bool = Field(
+        True, alias="failOnDataLoss", description="Stop rather than skip records that expired."
+    )
+
+
+class Source(ApiModel):
+    """Where records come from."""
+
+    kafka: KafkaSource
+
+
+class PythonTransform(ApiModel):
+    """A function `transform(df, params) -> DataFrame`."""
+
+    module: str = Field(
+        max_length=253,
+        description="module:function, from the image or from configMap.",
+        json_schema_extra=cel(
+            (
+                r"self.matches('^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$')",
+                "write module:function, like clicks:transform",
+            )
+        ),
+    )
+    config_map: Name | None = Field(
+        None, alias="configMap", description="A ConfigMap here whose keys are the .py files."
+    )
+    params: dict[str, Annotated[str, Field(max_length=1024)]] = Field(
+        default_factory=dict, max_length=32, description="Handed to the function as strings."
+    )
+
+
+class Transform(ApiModel):
+    """What happens to the records: exactly one of sql and python."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            (
+                "has(self.sql) != has(self.python)",
+                "write exactly one transform: either sql: SELECT ... FROM source"
+                " or python: {module: my_module:transform}",
+            )
+        )
+    }
+    sql: str | None = Field(
+        None, max_length=16384, description="A query over the view `source`, giving key and value."
+    )
+    python: PythonTransform | None = None
+
+
+class KafkaSink(ApiModel):
+    """A topic of one Kafka cluster."""
+
+    model_config = {"json_schema_extra": _ONE_KAFKA}
+    cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
+    bootstrap_servers: Bootstrap | None = Field(
+        None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
+    )
+    topic: Topic
+
+
+class Sink(ApiModel):
+    """Where the results go."""
+
+    kafka: KafkaSink
+    output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
+
+
+class VolumeClaim(ApiModel):
+    """The claim that holds the checkpoint."""
+
+    size: Quantity = Field(1 << 30, description="Size of the volume.")
+    storage_class_name: Name | None = Field(None, alias="storageClassName")
+
+
+class Checkpoint(ApiModel):
+    """Where the query keeps how far it is."""
+
+    volume_claim: VolumeClaim = Field(default_factory=VolumeClaim, alias="volumeClaim")
+    deletion_policy: Literal["Retain", "Delete"] = Field(
+        "Retain",
+        alias="deletionPolicy",
+        description="Retain keeps the claim when the pipeline is deleted.",
+    )
+    generation: int = Field(
+        1, ge=1, le=10**6, description="Raise it to begin a new checkpoint, at startingOffsets."
+    )

@@ -1,0 +1,138 @@
+"""The driver: a StatefulSet of one, so that at most one runs on a checkpoint.
+
+Its template is `OnDelete` and carries the hash of what the user can see: the operator deletes the
+pod when that hash changes, and an upgrade of the operator alone restarts nothing.
+"""
+
+from __future__ import annotations
+
+from trimtab.api.contract import (
+    JOB_DIRECTORY,
+    METRICS_PORT,
+    MODULES_DIRECTORY,
+    TUNING_DIRECTORY,
+    Job,
+)
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.ports import Manifest
+from trimtab.settings import OperatorSettings
+from trimtab.workloads.common import (
+    API_VERSIONS,
+    COMPONENT_LABEL,
+    CONTAINER_SECURITY,
+    HASH_ANNOTATION,
+    INPUTS_ANNOTATION,
+    MANAGED_BY,
+    POD_SECURITY,
+    child,
+    digest,
+    resources,
+)
+from trimtab.workloads.names import claim_name, driver_name, job_name, labels, tuning_name
+
+CHECKPOINT_PATH = "/var/lib/trimtab/checkpoint"
+
+
+def stateful_set(
+    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
+) -> Manifest:
+    """The driver, none of it while the pipeline is suspended."""
+    name = parent["metadata"]["name"]
+    selector = labels(parent) | {COMPONENT_LABEL: "driver"}
+    body = {
+        "serviceName": driver_name(name),
+        "replicas": 0 if spec.suspend else 1,
+        "updateStrategy": {"type": "OnDelete"},
+        "selector": {"matchLabels": selector},
+        "template": {
+            "metadata": {"labels": MANAGED_BY | selector},
+            "spec": _pod(name, spec, job, config),
+        },
+    }
+    return child(parent, "StatefulSet", driver_name(name), selector, {"spec": body})
+
+
+def with_inputs(stateful_set: Manifest, inputs: str) -> Manifest:
+    """The driver's StatefulSet with the inputs' hash on its pods."""
+    metadata = stateful_set["spec"]["template"]["metadata"]
+    metadata["annotations"] = {INPUTS_ANNOTATION: inputs}
+    annotations = stateful_set["metadata"]["annotations"]
+    annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], inputs])
+    return stateful_set
+
+
+def stopped(live: Manifest) -> Manifest:
+    """A driver's StatefulSet as it is, but without its pod; the hash says that it is no more."""
+    meta = live["metadata"]
+    kept = {k: meta[k] for k in ("name", "namespace", "labels", "ownerReferences") if k in meta}
+    annotations = (meta.get("annotations") or {}) | {HASH_ANNOTATION: "stopped"}
+    return {
+        "apiVersion": API_VERSIONS["StatefulSet"],
+        "kind": "StatefulSet",
+        "metadata": kept | {"annotations": annotations},
+        "spec": live["spec"] | {"replicas": 0},
+    }
+
+
+def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings) -> Manifest:
+    volumes: list[Manifest] = [
+        {"name": "job", "configMap": {"name": job_name(name)}},
+        {"name": "tuning", "configMap": {"name": tuning_name(name)}},
+        {"name": "checkpoint", "persistentVolumeClaim": {"claimName": claim_name(name)}},
+        {"name": "tmp", "emptyDir": {}},
+    ]
+    mounts: list[Manifest] = [
+        {"name": "job", "mountPath": JOB_DIRECTORY},
+        {"name": "tuning", "mountPath": TUNING_DIRECTORY},
+        {"name": "checkpoint", "mountPath": CHECKPOINT_PATH},
+        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - an emptyDir of this pod alone
+    ]
+    python = spec.transform.python
+    if python and python.config_map:
+        volumes.append({"name": "modules", "configMap": {"name": python.config_map}})
+        mounts.append({"name": "modules", "mountPath": MODULES_DIRECTORY})
+    pod: Manifest = {
+        "serviceAccountName": driver_name(name),
+        "securityContext": POD_SECURITY,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": int(job.drain_timeout_s) + 15,
+        "containers": [_driver(name, spec, config, mounts)],
+        "volumes": volumes,
+    }
+    if spec.node_selector:
+        pod["nodeSelector"] = spec.node_selector
+    return pod
+
+
+def _driver(
+    name: str, spec: StreamPipelineSpec, config: OperatorSettings, mounts: list[Manifest]
+) -> Manifest:
+    sizes = spec.resources.driver
+
+    def field(path: str) -> Manifest:
+        return {"fieldRef": {"fieldPath": path}}
+
+    return {
+        "name": "driver",
+        "image": spec.image or config.pipeline_image,
+        "imagePullPolicy": config.image_pull_policy,
+        "args": ["driver"],
+        "env": [
+            {"name": "TRIMTAB_NAMESPACE", "valueFrom": field("metadata.namespace")},
+            {"name": "TRIMTAB_POD_NAME", "valueFrom": field("metadata.name")},
+            {"name": "TRIMTAB_POD_IP", "valueFrom": field("status.podIP")},
+            {"name": "TRIMTAB_TUNING_CONFIGMAP", "value": tuning_name(name)},
+            {"name": "TRIMTAB_DRIVER_MEMORY_BYTES", "value": str(sizes.memory)},
+            *({"name": e.name, "value": e.value} for e in spec.env),
+        ],
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
+        "readinessProbe": {
+            "httpGet": {"path": "/ready", "port": "metrics"},
+            "periodSeconds": 2,
+            "timeoutSeconds": 3,
+        },
+        "securityContext": CONTAINER_SECURITY,
+        "resources": resources(sizes.cpu_request, sizes.memory),
+        "volumeMounts": mounts,
+        "terminationMessagePolicy": "File",
+    }
