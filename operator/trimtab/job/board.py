@@ -35,6 +35,8 @@ class Running:
     batch_id: int
     since: float
     records: int | None
+    executors_min: int | None
+    """Fewest executors since it began; None in local mode."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,8 @@ def _running(board: Board, now: float) -> Iterator[Metric]:
     yield _gauge("batch_running_seconds", "Age of the batch under way", seconds)
     records = running.records if running else 0
     yield _gauge("batch_running_records", "Records of the batch under way", records)
+    fewest = running.executors_min if running else None
+    yield _gauge("batch_running_executors_min", "Fewest executors since it began", fewest)
 
 
 def _last(judged: Judged) -> Iterator[Metric]:

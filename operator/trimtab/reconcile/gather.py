@@ -24,9 +24,9 @@ _GAUGES = (
     "run_number", "batch_id", "batch_committed_timestamp_seconds",
     "heartbeat_timestamp_seconds", "batch_records", "batch_duration_seconds",
     "batch_settings_generation", "batch_executors_min", "batch_replayed", "batch_running_seconds",
-    "batch_running_records", "batch_limit_binding", "batch_record_latency_seconds", "executors",
-    "settings_generation", "settings_rejected_generation", "slots_busy_ratio", "cpu_ratio",
-    "gc_ratio", "effective_number", "batches_total",
+    "batch_running_records", "batch_running_executors_min", "batch_record_latency_seconds",
+    "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
+    "cpu_ratio", "gc_ratio", "effective_number", "batches_total",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
@@ -128,6 +128,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         batch=_batch(seen, quantile),
         running_s=seen.number("batch_running_seconds") or 0.0,
         running_records=seen.whole("batch_running_records") or 0,
+        running_executors_min=seen.whole("batch_running_executors_min"),
         input_rate=seen.number("input_rate"),
         input_rate_long=seen.number("input_rate_long"),
         lag_records=seen.number("lag_records"),
@@ -159,6 +160,5 @@ def _batch(seen: Seen, quantile: float) -> Batch | None:
         **known,  # type: ignore[arg-type]
         overhead_s=sum(part or 0.0 for part in overhead),
         replayed=bool(seen.number("batch_replayed")),
-        limit_binding=bool(seen.number("batch_limit_binding")),
         latency_s=seen.number("batch_record_latency_seconds", f"{quantile:g}"),
     )

@@ -59,6 +59,7 @@ class Observer:
                     batch=self._batch(),
                     running_s=plant.now_s - waiting,
                     running_records=round(running.last - running.first) if running else 0,
+                    running_executors_min=running.executors_min if running else None,
                     input_rate=None if rate is None else self._noisy(rate),
                     input_rate_long=self._long_rate(total),
                     lag_records=self._noisy(plant.lag),
@@ -98,7 +99,6 @@ class Observer:
             settings_generation=last.generation,
             executors_min=last.executors_min,
             since_start=len(self.plant.batches),
-            limit_binding=last.limit_binding,
             latency_s=last.end_s - self.plant.arrivals.time_of(oldest),
         )
 

@@ -38,6 +38,8 @@ class Trial:
     """Input when the change was made, records/s; a backlog does not count."""
     load_before: float
     predicted_load: float
+    slowdown: float = 1.0
+    """Factor by which a late batch showed the work to be slower than learned (`running.py`)."""
     batch: str = ""
     """The last batch that was counted."""
     settled: int = 0

@@ -4,8 +4,9 @@
     load at the smaller configuration < lower for dwell.down batches -> Under
     else                                                             -> Within: touch nothing
 
-New evidence is a finished batch, or (Over only) a new sample of input and lag; it is counted at
-most once a tick. A reversal at an unchanged load widens the band, and the widening decays.
+New evidence is a finished batch, or (Over only) a new sample of input, lag and the running
+batch's age; it is counted at most once a tick. A reversal at an unchanged load widens the band,
+and the widening decays.
 """
 
 from __future__ import annotations

@@ -134,7 +134,6 @@ class Batch:
     since_start: int = 99
     """Batches that the driver finished since it started, this one included."""
     replayed: bool = False
-    limit_binding: bool = False
     latency_s: float | None = None
     """The goal's percentile of record latency in this batch."""
 
@@ -154,6 +153,8 @@ class Signals:
     batch: Batch | None
     running_s: float = 0.0
     running_records: int = 0
+    running_executors_min: int | None = None
+    """Fewest executors since the batch under way began."""
     input_rate: float | None = None
     """Records/s between the last two samples."""
     input_rate_long: float | None = None

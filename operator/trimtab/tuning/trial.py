@@ -135,7 +135,7 @@ def _judge_more_executors(trial: Trial, snapshot: Snapshot, model: Model, seen: 
     per_executor = snapshot.policy.slots_per_executor
     before = model.slots(trial.before.executors * per_executor)
     now = model.slots(snapshot.settings.executors * per_executor)
-    gain = model.capacity(now) / model.capacity(before)
+    gain = model.capacity(now) / (model.capacity(before) / trial.slowdown)
     least = 1 + LEAST_GAIN * (now / before - 1) - NOISE
     words = f"{seen}; capacity × {gain:.1f}"
     if gain < least:

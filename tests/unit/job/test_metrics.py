@@ -30,7 +30,7 @@ def full_board() -> Board:
     board.totals.add(report)
     board.totals.changes["query"] += 1
     board.last = Judged(report, settings_generation=4, executors_min=2, replayed=False)
-    board.running = Running(4, T0 + 3, 700)
+    board.running = Running(4, T0 + 3, 700, executors_min=2)
     board.executors = ExecutorStates(requested=3, running=2, decommissioning=1)
     board.load = Load(slots_busy=0.5, gc=None)
     board.lag = {("in", 0): PartitionLag(100, 7, 1.5), ("in", 1): PartitionLag(50, None, None)}
@@ -60,6 +60,7 @@ def test_exports_the_contract() -> None:
         "batch_limit_binding": 0,
         "batch_running_seconds": 2,
         "batch_running_records": 700,
+        "batch_running_executors_min": 2,
         'batch_record_latency_seconds{quantile="0.95"}': 2.0,
         'executors{state="requested"}': 3,
         'executors{state="running"}': 2,
