@@ -30,6 +30,7 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.executor.heartbeatInterval": "5s",
+    "spark.executor.metrics.pollingInterval": "1s",  # else a short stage shows no heap
     "spark.sql.execution.pythonUDF.arrow.enabled": "false",  # the image has no Arrow
 }
 OWNED = {

@@ -26,7 +26,7 @@ _GAUGES = (
     "batch_settings_generation", "batch_executors_min", "batch_replayed", "batch_running_seconds",
     "batch_running_records", "batch_running_executors_min", "batch_record_latency_seconds",
     "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
-    "cpu_ratio", "gc_ratio", "effective_number", "batches_total",
+    "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
@@ -139,6 +139,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         slots_busy=seen.number("slots_busy_ratio"),
         cpu_ratio=seen.number("cpu_ratio"),
         gc_ratio=seen.number("gc_ratio"),
+        heap_used=seen.number("heap_used_ratio"),
     )
 
 

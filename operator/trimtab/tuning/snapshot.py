@@ -166,7 +166,11 @@ class Signals:
     executors_pending: int | None = None
     slots_busy: float | None = None
     cpu_ratio: float | None = None
+    """Share of the tasks' time on a CPU; unknown where Python workers take part."""
     gc_ratio: float | None = None
+    """Share of the tasks' time in garbage collection."""
+    heap_used: float | None = None
+    """The fullest that an executor's heap was seen, garbage included."""
 
 
 @dataclass(frozen=True, slots=True)
