@@ -69,14 +69,17 @@ class Missing:
 def queries(scrape_s: float) -> dict[str, str]:
     """The PromQL of one tick, by what it gives; the same number whatever runs."""
     names = "|".join(_GAUGES)
-    total = "trimtab_partition_input_total"
+    total, latency = "trimtab_partition_input_total", "trimtab_batch_record_latency_seconds"
+    minute_s = max(60.0, 4 * scrape_s)
     return {
         "gauges": f'{{__name__=~"trimtab_({names})"}}',
         "input_rate": f"{_BY} (irate({total}[{4 * scrape_s:g}s]))",
-        "input_rate_long": f"{_BY} (rate({total}[{max(60.0, 4 * scrape_s):g}s]))",
+        "input_rate_long": f"{_BY} (rate({total}[{minute_s:g}s]))",
         "partitions": f"count by (namespace, pipeline, instance) ({total})",
         "lag_records": f"{_BY} (trimtab_lag_records)",
         "lag_s": "max by (namespace, pipeline, instance) (trimtab_lag_seconds)",
+        "worst_latency": "max by (namespace, pipeline, instance, quantile)"
+        f" (max_over_time({latency}[{minute_s:g}s]))",
     }
 
 
@@ -106,7 +109,7 @@ def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Samp
     key = (labels.get("namespace", ""), labels["pipeline"], labels.get("instance", ""))
     seen = by_instance.setdefault(key, Seen())
     if what != "gauges":
-        seen.values[what, ""] = sample.value
+        seen.values[what, labels.get("quantile", "")] = sample.value
         return
     name = labels["__name__"].removeprefix("trimtab_")
     own = next((labels[k] for k in ("phase", "quantile", "state", "knob") if k in labels), "")
