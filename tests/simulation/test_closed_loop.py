@@ -202,3 +202,16 @@ def test_a_batch_that_lost_an_executor_is_no_evidence() -> None:
     run = simulate(case(plant=plant(), faults=[lost], start=start, goal=goal), 1)
     assert max(b.duration_s for b in run.batches) > 55
     assert not [t for t in run.ticks if "running batch" in t.decision.message]
+
+
+def test_what_does_not_help_is_tried_ever_more_rarely() -> None:
+    """A remote that serves 250/s stays so for four hours."""
+    limited = plant(remote={"latency_s": 0.001, "rate_limit": 250})
+    start = {"executors": 3, "trigger": 2, "maxOffsetsPerTrigger": 2000}
+    run = simulate(case(duration=14400, plant=limited, start=start), 1)
+    raised = [t.at_s for t in run.changes if t.decision.reason is Reason.EXECUTORS_RAISED]
+    trial_s = 60
+    waited = [b - a - trial_s for a, b in itertools.pairwise(raised)]
+    assert waited == [600, 1200, 2400, 4800, 4800]
+    assert "6 times in a row" in run.ticks[-1].decision.message
+    assert verify(run)["restart_equivalence"]

@@ -235,10 +235,9 @@ def _close(
     closed, watched = replace(memory, trial=None, evidence=Evidence()), memory.trial
     if end.action is Action.REVERT and watched is not None:
         now_s = snapshot.now_s
-        alive = tuple(v for v in memory.verdicts if v.until_s > now_s)
         closed = replace(
             closed,
-            verdicts=(*alive, trial.verdict(watched, memory.settings, now_s))[-8:],
+            verdicts=trial.remember(memory.verdicts, watched, memory.settings, now_s),
             generation=memory.generation + 1,
             settings=end.settings,
         )
