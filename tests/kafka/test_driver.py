@@ -49,6 +49,9 @@ def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
     assert metrics['ledger_records_total{side="sink"}'] == made.acknowledged
     assert metrics["record_latency_seconds_count"] == pytest.approx(made.acknowledged)
     assert metrics['batch_record_latency_seconds{quantile="0.95"}'] > 0
+    assert "cpu_ratio" not in metrics, "what Python workers compute is not known"
+    assert 0 < metrics['executor_load{executor="driver"}'] <= 1
+    assert 0 < metrics['executor_capacity{executor="driver"}'] < 1.5
 
     assert driver.terminate() == 0
     verdict = outcome(broker, topics[1], made)
@@ -81,3 +84,23 @@ def test_another_source_option_restarts_the_query_once_and_not_the_driver(
     verdict = outcome(broker, topics[1], made)
     assert (verdict.lost, verdict.duplicated) == (0, 0)
     assert verdict.delivered == made.acknowledged == 20_000
+
+
+HASH = "sha2(repeat(CAST(value AS STRING), 5000), 512)"
+WORK = {"sql": f"SELECT key, CONCAT({HASH}, value) AS value FROM source"}
+
+
+def test_tells_what_its_tasks_compute_and_where_they_ran(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    driver = make_driver(transform=WORK)
+    driver.settings(trigger="200ms", maxOffsetsPerTrigger=500)
+    made = produce(broker.bootstrap, topics[0], [(2.0, 1000)])
+    driver.start()
+    metrics = driver.until(driver.committed(made.acknowledged))
+    metrics = driver.until(lambda m: m.get("heap_used_ratio") and m.get("cpu_ratio"))
+    assert 0.05 < metrics["cpu_ratio"] <= 1
+    assert 0 < metrics["heap_used_ratio"] <= 1
+    tasks = sum(v for k, v in metrics.items() if k.startswith("task_locality_total"))
+    assert tasks >= 4 * metrics["batches_total"]
+    assert driver.terminate() == 0

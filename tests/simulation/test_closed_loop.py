@@ -168,3 +168,50 @@ def test_a_batch_limit_of_our_own_is_found_and_raised() -> None:
     assert "maxOffsetsPerTrigger 2500 lets in 250 records/s" in first.message
     assert run.final.max_offsets / run.final.trigger_s > 400
     assert run.final.executors == 4
+
+
+SLOW = {"at": 400, "kind": "remote_slow", "factor": 40, "for_s": 60}
+
+
+def test_overload_is_seen_while_the_slow_batch_still_runs() -> None:
+    """Batches of 600 records that took 1.1 s take 32 s from 400 s on; no lag has grown yet."""
+    remote = plant(remote={"latency_s": 0.004})
+    run = simulate(case(plant=remote, faults=[SLOW]), 1)
+    slow = next(b for b in run.batches if b.start_s >= 400)
+    assert slow.duration_s > 30 or slow.executors_min < run.changes[0].after.settings.executors
+    first = run.changes[0]
+    assert slow.start_s < first.at_s < slow.end_s
+    assert "; the running batch of 600 records has lasted" in first.decision.message
+    assert first.after.settings.executors > 3
+    assert all(verify(run).values())
+
+
+def test_a_catch_up_batch_that_is_long_by_plan_is_left_alone() -> None:
+    """The driver is away for 90 s: 20000 records then take 33 s, as the model says."""
+    away = {"at": 400, "kind": "driver_lost", "back_after_s": 90}
+    run = simulate(case(plant=plant(), faults=[away]), 1)
+    assert max(b.duration_s for b in run.batches) > 30
+    assert run.changes == []
+
+
+def test_a_batch_that_lost_an_executor_is_no_evidence() -> None:
+    """A batch of 30 s lasts 57 s, because two of three executors are away for 40 s of it."""
+    lost = {"at": 421, "kind": "executor_lost", "count": 2, "back_after_s": 40}
+    start = {"executors": 3, "trigger": 60, "maxOffsetsPerTrigger": 40000}
+    goal = {"latency": {"target": 120}}
+    run = simulate(case(plant=plant(), faults=[lost], start=start, goal=goal), 1)
+    assert max(b.duration_s for b in run.batches) > 55
+    assert not [t for t in run.ticks if "running batch" in t.decision.message]
+
+
+def test_what_does_not_help_is_tried_ever_more_rarely() -> None:
+    """A remote that serves 250/s stays so for four hours."""
+    limited = plant(remote={"latency_s": 0.001, "rate_limit": 250})
+    start = {"executors": 3, "trigger": 2, "maxOffsetsPerTrigger": 2000}
+    run = simulate(case(duration=14400, plant=limited, start=start), 1)
+    raised = [t.at_s for t in run.changes if t.decision.reason is Reason.EXECUTORS_RAISED]
+    trial_s = 60
+    waited = [b - a - trial_s for a, b in itertools.pairwise(raised)]
+    assert waited == [600, 1200, 2400, 4800, 4800]
+    assert "6 times in a row" in run.ticks[-1].decision.message
+    assert verify(run)["restart_equivalence"]

@@ -28,15 +28,17 @@ from trimtab.job.batches import Batches
 from trimtab.job.board import Board
 from trimtab.job.checkpoint import Checkpoint
 from trimtab.job.definition import Options
-from trimtab.job.executors import Executors, Sampler, read_work
+from trimtab.job.executors import Executors
 from trimtab.job.kafka import KafkaProbe
 from trimtab.job.lag import LagPoller
 from trimtab.job.metrics import BoardCollector
 from trimtab.job.progress import ProgressListener
 from trimtab.job.query import StreamBuilder
 from trimtab.job.runner import Runner, StopSignal
+from trimtab.job.sampler import Sampler
 from trimtab.job.session import UID_LABEL, configuration, open_session
 from trimtab.job.termination import ExitCode
+from trimtab.job.work import SparkWork, heap_limit
 
 log = logging.getLogger("trimtab.job")
 
@@ -128,9 +130,9 @@ def _assemble(
     executors = None
     if job.executors is not None:
         executors = Executors(context, int(definition.effective(settings, job)[EXECUTORS.name]))
-    Sampler(board, lambda: read_work(context), executors, batches.sample_executors).start(
-        flags.stopping
-    )
+    Sampler(
+        board, SparkWork(context), heap_limit(context), executors, batches.sample_executors
+    ).start(flags.stopping)
     bootstrap = job.source.bootstrap_servers
     LagPoller(
         board,

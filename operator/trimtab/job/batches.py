@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import How
 from trimtab.job.board import Board, Judged, Running
@@ -86,7 +86,7 @@ class Batches:
     def begin(self, batch_id: int, records: int | None, executors: int | None) -> None:
         """A batch has passed the gate."""
         with self._board.writing() as board:
-            board.running = Running(batch_id, self._clock(), records)
+            board.running = Running(batch_id, self._clock(), records, executors)
             self._executors = {k: v for k, v in self._executors.items() if k >= batch_id - 2}
             self._executors.pop(batch_id, None)  # of a start before this one
             if executors is not None:
@@ -97,7 +97,9 @@ class Batches:
         with self._board.writing() as board:
             if board.running is not None:
                 batch_id = board.running.batch_id
-                self._executors[batch_id] = min(running, self._executors.get(batch_id, running))
+                fewest = min(running, self._executors.get(batch_id, running))
+                self._executors[batch_id] = fewest
+                board.running = replace(board.running, executors_min=fewest)
 
     def abandon(self) -> None:
         """The query has ended: nothing is under way."""

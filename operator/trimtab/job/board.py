@@ -35,6 +35,8 @@ class Running:
     batch_id: int
     since: float
     records: int | None
+    executors_min: int | None
+    """Fewest executors since it began; None in local mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,22 @@ class PartitionLag:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutorLoad:
+    """Storm's two measures of one executor, as shares of 1; see `sampler.executor_loads`."""
+
+    load: float
+    capacity: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """How busy the executors are, as shares of 1; None where there is no measure yet."""
 
-    slots_busy: float | None
-    gc: float | None
+    slots_busy: float | None = None
+    gc: float | None = None
+    cpu: float | None = None
+    heap: float | None = None
+    executors: Mapping[str, ExecutorLoad] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -88,6 +101,7 @@ class Totals:
     pause_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     changes: Counter[str] = field(default_factory=Counter)
     unclean_stops: int = 0
+    localities: Counter[str] = field(default_factory=Counter)
 
     def add(self, report: BatchReport) -> None:
         """Count a committed batch."""
@@ -126,6 +140,8 @@ class Board:
     running: Running | None = None
     executors: ExecutorStates | None = None
     load: Load | None = None
+    uses_python: bool | None = None
+    """Whether the query has Python workers at work on the executors."""
     lag: Mapping[tuple[str, int], PartitionLag] | None = None
     heartbeat: float | None = None
     not_ready: str | None = "starting"

@@ -101,6 +101,8 @@ def _running(board: Board, now: float) -> Iterator[Metric]:
     yield _gauge("batch_running_seconds", "Age of the batch under way", seconds)
     records = running.records if running else 0
     yield _gauge("batch_running_records", "Records of the batch under way", records)
+    fewest = running.executors_min if running else None
+    yield _gauge("batch_running_executors_min", "Fewest executors since it began", fewest)
 
 
 def _last(judged: Judged) -> Iterator[Metric]:
@@ -144,6 +146,17 @@ def _executors(board: Board) -> Iterator[Metric]:
     if board.load is not None:
         yield _gauge("slots_busy_ratio", "Task slots in use", board.load.slots_busy)
         yield _gauge("gc_ratio", "Garbage collection per task time", board.load.gc)
+        yield _gauge("cpu_ratio", "Time on a CPU per task time", board.load.cpu)
+        yield _gauge("heap_used_ratio", "Fullest heap of an executor", board.load.heap)
+        executors = board.load.executors
+        loads = {name: measured.load for name, measured in executors.items()}
+        yield _gauges("executor_load", "Slots in use or waited for", "executor", loads)
+        capacities = {
+            name: measured.capacity
+            for name, measured in executors.items()
+            if measured.capacity is not None
+        }
+        yield _gauges("executor_capacity", "Task time per slot time", "executor", capacities)
 
 
 def _lag(board: Board) -> Iterator[Metric]:
@@ -168,6 +181,7 @@ def _lag(board: Board) -> Iterator[Metric]:
 def _totals(totals: Totals) -> Iterator[Metric]:
     yield _counters("pause_seconds", "Time without commits by changes", "how", totals.pause_s)
     yield _counters("changes", "Changes applied", "how", totals.changes)
+    yield _counters("task_locality", "Tasks by Spark's locality level", "level", totals.localities)
     yield _counter("unclean_stops", "Stops in mid-batch", totals.unclean_stops)
     yield _counter("records", "Records committed", totals.records)
     yield _counter("batches", "Batches committed", totals.batches)

@@ -31,6 +31,7 @@ class StreamBuilder:
         self.producer: dict[str, str] = {}
         """Producer options, read at each batch: changing this dict changes the next batch."""
         self.one_to_one = False
+        self.uses_python = False
         self.writer: sink.BatchWriter | None = None
 
     def start(
@@ -48,6 +49,7 @@ class StreamBuilder:
             raise TransformError("the transform does not read the stream: select from `source`")
         prepared = sink.prepare(frame, job.sink)
         self.one_to_one = transform.is_one_to_one(prepared)
+        self.uses_python = transform.uses_python(prepared)
         writer = self.writer = sink.BatchWriter(job.sink, gate, self.producer, begin)
         try:
             return (

@@ -142,6 +142,7 @@ class Runner:
         with self._board.writing() as board:
             board.effective = dict(self._knobs)
             board.not_ready = None
+            board.uses_python = self._builder.uses_python
             if self._builder.one_to_one and board.totals.ledger_mismatch is None:
                 board.totals.ledger_mismatch = 0
         log.info("run %d started with %s", number, self._knobs)

@@ -32,6 +32,7 @@ DEFAULTS = {
     "spark.executor.heartbeatInterval": "5s",
     # the query is planned while the executors start, instead of after
     "spark.scheduler.minRegisteredResourcesRatio": "0",
+    "spark.executor.metrics.pollingInterval": "1s",  # else a short stage shows no heap
     "spark.sql.execution.pythonUDF.arrow.enabled": "false",  # the image has no Arrow
 }
 OWNED = {

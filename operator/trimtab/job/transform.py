@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -34,14 +34,34 @@ def apply(frame: DataFrame, transform: Transform) -> DataFrame:
 
 def is_one_to_one(frame: DataFrame) -> bool:
     """Whether every record that is read gives exactly one that is written, by the plan."""
-    pending = [frame._jdf.queryExecution().analyzed()]
+    return all(str(node.nodeName()) in KEEPS_EVERY_RECORD for node in _plan(frame))
+
+
+def uses_python(frame: DataFrame) -> bool:
+    """Whether Python workers of the executors have a part in it, by the plan's expressions."""
+    return any(
+        "Python" in expression.getClass().getSimpleName()
+        for node in _plan(frame)
+        for root in _items(node.expressions())
+        for expression in _tree(root)
+    )
+
+
+def _plan(frame: DataFrame) -> Iterator[Any]:
+    return _tree(frame._jdf.queryExecution().analyzed())
+
+
+def _tree(root: Any) -> Iterator[Any]:
+    """A node of a plan or an expression, and all below it."""
+    pending = [root]
     while pending:
         node = pending.pop()
-        if str(node.nodeName()) not in KEEPS_EVERY_RECORD:
-            return False
-        children = node.children()
-        pending += [children.apply(i) for i in range(children.size())]
-    return True
+        yield node
+        pending += _items(node.children())
+
+
+def _items(scala_seq: Any) -> list[Any]:
+    return [scala_seq.apply(i) for i in range(scala_seq.size())]
 
 
 def _by_sql(frame: DataFrame, sql: str) -> DataFrame:

@@ -24,9 +24,9 @@ _GAUGES = (
     "run_number", "batch_id", "batch_committed_timestamp_seconds",
     "heartbeat_timestamp_seconds", "batch_records", "batch_duration_seconds",
     "batch_settings_generation", "batch_executors_min", "batch_replayed", "batch_running_seconds",
-    "batch_running_records", "batch_limit_binding", "batch_record_latency_seconds", "executors",
-    "settings_generation", "settings_rejected_generation", "slots_busy_ratio", "cpu_ratio",
-    "gc_ratio", "effective_number", "batches_total",
+    "batch_running_records", "batch_running_executors_min", "batch_record_latency_seconds",
+    "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
+    "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
@@ -69,14 +69,17 @@ class Missing:
 def queries(scrape_s: float) -> dict[str, str]:
     """The PromQL of one tick, by what it gives; the same number whatever runs."""
     names = "|".join(_GAUGES)
-    total = "trimtab_partition_input_total"
+    total, latency = "trimtab_partition_input_total", "trimtab_batch_record_latency_seconds"
+    minute_s = max(60.0, 4 * scrape_s)
     return {
         "gauges": f'{{__name__=~"trimtab_({names})"}}',
         "input_rate": f"{_BY} (irate({total}[{4 * scrape_s:g}s]))",
-        "input_rate_long": f"{_BY} (rate({total}[{max(60.0, 4 * scrape_s):g}s]))",
+        "input_rate_long": f"{_BY} (rate({total}[{minute_s:g}s]))",
         "partitions": f"count by (namespace, pipeline, instance) ({total})",
         "lag_records": f"{_BY} (trimtab_lag_records)",
         "lag_s": "max by (namespace, pipeline, instance) (trimtab_lag_seconds)",
+        "worst_latency": "max by (namespace, pipeline, instance, quantile)"
+        f" (max_over_time({latency}[{minute_s:g}s]))",
     }
 
 
@@ -106,7 +109,7 @@ def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Samp
     key = (labels.get("namespace", ""), labels["pipeline"], labels.get("instance", ""))
     seen = by_instance.setdefault(key, Seen())
     if what != "gauges":
-        seen.values[what, ""] = sample.value
+        seen.values[what, labels.get("quantile", "")] = sample.value
         return
     name = labels["__name__"].removeprefix("trimtab_")
     own = next((labels[k] for k in ("phase", "quantile", "state", "knob") if k in labels), "")
@@ -128,6 +131,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         batch=_batch(seen, quantile),
         running_s=seen.number("batch_running_seconds") or 0.0,
         running_records=seen.whole("batch_running_records") or 0,
+        running_executors_min=seen.whole("batch_running_executors_min"),
         input_rate=seen.number("input_rate"),
         input_rate_long=seen.number("input_rate_long"),
         lag_records=seen.number("lag_records"),
@@ -138,6 +142,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         slots_busy=seen.number("slots_busy_ratio"),
         cpu_ratio=seen.number("cpu_ratio"),
         gc_ratio=seen.number("gc_ratio"),
+        heap_used=seen.number("heap_used_ratio"),
     )
 
 
@@ -159,6 +164,5 @@ def _batch(seen: Seen, quantile: float) -> Batch | None:
         **known,  # type: ignore[arg-type]
         overhead_s=sum(part or 0.0 for part in overhead),
         replayed=bool(seen.number("batch_replayed")),
-        limit_binding=bool(seen.number("batch_limit_binding")),
         latency_s=seen.number("batch_record_latency_seconds", f"{quantile:g}"),
     )

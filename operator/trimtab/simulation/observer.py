@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from trimtab.simulation.batch_time import Phases
 from trimtab.simulation.plant import Plant
 from trimtab.tuning.snapshot import Batch, Signals
 
@@ -46,7 +47,7 @@ class Observer:
         busy = (busy_s - since.busy_s if since else busy_s) / span_s if span_s > 0 else 0.0
         rate = (total - since.input_total) / span_s if since and span_s > 0 else None
         batch = plant.batches[-1] if plant.batches else None
-        remote = running.phases.remote_binds if running else False
+        ran = running or batch
         self.samples.append(
             Sample(
                 at_s=plant.now_s,
@@ -59,6 +60,7 @@ class Observer:
                     batch=self._batch(),
                     running_s=plant.now_s - waiting,
                     running_records=round(running.last - running.first) if running else 0,
+                    running_executors_min=running.executors_min if running else None,
                     input_rate=None if rate is None else self._noisy(rate),
                     input_rate_long=self._long_rate(total),
                     lag_records=self._noisy(plant.lag),
@@ -66,7 +68,7 @@ class Observer:
                     executors_running=plant.executors,
                     executors_pending=max(0, plant.requested - plant.executors),
                     slots_busy=min(1.0, max(0.0, busy)),
-                    cpu_ratio=0.0 if remote else min(1.0, busy) * plant.plant.cpu_share,
+                    cpu_ratio=self._computes(ran.phases) if ran else None,
                     gc_ratio=batch.phases.gc_ratio if batch else 0.0,
                 ),
             )
@@ -83,6 +85,10 @@ class Observer:
             return None if hidden else sample.signals
         return None
 
+    def _computes(self, phases: Phases) -> float:
+        """Share of the tasks' time on a CPU: none of it while they wait for the remote."""
+        return 0.0 if phases.remote_binds else self.plant.plant.cpu_share
+
     def _batch(self) -> Batch | None:
         if not self.plant.batches:
             return None
@@ -98,7 +104,6 @@ class Observer:
             settings_generation=last.generation,
             executors_min=last.executors_min,
             since_start=len(self.plant.batches),
-            limit_binding=last.limit_binding,
             latency_s=last.end_s - self.plant.arrivals.time_of(oldest),
         )
 

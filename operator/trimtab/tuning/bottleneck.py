@@ -13,7 +13,7 @@ GC_HIGH = 0.2
 """Share of task time in garbage collection that makes memory the bottleneck."""
 
 CPU_HIGH = 0.7
-"""Share of the slots' time on the CPU that makes the work CPU-bound."""
+"""Share of the tasks' time on a CPU that makes the work CPU-bound."""
 
 OVERHEAD_HIGH = 0.5
 """Share of the trigger that does not grow with the records."""
@@ -71,9 +71,10 @@ def _work(signals: Signals, model: Model, slots: int) -> Bottleneck:
     """Which resource the work on records runs out of."""
     batch = signals.batch
     if signals.gc_ratio is not None and signals.gc_ratio >= GC_HIGH:
-        return Bottleneck(
-            Kind.MEMORY, f"{signals.gc_ratio:.0%} of the tasks' time is garbage collection"
-        )
+        words = f"{signals.gc_ratio:.0%} of the tasks' time is garbage collection"
+        if signals.heap_used is not None:
+            words += f", the fullest heap was at {signals.heap_used:.0%}"
+        return Bottleneck(Kind.MEMORY, words)
     if batch is not None and batch.overhead_s > 0.5 * batch.duration_s:
         return Bottleneck(
             Kind.DRIVER_PLANNING,
@@ -84,12 +85,18 @@ def _work(signals: Signals, model: Model, slots: int) -> Bottleneck:
             Kind.SOURCE_PARTITIONS,
             f"{slots} slots, but only {signals.partitions} partitions to read",
         )
-    busy = f"slots busy {_share(signals.slots_busy)}, CPU {_share(signals.cpu_ratio)}"
+    busy = f"slots busy {_share(signals.slots_busy)}"
     if signals.cpu_ratio is not None and signals.cpu_ratio >= CPU_HIGH:
-        return Bottleneck(Kind.CPU, f"{busy}: the work computes")
+        words = f"{busy}: the tasks compute {signals.cpu_ratio:.0%} of their time"
+        return Bottleneck(Kind.CPU, words)
+    computes = (
+        "whether the tasks compute or wait is not known"
+        if signals.cpu_ratio is None
+        else f"the tasks compute {signals.cpu_ratio:.0%} of their time"
+    )
+    rate = model.capacity(slots)
     return Bottleneck(
-        Kind.CONCURRENCY,
-        f"{busy}: {slots} slots work off {model.capacity(slots):.0f} records/s",
+        Kind.CONCURRENCY, f"{busy}, {computes}: {slots} slots work off {rate:.0f} records/s"
     )
 
 

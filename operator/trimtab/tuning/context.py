@@ -10,6 +10,7 @@ from trimtab.tuning.load import Load, predict
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.model import Model
 from trimtab.tuning.regime import Band
+from trimtab.tuning.running import Late
 from trimtab.tuning.snapshot import Policy, Settings, Snapshot
 
 
@@ -22,6 +23,8 @@ class Context:
     model: Model
     load: Load
     band: Band
+    late: Late | None = None
+    """The batch under way, where it is late; the model is then slowed by what it shows."""
 
     @property
     def policy(self) -> Policy:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
-from trimtab.tuning import guards, knobs, regime, trial
+from trimtab.tuning import guards, knobs, regime, running, trial
 from trimtab.tuning.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.knobs import parallelism
@@ -63,12 +63,15 @@ def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
         return _hold(memory, Reason.NO_BATCH_YET, "no batch has finished yet"), memory
     memory = _observe(snapshot, memory, signals.batch)
     model = fit(memory.points, signals.partitions or 1)
+    late = running.late(snapshot, memory, model) if model else None
+    if model and late:
+        model = model.slowed(late.slowdown)
     load = measure(snapshot, model)
     if model is None or load is None:
         message = "input, lag or capacity are not known yet"
         return _hold(memory, Reason.LOAD_UNKNOWN, message), memory
     band = regime.band(snapshot.policy, memory, snapshot.now_s)
-    return _steer(Context(snapshot, memory, model, load, band), signals.batch)
+    return _steer(Context(snapshot, memory, model, load, band, late), signals.batch)
 
 
 def _steer(context: Context, batch: Batch) -> tuple[Decision, Memory]:
@@ -95,6 +98,7 @@ def _steer(context: Context, batch: Batch) -> tuple[Decision, Memory]:
     if memory.regime is Regime.UNDER:
         return _act(context, releases, NOTHING)
     words = f"load {load.value:.2f} (capacity {load.capacity:.2f}, latency {_number(load.latency)})"
+    words += f", {context.late.words}," if context.late else ""
     if over or releases:
         side = "above" if over else "below"
         counted = memory.evidence.over or memory.evidence.under
@@ -112,11 +116,11 @@ def _observe(snapshot: Snapshot, memory: Memory, batch: Batch) -> Memory:
         memory = replace(memory, trial=watched)
         warm = watched.judged > 0
     signals = snapshot.signals
-    running = signals.executors_running if signals else None
+    executors = signals.executors_running if signals else None
     whole = (
         not batch.replayed
         and batch.settings_generation >= memory.generation
-        and batch.executors_min == running == snapshot.settings.executors
+        and batch.executors_min == executors == snapshot.settings.executors
     )
     if not (warm and whole and batch.since_start > WARM_UP_BATCHES):
         return memory
@@ -135,6 +139,8 @@ def _catching_up(context: Context, batch: Batch) -> str:
     if load.latency is not None or load.backlog <= 0 or batch.executors_min < settings.executors:
         return ""
     rate = batch.records / max(batch.duration_s, settings.trigger_s)
+    if context.late:
+        rate = min(rate, context.late.rate)
     slope = rate - load.steady
     slots = settings.executors * context.policy.slots_per_executor
     full_s = context.model.duration_s(settings.max_offsets, slots)
@@ -157,6 +163,7 @@ def _act(
         return _saturated(context, bottleneck), memory
     changes = context.settings.differences(proposal.settings)
     cause = f"{bottleneck.kind} ({bottleneck.evidence})" if proposal.raises else "more than needed"
+    cause += f"; {context.late.words}" if context.late else ""
     message = (
         f"{cause}; load {load.value:.2f} at {load.demand:.0f} records/s:"
         f" {', '.join(changes)}, predicted load {proposal.predicted:.2f}"
@@ -182,7 +189,8 @@ def _act(
 def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
     policy, load = context.policy, context.load
     least_s = least_latency_s(context.model, policy, load.steady)
-    if policy.target_s is not None and least_s > policy.target_s:
+    # one late batch says nothing of what any setting could do at best
+    if policy.target_s is not None and context.late is None and least_s > policy.target_s:
         message = (
             f"no setting within the limits can hold {context.policy.goal_text()}: the least at"
             f" {load.steady:.0f} records/s is {least_s:.1f} s"
@@ -203,6 +211,7 @@ def _open(context: Context, proposal: Proposal) -> Memory:
         steady=context.load.steady,
         load_before=round(context.load.value, 3),
         predicted_load=round(proposal.predicted, 3),
+        slowdown=round(context.late.slowdown, 3) if context.late else 1.0,
         batch=context.memory.evidence.batch,
     )
     if proposal.knob == parallelism.NAME:
@@ -226,10 +235,9 @@ def _close(
     closed, watched = replace(memory, trial=None, evidence=Evidence()), memory.trial
     if end.action is Action.REVERT and watched is not None:
         now_s = snapshot.now_s
-        alive = tuple(v for v in memory.verdicts if v.until_s > now_s)
         closed = replace(
             closed,
-            verdicts=(*alive, trial.verdict(watched, memory.settings, now_s))[-8:],
+            verdicts=trial.remember(memory.verdicts, watched, memory.settings, now_s),
             generation=memory.generation + 1,
             settings=end.settings,
         )

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-
-SAME_LEVEL = 0.2
-"""A verdict holds for loads within this share of the one it was reached at."""
+from trimtab.tuning.trial import holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +30,16 @@ def pinned(context: Context, proposal: Proposal) -> Veto | None:
 def failed_before(context: Context, proposal: Proposal) -> Veto | None:
     """A change that did not help at this load is not tried again for a while."""
     for verdict in context.memory.verdicts:
-        same_level = abs(context.load.steady - verdict.steady) <= SAME_LEVEL * verdict.steady
         same = (verdict.knob, verdict.raises) == (proposal.knob, proposal.raises)
         # more of what did not help will not help either; a smaller release may still be fine
         as_far = verdict.raises or proposal.settings.executors <= verdict.executors
-        if same and same_level and as_far and context.snapshot.now_s < verdict.until_s:
+        left_s = verdict.until_s - context.snapshot.now_s
+        if same and as_far and left_s > 0 and holds(verdict, context.settings, context.load.steady):
+            times = "" if verdict.failures == 1 else f", {verdict.failures} times in a row"
             return Veto(
                 Reason.FAILED_BEFORE,
-                f"{proposal.knob} did not help at {verdict.steady:.0f} records/s; it is tried"
-                f" again in {verdict.until_s - context.snapshot.now_s:.0f} s",
+                f"{proposal.knob} did not help at {verdict.steady:.0f} records/s{times}; it is"
+                f" tried again in {left_s:.0f} s",
             )
     return None
 

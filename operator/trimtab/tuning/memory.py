@@ -38,6 +38,8 @@ class Trial:
     """Input when the change was made, records/s; a backlog does not count."""
     load_before: float
     predicted_load: float
+    slowdown: float = 1.0
+    """Factor by which a late batch showed the work to be slower than learned (`running.py`)."""
     batch: str = ""
     """The last batch that was counted."""
     settled: int = 0
@@ -55,6 +57,10 @@ class Verdict:
     executors: int
     steady: float
     until_s: float
+    failures: int = 1
+    """How often in a row it failed at this level, with the other knobs unmoved."""
+    before: Settings | None = None
+    """The settings that it was tried from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +99,17 @@ class Memory:
         known["regime"] = Regime(data.get("regime", Regime.UNKNOWN))
         known["evidence"] = Evidence(**_known(Evidence, data.get("evidence") or {}))
         known["points"] = tuple(Point(**_known(Point, p)) for p in data.get("points") or ())
-        known["verdicts"] = tuple(Verdict(**_known(Verdict, v)) for v in data.get("verdicts") or ())
+        known["verdicts"] = tuple(_verdict(v) for v in data.get("verdicts") or ())
         if trial := data.get("trial"):
             before = Settings(**_known(Settings, trial["before"]))
             known["trial"] = Trial(**{**_known(Trial, trial), "before": before})
         return cls(**known)
+
+
+def _verdict(data: dict[str, Any]) -> Verdict:
+    before = data.get("before")
+    settings = Settings(**_known(Settings, before)) if before else None
+    return Verdict(**{**_known(Verdict, data), "before": settings})
 
 
 def _known(cls: type, data: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SAME_SIZE = 1.25
 """Two batches whose record counts differ by less than this factor are of one size."""
@@ -58,6 +58,11 @@ class Model:
     per_record: tuple[tuple[int, float], ...]
     """W(p): slot-seconds a record by slots, ascending."""
     tasks: int
+
+    def slowed(self, factor: float) -> Model:
+        """The same pipeline with all that its slots do slower by a factor."""
+        weights = tuple((slots, weight * factor) for slots, weight in self.per_record)
+        return replace(self, fixed=self.fixed * factor, per_record=weights)
 
     def weight(self, slots: int) -> float:
         """W at a slot count: between learned points linear in capacity, outside as nearest."""

@@ -4,8 +4,9 @@
     load at the smaller configuration < lower for dwell.down batches -> Under
     else                                                             -> Within: touch nothing
 
-New evidence is a finished batch, or (Over only) a new sample of input and lag; it is counted at
-most once a tick. A reversal at an unchanged load widens the band, and the widening decays.
+New evidence is a finished batch, or (Over only) a new sample of input, lag and the running
+batch's age; it is counted at most once a tick. A reversal at an unchanged load widens the band,
+and the widening decays.
 """
 
 from __future__ import annotations
@@ -59,7 +60,11 @@ def step(memory: Memory, snapshot: Snapshot, *, over: bool, under: bool) -> Memo
     seen = memory.evidence
     new_batch = signals.batch.key != seen.batch
     new_sample = signals.sampled_at_s > seen.sampled_at_s
-    if over and (new_batch or new_sample):
+    policy = snapshot.policy
+    full = seen.over >= policy.dwell_up if over else seen.under >= policy.dwell_down
+    if (over or under) and full:
+        counted = seen  # what is full needs no more: a count that goes on would be written
+    elif over and (new_batch or new_sample):
         counted = Evidence(seen.over + 1, 0, signals.batch.key, signals.sampled_at_s)
     elif under and new_batch:
         counted = Evidence(0, seen.under + 1, signals.batch.key, signals.sampled_at_s)
@@ -67,7 +72,6 @@ def step(memory: Memory, snapshot: Snapshot, *, over: bool, under: bool) -> Memo
         counted = replace(seen, under=0) if over else replace(seen, over=0)
     else:
         counted = Evidence()
-    policy = snapshot.policy
     regime = Regime.WITHIN
     if counted.over >= policy.dwell_up:
         regime = Regime.OVER

@@ -134,7 +134,6 @@ class Batch:
     since_start: int = 99
     """Batches that the driver finished since it started, this one included."""
     replayed: bool = False
-    limit_binding: bool = False
     latency_s: float | None = None
     """The goal's percentile of record latency in this batch."""
 
@@ -154,6 +153,8 @@ class Signals:
     batch: Batch | None
     running_s: float = 0.0
     running_records: int = 0
+    running_executors_min: int | None = None
+    """Fewest executors since the batch under way began."""
     input_rate: float | None = None
     """Records/s between the last two samples."""
     input_rate_long: float | None = None
@@ -165,7 +166,11 @@ class Signals:
     executors_pending: int | None = None
     slots_busy: float | None = None
     cpu_ratio: float | None = None
+    """Share of the tasks' time on a CPU; unknown where Python workers take part."""
     gc_ratio: float | None = None
+    """Share of the tasks' time in garbage collection."""
+    heap_used: float | None = None
+    """The fullest that an executor's heap was seen, garbage included."""
 
 
 @dataclass(frozen=True, slots=True)

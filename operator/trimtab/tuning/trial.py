@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.tuning.knobs import parallelism
+from trimtab.tuning.knobs import LADDER, parallelism
 from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial, Verdict
 from trimtab.tuning.model import Model
@@ -42,7 +42,15 @@ NOISE = 0.1
 """Two measured capacities that differ by less than this share are not told apart."""
 
 VERDICT_S = 600.0
-"""Seconds that a failed change is remembered."""
+"""Seconds until a change that failed is tried again; twice as long each time it fails again."""
+
+SAME_LEVEL = 0.2
+"""A verdict holds for loads within this share of the one it was reached at."""
+
+LONGEST_VERDICT_S = 4800.0
+"""The longest of these waits."""
+
+MAX_VERDICTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,7 @@ def _judge_more_executors(trial: Trial, snapshot: Snapshot, model: Model, seen: 
     per_executor = snapshot.policy.slots_per_executor
     before = model.slots(trial.before.executors * per_executor)
     now = model.slots(snapshot.settings.executors * per_executor)
-    gain = model.capacity(now) / model.capacity(before)
+    gain = model.capacity(now) / (model.capacity(before) / trial.slowdown)
     least = 1 + LEAST_GAIN * (now / before - 1) - NOISE
     words = f"{seen}; capacity × {gain:.1f}"
     if gain < least:
@@ -143,12 +151,38 @@ def _judge_more_executors(trial: Trial, snapshot: Snapshot, model: Model, seen: 
     return Outcome(Action.KEEP, Reason.TRIAL_KEPT, words, snapshot.settings)
 
 
-def verdict(trial: Trial, settings: Settings, now_s: float) -> Verdict:
-    """What is remembered of a trial that failed."""
-    return Verdict(
+def remember(
+    verdicts: tuple[Verdict, ...], trial: Trial, settings: Settings, now_s: float
+) -> tuple[Verdict, ...]:
+    """The verdicts with that of a trial that failed at some settings.
+
+    What failed again, at the same level and with the other knobs unmoved, waits twice as long. A
+    verdict that has not been renewed for `LONGEST_VERDICT_S` since it ended is forgotten.
+    """
+    recent = [v for v in verdicts if now_s < v.until_s + LONGEST_VERDICT_S]
+    again = [v for v in recent if _same(v, trial)]
+    failures = 1 + max((v.failures for v in again), default=0)
+    new = Verdict(
         knob=trial.knob,
         raises=trial.raises,
         executors=settings.executors,
         steady=trial.steady,
-        until_s=now_s + VERDICT_S,
+        until_s=now_s + min(VERDICT_S * 2 ** (failures - 1), LONGEST_VERDICT_S),
+        failures=failures,
+        before=trial.before,
     )
+    return (*(v for v in recent if v not in again), new)[-MAX_VERDICTS:]
+
+
+def _same(verdict: Verdict, trial: Trial) -> bool:
+    same = (verdict.knob, verdict.raises) == (trial.knob, trial.raises)
+    return same and holds(verdict, trial.before, trial.steady)
+
+
+def holds(verdict: Verdict, settings: Settings, steady: float) -> bool:
+    """Whether a verdict says something about a load, with the other knobs where they were."""
+    if abs(steady - verdict.steady) > SAME_LEVEL * verdict.steady:
+        return False
+    own = next((group.settings for group in LADDER if group.name == verdict.knob), ())
+    before, now = (verdict.before or settings).numbers(), settings.numbers()
+    return all(before[name] == now[name] for name in now if name not in own)

@@ -8,7 +8,15 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from tests.unit.job.samples import T0, progress
 
-from trimtab.job.board import Board, ExecutorStates, Judged, Load, PartitionLag, Running
+from trimtab.job.board import (
+    Board,
+    ExecutorLoad,
+    ExecutorStates,
+    Judged,
+    Load,
+    PartitionLag,
+    Running,
+)
 from trimtab.job.metrics import BoardCollector
 from trimtab.job.progress import parse
 
@@ -30,9 +38,13 @@ def full_board() -> Board:
     board.totals.add(report)
     board.totals.changes["query"] += 1
     board.last = Judged(report, settings_generation=4, executors_min=2, replayed=False)
-    board.running = Running(4, T0 + 3, 700)
+    board.running = Running(4, T0 + 3, 700, executors_min=2)
     board.executors = ExecutorStates(requested=3, running=2, decommissioning=1)
-    board.load = Load(slots_busy=0.5, gc=None)
+    board.load = Load(
+        slots_busy=0.5, cpu=0.3, heap=0.7,
+        executors={"1": ExecutorLoad(0.8, 0.4), "2": ExecutorLoad(1.0, None)},
+    )  # fmt: skip
+    board.totals.localities["PROCESS_LOCAL"] += 4
     board.lag = {("in", 0): PartitionLag(100, 7, 1.5), ("in", 1): PartitionLag(50, None, None)}
     return board
 
@@ -60,6 +72,7 @@ def test_exports_the_contract() -> None:
         "batch_limit_binding": 0,
         "batch_running_seconds": 2,
         "batch_running_records": 700,
+        "batch_running_executors_min": 2,
         'batch_record_latency_seconds{quantile="0.95"}': 2.0,
         'executors{state="requested"}': 3,
         'executors{state="running"}': 2,
@@ -75,14 +88,19 @@ def test_exports_the_contract() -> None:
         'changes_total{how="query"}': 1,
         "record_latency_seconds_count": 40,
         "slots_busy_ratio": 0.5,
+        "cpu_ratio": 0.3,
+        "heap_used_ratio": 0.7,
+        'executor_load{executor="1"}': 0.8,
+        'executor_capacity{executor="1"}': 0.4,
+        'task_locality_total{level="PROCESS_LOCAL"}': 4,
     }
     assert {name: samples.get(name) for name in expected} == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     "absent",
-    ["lag_records{partition=\"1\"", "lag_seconds{partition=\"1\"", "state_", "gc_ratio", "locality",
-     "pending", "settings_rejected", "pause"],
+    ["lag_records{partition=\"1\"", "lag_seconds{partition=\"1\"", "state_", "gc_ratio",
+     "executor_capacity{executor=\"2\"", "pending", "settings_rejected", "pause"],
 )  # fmt: skip
 def test_leaves_out_what_does_not_exist(absent: str) -> None:
     assert not [name for name in exported(full_board()) if name.startswith(absent)]

@@ -20,7 +20,10 @@ TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
 POD = ("Pod", NAMESPACE, "clicks-driver-0")
 
 
-def series(pipeline: str, now_s: float, *, instance: str = "10.0.0.1:9400", **values: Any) -> Json:
+def series(
+    pipeline: str, now_s: float, *, instance: str = "10.0.0.1:9400", worst_latency: float = 0.0,
+    **values: Any,
+) -> Json:  # fmt: skip
     """What one driver exports, by query name; gauges by metric name, or (name, label, value)."""
     labels = {"namespace": NAMESPACE, "pipeline": pipeline, "instance": instance}
     gauges: dict[str, float] = {
@@ -51,6 +54,8 @@ def series(pipeline: str, now_s: float, *, instance: str = "10.0.0.1:9400", **va
     names = [({"__name__": f"trimtab_{name}"}, value) for name, value in gauges.items()]
     names += [({"__name__": f"trimtab_{n}", k: v}, value) for (n, k, v), value in labelled.items()]
     samples: Json = {"gauges": [Sample(labels | own, value) for own, value in names]}
+    worst = max(labelled["batch_record_latency_seconds", "quantile", "0.95"], worst_latency)
+    samples["worst_latency"] = [Sample(labels | {"quantile": "0.95"}, worst)]
     return samples | {name: [Sample(labels, value)] for name, value in rest.items()}
 
 

@@ -33,13 +33,16 @@ def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> Signals | Missing:
 def test_the_number_of_queries_does_not_grow_with_the_pipelines(count: int) -> None:
     found, metrics = gathered(*(series(f"p{i}", NOW_S) for i in range(count)))
     assert len(found.seen) == count
-    assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S)) == 6
+    assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S)) == 7
 
 
 def test_everything_that_is_exported_becomes_a_signal() -> None:
-    known = seen(series("clicks", NOW_S))
+    shares = {"cpu_ratio": 0.4, "gc_ratio": 0.1, "heap_used_ratio": 0.9, "slots_busy_ratio": 0.8}
+    known = seen(series("clicks", NOW_S, **shares, batch_running_executors_min=1))
     assert isinstance(known, Signals)
     assert known.batch
+    assert (known.cpu_ratio, known.gc_ratio, known.heap_used) == (0.4, 0.1, 0.9)
+    assert (known.slots_busy, known.running_executors_min) == (0.8, 1)
     assert (known.input_rate, known.lag_records, known.partitions) == (25.0, 200.0, 12)
     assert (known.batch.records, known.batch.duration_s, known.batch.latency_s) == (250, 1.0, 12.0)
     assert (known.batch.key, known.executors_running, known.executors_pending) == ("1/5", 1, 0)

@@ -113,6 +113,42 @@ def test_what_is_written_anyway_carries_the_newest_numbers(stage: Stage) -> None
     assert (goal["observed"], lag_shown) == ("15s", 260)
 
 
+def test_a_latency_that_wobbles_on_the_target_turns_the_condition_once(stage: Stage) -> None:
+    """The goal is 15 s. Prometheus keeps the worst of a minute, that is of seven ticks here."""
+    seen, told = [14.9], []
+    for batch, latency in enumerate([15.1, 14.9, 15.2, 14.8] * 5 + [14.9] * 8):
+        seen.append(latency)
+        values = {"batch_record_latency_seconds": latency, "worst_latency": max(seen[-7:])}
+        stage.see(series("clicks", stage.clock.now_s + 10, batch_id=20 + batch, **values))
+        stage.tick()
+        told.append((stage.condition("GoalMet")[0], len(stage.cluster.writes)))
+    shown = [status for status, _ in told]
+    assert shown == ["False"] * 25 + ["True"] * 3
+    assert [i for i, (_, writes) in enumerate(told) if writes] == [0, 25]
+
+
+def test_a_worst_latency_that_is_not_known_leaves_the_last_batch(stage: Stage) -> None:
+    for latency, status in ((14.0, "True"), (16.0, "False"), (14.0, "True")):
+        values = {"batch_record_latency_seconds": latency}
+        driver = series("clicks", stage.clock.now_s + 10, **values) | {"worst_latency": []}
+        stage.see(driver)
+        stage.tick()
+        assert stage.condition("GoalMet")[0] == status
+
+
+def test_a_pipeline_that_stays_saturated_is_not_written() -> None:
+    stage = Stage()
+    limits = {"executors": {"min": 1, "max": 1}}
+    stage.put_pipeline("clicks", limits=limits, tuning={"pinned": {"trigger": "5s"}})
+    stage.running()
+    applied = stage.document()["generation"]
+    for batch in range(6, 12):
+        stage.overload(batch, settings_generation=applied, batch_settings_generation=applied)
+        stage.tick()
+    assert stage.condition("Saturated")[0] == "True"
+    assert stage.cluster.writes == []
+
+
 def test_what_was_seen_last_stays_while_nothing_is_seen(stage: Stage) -> None:
     stage.see(series("clicks", stage.clock.now_s + 10))
     stage.tick()

@@ -151,6 +151,10 @@ def test_a_failed_change_is_not_repeated_at_that_load() -> None:
     assert decision.reason is Reason.FAILED_BEFORE
     later, _ = decide(replace(snapshot(seen, before), now_s=1600.0), before)
     assert later.action is Action.CHANGE
+    at_another_trigger = replace(verdict, before=Settings(1, 30.0, 2500))
+    before = replace(before, verdicts=(at_another_trigger,))
+    moved, _ = decide(snapshot(seen, before), before)
+    assert moved.action is Action.CHANGE
 
 
 def test_a_draining_backlog_is_left_alone() -> None:
@@ -239,7 +243,7 @@ def test_pods_without_a_node_are_given_up() -> None:
 
 def test_memory_goes_through_json_unchanged() -> None:
     full = on_trial(open_trial(settled=2, batch="3/4"))
-    verdict = Verdict("batch-size", True, 2, 12.5, 99.0)
+    verdict = Verdict("batch-size", True, 2, 12.5, 99.0, failures=2, before=START)
     full = replace(full, verdicts=(verdict,), regime=Regime.OVER, evidence=Evidence(1, 0, "1/2", 3))
     assert Memory.from_dict(json.loads(json.dumps(full.to_dict()))) == full
 

@@ -1,0 +1,143 @@
+"""What the executors have done and do, read from Spark's own bookkeeping through py4j.
+
+There is no Python API for any of it. Running tasks come from the scheduler itself: the status
+store hears of a task's start before the end of the one before it, and then holds both for as long
+as the next one runs. What a stage did is read once, when it has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+ENDED = {"COMPLETE", "FAILED", "SKIPPED"}
+MISSES = 4
+"""Looks for a stage that is not there yet, after each new job: a miss costs a Java stack trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorWork:
+    """One executor: slots, those in use, and milliseconds of the tasks that have ended."""
+
+    busy: int
+    slots: int
+    task_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All executors now, by id; collection time in total, and tasks without a slot."""
+
+    executors: Mapping[str, ExecutorWork]
+    gc_ms: int = 0
+    waiting: int = 0
+
+    @property
+    def busy(self) -> int:
+        """Slots in use."""
+        return sum(e.busy for e in self.executors.values())
+
+    @property
+    def slots(self) -> int:
+        """All slots."""
+        return sum(e.slots for e in self.executors.values())
+
+    @property
+    def task_ms(self) -> int:
+        """Time of the tasks that have ended."""
+        return sum(e.task_ms for e in self.executors.values())
+
+
+@dataclass(frozen=True, slots=True)
+class StageWork:
+    """A stage that has ended."""
+
+    cpu_ms: float
+    """CPU time of the task threads in the JVM: no Python worker, no garbage collection."""
+    task_ms: float
+    heap_bytes: int | None
+    """Most heap that an executor was seen to use in it."""
+    localities: Mapping[str, int]
+    """Tasks by Spark's locality level."""
+
+
+class SparkWork:
+    """Reads the executors and stages of one Spark application."""
+
+    def __init__(self, context: Any) -> None:
+        """`context` is the SparkContext; begins with the application's first stage."""
+        self._scala = context._jsc.sc()
+        self._next = 0
+        self._jobs = 0
+        self._misses = 0
+
+    def work(self) -> Work:
+        """The executors now (the driver's own slots in local mode)."""
+        store = self._scala.statusStore()
+        running = _counts(self._scala.taskScheduler().runningTasksByExecutors())
+        executors, gc_ms = {}, 0
+        summaries = store.executorList(True)
+        for index in range(summaries.size()):
+            summary = summaries.apply(index)
+            if slots := summary.maxTasks():
+                name = summary.id()
+                executors[name] = ExecutorWork(running.get(name, 0), slots, summary.totalDuration())
+                gc_ms += summary.totalGCTime()
+        return Work(executors, gc_ms, _waiting(store))
+
+    def ended(self) -> list[StageWork]:
+        """The stages that have ended since the last call; Spark numbers them without gaps."""
+        jobs = self._scala.dagScheduler().numTotalJobs()
+        if jobs != self._jobs:
+            self._jobs, self._misses = jobs, 0
+        store, found = self._scala.statusStore(), []
+        while self._misses < MISSES:
+            try:
+                stage = store.lastStageAttempt(self._next)
+            except Py4JJavaError:  # the store hears of a job a little after it was counted
+                self._misses += 1
+                break
+            if stage.status().toString() not in ENDED:
+                break
+            self._next += 1
+            if stage.executorRunTime() > 0:
+                found.append(_stage_work(store, stage))
+        return found
+
+
+def _waiting(store: Any) -> int:
+    """Tasks of the stages under way that have not begun."""
+    stages = store.activeStages()
+    waiting = 0
+    for index in range(stages.size()):
+        stage = stages.apply(index)
+        waiting += stage.numTasks() - stage.numActiveTasks() - stage.numCompleteTasks()
+    return max(0, waiting)
+
+
+def _counts(scala_map: Any) -> dict[str, int]:
+    """A Scala map of whole numbers, in one call: `a -> 1,b -> 2`."""
+    pairs = (pair.rpartition(" -> ") for pair in scala_map.mkString(",").split(",") if pair)
+    return {key: int(value) for key, _, value in pairs}
+
+
+def _stage_work(store: Any, stage: Any) -> StageWork:
+    peak = stage.peakExecutorMetrics()
+    heap = peak.get().getMetricValue("JVMHeapMemory") if peak.isDefined() else 0
+    return StageWork(
+        cpu_ms=stage.executorCpuTime() / 1e6,
+        task_ms=stage.executorRunTime(),
+        heap_bytes=heap or None,  # 0: nobody looked while it ran
+        localities=_counts(store.localitySummary(stage.stageId(), stage.attemptId())),
+    )
+
+
+def heap_limit(context: Any) -> int:
+    """Bytes of heap that an executor may use; the driver's own in local mode."""
+    if context.master.startswith("local"):
+        return int(context._jvm.java.lang.Runtime.getRuntime().maxMemory())
+    memory = context.getConf().get("spark.executor.memory")
+    return int(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(memory))

@@ -1,0 +1,44 @@
+"""Which resource the work runs out of, and what is said where that is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.tuning.test_decision import memory, overloaded, snapshot
+
+from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.tuning.bottleneck import Bottleneck, diagnose
+from trimtab.tuning.load import measure
+from trimtab.tuning.model import fit
+from trimtab.tuning.snapshot import Settings
+
+
+def diagnosed(**seen: Any) -> Bottleneck:
+    remembered = memory(settings=Settings(1, 30.0, 20000))
+    taken = snapshot(overloaded(**seen), remembered)
+    model = fit(remembered.points, 12)
+    load = measure(taken, model)
+    assert model is not None
+    assert load is not None
+    return diagnose(taken, model, load)
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind", "words"),
+    [
+        ({"cpu_ratio": 0.7, "slots_busy": 0.9}, Kind.CPU,
+         "slots busy 90%: the tasks compute 70% of their time"),
+        ({"cpu_ratio": 0.69}, Kind.CONCURRENCY, "the tasks compute 69% of their time"),
+        ({"cpu_ratio": 0.0}, Kind.CONCURRENCY, "the tasks compute 0% of their time"),
+        ({"cpu_ratio": None}, Kind.CONCURRENCY, "whether the tasks compute or wait is not known"),
+        ({"gc_ratio": 0.2, "heap_used": 0.93, "cpu_ratio": 0.9}, Kind.MEMORY,
+         "20% of the tasks' time is garbage collection, the fullest heap was at 93%"),
+        ({"gc_ratio": 0.2}, Kind.MEMORY, "is garbage collection"),
+        ({"gc_ratio": None, "heap_used": 0.99}, Kind.CONCURRENCY, "is not known"),
+    ],
+)  # fmt: skip
+def test_the_work_is_named_by_what_is_known(seen: dict[str, Any], kind: Kind, words: str) -> None:
+    found = diagnosed(**seen)
+    assert found.kind is kind, found
+    assert words in found.evidence
