@@ -41,6 +41,8 @@ class Situation:
     waiting: tuple[str, str] | None = None
     driver: DriverState = NO_DRIVER
     inputs: str = ""
+    settings_generation: int = 0
+    """Of the settings that the driver should run."""
     seen: Seen | None = None
     missing: Missing | None = None
     snapshot: Snapshot | None = None
@@ -77,12 +79,11 @@ _NUMBERS = {Type.TUNING, Type.GOAL_MET, Type.METRICS_AVAILABLE, Type.SATURATED}
 
 
 def _verdicts(situation: Situation) -> dict[Type, Verdict]:
-    suspended, stalled = situation.suspended, _stalled(situation)
+    stalled = _stalled(situation)
     ready = _ready(situation, stalled)
-    busy = not ready.status and not stalled.status and not suspended
     return {
         Type.READY: ready,
-        Type.RECONCILING: Verdict(busy, "Progressing" if busy else "Settled"),
+        Type.RECONCILING: _reconciling(situation, ready, stalled),
         Type.STALLED: stalled,
         Type.GOAL_MET: _goal_met(situation),
         Type.METRICS_AVAILABLE: _metrics(situation),
@@ -116,6 +117,19 @@ def _ready(situation: Situation, stalled: Verdict) -> Verdict:
     if not driver.ready:
         return Verdict(False, "DriverStarting", "the query has not started yet")
     return Verdict(True, "QueryRunning", "the query runs with the settings that are wanted")
+
+
+def _reconciling(situation: Situation, ready: Verdict, stalled: Verdict) -> Verdict:
+    """On the way: to a query that runs, or to the settings of the newest generation."""
+    if stalled.status or situation.suspended:
+        return Verdict(False, "Settled")
+    if not ready.status:
+        return Verdict(True, "Progressing")
+    signals = situation.snapshot.signals if situation.snapshot else None
+    if signals and signals.settings_generation < situation.settings_generation:
+        words = f"the driver does not run settings generation {situation.settings_generation} yet"
+        return Verdict(True, "ApplyingSettings", words)
+    return Verdict(False, "Settled")
 
 
 def _goal_met(situation: Situation) -> Verdict:

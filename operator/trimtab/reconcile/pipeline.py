@@ -61,6 +61,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         waiting=case.planned.waiting,
         driver=case.driver,
         inputs=case.planned.inputs,
+        settings_generation=after.generation,
         seen=case.seen,
         missing=found if isinstance(found, Missing) else None,
         snapshot=snapshot,

@@ -37,9 +37,12 @@ def test_an_edit_is_a_new_generation_and_restarts_no_driver(stage: Stage) -> Non
     assert stage.document()["settings"] == before["settings"]
     assert stage.get("StatefulSet", "clicks-driver") == template
     assert (stage.cluster.events, stage.status()["decisions"]) == ([], [])
-    for _ in range(2):
+    assert stage.condition("Reconciling") == ("True", "ApplyingSettings")
+    assert stage.condition("Ready")[0] == "True"
+    for _ in range(3):
         stage.see(series("clicks", stage.clock.now_s + 10, settings_generation=2))
         stage.tick()
+    assert stage.condition("Reconciling") == ("False", "Settled")
     assert stage.cluster.writes == []
 
 
