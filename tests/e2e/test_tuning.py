@@ -23,18 +23,22 @@ def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
     stage.start_load([(30.0, 25.0), (300.0, 280.0), (200.0, 25.0)])
     worst = 0.0
 
+    def executors() -> int:
+        return int((stage.status().get("effective") or {}).get("executors", 1))
+
     def goal_met_with_more_executors() -> bool:
         nonlocal worst
         seen = stage.metric(p95) or 0.0
         worst = max(worst, seen)
-        executors = (stage.status().get("effective") or {}).get("executors", 1)
-        return worst > TARGET_S and seen <= TARGET_S and executors >= 3
+        return worst > TARGET_S and seen <= TARGET_S and executors() >= 3
 
     stage.wait("the goal is met again", 270, goal_met_with_more_executors)
     time.sleep(HOLD_S)
     assert (stage.metric(p95) or 99) <= TARGET_S, "the load is still high"
     stage.next_step()
-    stage.wait_effective(executors=1, limit_s=120)
+    # One is enough on a quiet machine; where the capacity was measured on a busy one, the bounds
+    # allow two. The demo asks for exactly what its run shows.
+    stage.wait("executors are released", 120, lambda: executors() <= 2)
     stage.next_step()
     result = stage.delivered()
     assert (result["lost"], result["duplicated"]) == (0, 0)
