@@ -16,7 +16,9 @@ from dev.localcluster import cluster, console
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.paths import REPO, from_environment
 
-NAMESPACE = "demo"
+NAMESPACE = "trimtab-demo"
+OURS = "trimtab.dev/demo"
+"""Label of a namespace that a demo made: no other is ever deleted."""
 TARGET_S = 15.0
 TICK_S = 5.0
 SCHEDULE = [(60.0, 25.0), *[(145.0, 280.0), (65.0, 25.0)] * 3]
@@ -38,7 +40,7 @@ def main() -> int:
         spent["cluster and images"] = time.monotonic() - began
         deploy.install(kube, tags, TICK_S)
         spent["operator installed"] = time.monotonic() - began
-        _clean(kube)
+        _fresh_namespace(kube)
         deploy.example(kube)
         spent["pipeline ready"] = time.monotonic() - began
         code = _drive(kube, tags, spent, began)
@@ -54,16 +56,28 @@ def _ask() -> None:
     """Name the context, and ask before anything is changed in it."""
     kube = Kube("kubectl", "helm", None, NAMESPACE)
     context = kube.call("config", "current-context").strip()
-    console.warn(f"this installs trimtab and the quickstart into the context {context!r}")
+    console.warn(
+        f"this installs trimtab into the namespace trimtab, and the quickstart into {NAMESPACE},"
+        f" of the context {context!r}; both stay when the demo has ended"
+    )
     if os.environ.get("YES") == "1":
         return
-    if input("go on? [y/N] ").strip().lower() not in {"y", "yes"}:
-        raise DemoError("stopped; nothing was changed")
+    try:
+        answer = input("go on? [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() not in {"y", "yes"}:
+        raise DemoError("stopped; nothing was changed (YES=1 answers yes)")
 
 
-def _clean(kube: Kube) -> None:
-    """What an earlier demo left: its objects and its data."""
+def _fresh_namespace(kube: Kube) -> None:
+    """A new namespace in place of what an earlier demo left: its objects and its data."""
+    found = kube.get("namespace", NAMESPACE)
+    if found and OURS not in (found["metadata"].get("labels") or {}):
+        raise DemoError(f"the namespace {NAMESPACE} was not made by a demo: delete it yourself")
     kube.call("delete", "namespace", NAMESPACE, "--ignore-not-found", limit_s=180)
+    kube.call("create", "namespace", NAMESPACE)
+    kube.call("label", "namespace", NAMESPACE, f"{OURS}=true")
 
 
 def _drive(kube: Kube, tags: dict[str, str], spent: dict[str, float], began: float) -> int:

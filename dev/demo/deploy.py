@@ -51,7 +51,6 @@ def install(kube: Kube, tags: dict[str, str], tick_s: float) -> None:
 
 def example(kube: Kube, folder: Path = EXAMPLE) -> None:
     """Apply an example and wait until its Kafka and its pipeline are Ready."""
-    kube.call("create", "namespace", kube.namespace, check=False)
     kube.call("apply", "-f", str(folder))
     kube.wait("Kafka ready", 240, lambda: condition(kube.get("tkc", "events"), "Ready") == "True")
     kube.wait(

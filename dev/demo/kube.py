@@ -31,9 +31,14 @@ class Kube:
     namespace: str
 
     def _run(self, argv: list[str], limit_s: float, text: str | None, check: bool) -> str:
-        done = subprocess.run(
-            argv, input=text, capture_output=True, text=True, timeout=limit_s, check=False
-        )
+        try:
+            done = subprocess.run(
+                argv, input=text, capture_output=True, text=True, timeout=limit_s, check=False
+            )
+        except FileNotFoundError as error:
+            raise DemoError(f"{argv[0]} is not on this machine: install it") from error
+        except subprocess.TimeoutExpired as error:
+            raise DemoError(f"{' '.join(argv[:6])}: no answer in {limit_s:.0f} s") from error
         if check and done.returncode:
             raise DemoError(f"{' '.join(argv[:6])} failed: {done.stderr.strip()[-1500:]}")
         return done.stdout
