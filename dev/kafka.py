@@ -82,9 +82,11 @@ class KafkaBroker:
         }
 
     def _java(self, main: str, *arguments: str) -> list[str]:
+        # a broker of tests is short-lived: it would never win back the time of C2
+        options = ["-Xms128m", "-Xmx512m", "-XX:TieredStopAtLevel=1"]
         level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
         classpath = f"{jars('kafka')}/*"
-        return ["java", "-Xms128m", "-Xmx512m", level, "-cp", classpath, main, *arguments]
+        return ["java", *options, level, "-cp", classpath, main, *arguments]
 
     def start(self) -> None:
         """Start and wait until the broker answers; the first start formats its storage.

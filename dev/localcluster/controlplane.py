@@ -154,6 +154,8 @@ def start_controllers(paths: Paths, server: ApiServer) -> list[daemons.Daemon]:
             f"--cluster-signing-cert-file={server.authority.certificate}",
             f"--cluster-signing-key-file={server.authority.key}",
             "--controllers=*,-cloud-node-lifecycle-controller,-nodeipam",
+            # it makes this directory, by default below /usr
+            f"--flex-volume-plugin-dir={paths.state / 'volume-plugins'}",
         ],
         "kube-scheduler": [],
     }  # fmt: skip

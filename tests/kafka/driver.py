@@ -32,7 +32,7 @@ class Driver:
         self.source: dict[str, Any] = {"startingOffsets": "earliest"}
         self.starts = 0
         directory.mkdir(parents=True, exist_ok=True)
-        spark_jars = ",".join(str(jar) for jar in sorted(jars("spark").glob("*.jar")))
+        connectors = os.pathsep.join(str(jar) for jar in sorted(jars("spark").glob("*.jar")))
         document = {
             "schema": 1,
             "namespace": "test",
@@ -45,7 +45,9 @@ class Driver:
             "drainTimeout": "30s",
             "sparkConf": {
                 "spark.master": "local[2]",
-                "spark.jars": spark_jars,
+                "spark.driver.extraClassPath": connectors,
+                # a test's driver lives for seconds: it would never win back the time of C2
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 "spark.driver.memory": "640m",
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",
