@@ -26,6 +26,12 @@ def test_a_symptom_leads_to_one_resolution(
         assert resolve(found, 10, sensed, Parameters()) == executors
 
 
+def test_a_fifth_less_is_rounded_down_and_one_stays() -> None:
+    calm = Sensed(0, 4000, 500)
+    over = Diagnosis.OVER_PROVISIONED
+    assert [resolve(over, n, calm, Parameters()) for n in (9, 2, 1)] == [7, 1, 1]
+
+
 def test_it_rests_after_a_change() -> None:
     """The lag grows by 300/s out of 1000/s: 700/s are done, so 4 become 6."""
     peer = Dhalion(Limits(1, 20), Parameters(lag_rate_threshold=100))

@@ -70,6 +70,12 @@ def test_parallelism_computation_with_adjustment_and_limits(
     assert scale(current, factor, least=least, most=most, groups=groups) == expected
 
 
+def test_where_nothing_divides_it_goes_to_where_instances_have_more_groups() -> None:
+    """Of 23 groups, 15 instances have 1 or 2; from 11 on downward each has 2 at least."""
+    assert scale(10, 1.5, least=1, most=20, groups=23) == 12
+    assert scale(12, 1.2, least=1, most=20, groups=23) == 12  # 12 is no step up
+
+
 def test_lag_and_restart_add_to_the_target_with_the_defaults() -> None:
     """700/s at 0.7 is 1000; 300 s of it within 1800 s is 117 more; a lag adds its own rate."""
     assert target_capacity(Parameters(), input_rate=700, catch_up_rate=50) == 1167

@@ -31,6 +31,7 @@ UTILISATION = {
     "Tolerance": (3, [1010, 1030, 1020], 100, 0, 0, 3),
     "SuperfluousMetrics": (4, [4000, 9500, 3000, 7000], 100, 0, 0, 24),
     "MissingMetrics": (4, [400, 95], 100, 0, 2, 3),
+    "whole percent: 99 of 90, not 99.9": (3, [999, 999, 999], 90, 0, 0, 3),
     "MissingMetricsNoChangeEq": (2, [1000], 100, 0, 1, 2),
 }
 
@@ -118,6 +119,13 @@ STABILISED = {
 def test_downscale_stabilisation(log: list[tuple[float, int]], desired: int, expected: int) -> None:
     scaler = Autoscaler(Limits(1, 100), Parameters(), recommended=log)
     assert scaler.settle(0.0, 100, desired) == expected
+
+
+def test_a_policy_counts_what_its_period_has_already_added() -> None:
+    scaler = Autoscaler(Limits(1, 100), Parameters(behaviour=DEFAULT_BEHAVIOUR))
+    assert scaler.settle(0.0, 3, 100) == 7
+    assert scaler.settle(5.0, 7, 100) == 7
+    assert scaler.settle(20.0, 7, 100) == 14
 
 
 def test_on_cpu_it_raises_at_once_and_lowers_after_five_minutes() -> None:
