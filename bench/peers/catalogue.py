@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, get_type_hints
 
 from bench.peers import clairvoyant, dhalion, ds2, hpa_cpu, keda, numaflow, spark_allocation
 from bench.peers.controller import Controller, Limits
@@ -46,7 +46,7 @@ class Entry:
         Raises:
             BadInputError: a name is unknown or a value does not read.
         """
-        known = {f.name: getattr(self.defaults, f.name) for f in fields(self.defaults)}
+        known = get_type_hints(type(self.defaults))
         try:
             values = {name: _read(text, known[name]) for name, text in given.items()}
         except KeyError as error:
@@ -56,12 +56,12 @@ class Entry:
         return replace(self.defaults, **values)
 
 
-def _read(text: str, default: object) -> object:
-    if isinstance(default, bool):
+def _read(text: str, kind: object) -> object:
+    if kind is bool:
         if text not in {"true", "false"}:
             raise ValueError(f"want true or false, not {text}")
         return text == "true"
-    return int(text) if isinstance(default, int) else float(text)
+    return int(text) if kind is int else float(text)
 
 
 def _start(case: Case, **changes: Any) -> Scenario:

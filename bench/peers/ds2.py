@@ -5,8 +5,8 @@ controller/src/bin/manager.rs and controller/config/ds2.toml; Apache-2.0 or MIT.
 et al., "Three steps is all you need", OSDI 2018.
 
 On micro-batches the useful time of an executor is taken to be the whole batch, its overhead
-included. That is the reading that suits DS2 best: without the overhead it would always end too
-small, because its law knows no cost that more executors do not share.
+included. That is the reading that suits DS2 best: without the overhead (`whole_batch` false) it
+ends too small, because its law knows no cost that more executors do not share.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from bench.peers.controller import Limits
 from bench.peers.window import Period, Window
 
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.snapshot import Batch, Settings, Signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Parameters:
     """Intervals that are skipped after a change."""
     scaling_factor: float = 0
     """Share of instances on top of the optimum."""
+    whole_batch: bool = True
+    """Take all of a batch for useful time, not only what is left without its overhead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Ds2:
         worked = [b for b in self.window.batches() if b.records and b.executors_min]
         if arriving is None or not worked:
             return settings
-        each = sum(b.records for b in worked) / sum(b.duration_s * b.executors_min for b in worked)
+        each = sum(b.records for b in worked) / sum(self._useful_s(b) for b in worked)
         operator = Operator(settings.executors, each * settings.executors)
         wanted = rounded(optimal(arriving, [operator]), self.parameters.scaling_factor)
         target = self.limits.clamp(wanted[0])
@@ -91,3 +93,8 @@ class Ds2:
             return settings
         self.skip = self.parameters.warm_up_intervals
         return replace(settings, executors=target)
+
+    def _useful_s(self, batch: Batch) -> float:
+        """Executor-seconds that the batch's records took."""
+        left_out_s = 0.0 if self.parameters.whole_batch else batch.overhead_s
+        return max(1e-3, batch.duration_s - left_out_s) * batch.executors_min

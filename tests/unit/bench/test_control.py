@@ -98,6 +98,23 @@ def test_the_command_writes_one_object_for_each_controller_and_seed(tmp_path: Pa
     assert [line.split()[0] for line in done.output.splitlines()[1:]] == [row[0] for row in rows]
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("ds2", {"scaling_factor": "0.2", "whole_batch": "false"}, (0.2, False)),
+        ("keda", {"lag_threshold": "500", "sync_s": "30"}, (500, 30.0)),
+        ("oracle", {"higher": "1"}, (1.0,)),
+    ],
+)
+def test_a_parameter_is_read_by_its_type(
+    name: str, given: dict[str, str], expected: tuple[object, ...]
+) -> None:
+    parameters = PEERS[name].parameters(given)
+    read = tuple(getattr(parameters, parameter) for parameter in given)
+    assert read == expected
+    assert [type(value) for value in read] == [type(value) for value in expected]
+
+
 WRONG = [
     ("nobody", {}, "no controller 'nobody'"),
     ("keda", {"lag": "5"}, "no parameter 'lag'; there are lag_threshold,"),

@@ -61,6 +61,13 @@ def test_the_single_operator_keeps_up_with_the_input_in_one_step() -> None:
     assert ds2().decide(10, seen, settings(2)).executors == 8
 
 
+def test_without_its_overhead_a_batch_was_faster() -> None:
+    """1000 records in 4 s less 0.3 s of overhead on two executors: 135/s each."""
+    peer = Ds2(Limits(1, 20), Parameters(whole_batch=False))
+    seen = signals(10, input_rate=900, batch=batch(records=1000, duration_s=4, executors=2))
+    assert peer.decide(10, seen, settings(2)).executors == 7
+
+
 def test_two_intervals_after_a_change_are_skipped() -> None:
     peer, moved = ds2(), []
     for now_s in range(10, 60, 10):
