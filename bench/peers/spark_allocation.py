@@ -1,7 +1,7 @@
 """Spark's own streaming dynamic allocation (DStreams), with its rate limit as an option.
 
 Source: apache/spark at 062d4ae, streaming/src/main/scala/org/apache/spark/streaming/scheduler/
-ExecutorAllocationManager.scala and internal/config/Streaming.scala; Apache-2.0. Structured
+ExecutorAllocationManager.scala, core's internal/config/Streaming.scala; Apache-2.0. Structured
 Streaming has no law of its own. The batch duration is the trigger; a batch that outlasts it
 delays the next one by the difference, which stands for the scheduling delay. The estimated rate
 becomes the limit of records in a batch, and is asked for once for each batch that is seen.

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from bench.control import NAMES, OURS, as_decide, main, measure
 from bench.peers.catalogue import PEERS
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from trimtab.errors import BadInputError
 from trimtab.simulation.figures import figures
@@ -86,11 +86,15 @@ def test_what_a_peer_asks_for_beyond_the_limits_is_cut() -> None:
     assert len(run.changes) == 1
 
 
-def test_the_command_writes_one_object_for_each_controller_and_seed(tmp_path: Path) -> None:
-    file, out = tmp_path / "short.yaml", tmp_path / "figures.json"
+def run_command(file: Path, *words: str) -> Result:
     file.write_text(yaml.safe_dump({**SHORT, "duration": 200}))
-    words = ["--scenario", str(file), "--controller", "keda,ds2", "--seeds", "1,2"]
-    done = CliRunner().invoke(main, [*words, "--out", str(out), "--max-offsets", "500"])
+    return CliRunner().invoke(main, ["--scenario", str(file), *words])
+
+
+def test_the_command_writes_one_object_for_each_controller_and_seed(tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    words = ["--controller", "keda,ds2", "--seeds", "1,2", "--max-offsets", "500"]
+    done = run_command(tmp_path / "short.yaml", *words, "--out", str(out))
     assert done.exit_code == 0, done.output
     rows = [(r["controller"], r["seed"], r["final"]) for r in json.loads(out.read_text())]
     assert [row[:2] for row in rows] == [("keda", 1), ("keda", 2), ("ds2", 1), ("ds2", 2)]
@@ -113,6 +117,29 @@ def test_a_parameter_is_read_by_its_type(
     read = tuple(getattr(parameters, parameter) for parameter in given)
     assert read == expected
     assert [type(value) for value in read] == [type(value) for value in expected]
+
+
+def test_a_parameter_of_the_command_reaches_the_peer(tmp_path: Path) -> None:
+    """At 10 records each executor the lag asks for all of them, at 10000 for one."""
+    words = ["--controller", "keda", "--json", "--set"]
+    few = run_command(tmp_path / "short.yaml", *words, "lag_threshold=10000")
+    many = run_command(tmp_path / "short.yaml", *words, "lag_threshold=10")
+    assert json.loads(few.output)[0]["final"]["executors"] == 1
+    assert json.loads(many.output)[0]["final"]["executors"] == 10
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--set", "lag_threshold"], "--set: want name=value, not lag_threshold"),
+        (["--seeds", "one"], "--seeds: want numbers like 1,2,3"),
+        (["--controller", "nobody"], "no controller 'nobody'; there are trimtab, ds2,"),
+    ],
+)
+def test_the_command_says_what_is_wrong(tmp_path: Path, words: list[str], said: str) -> None:
+    done = run_command(tmp_path / "short.yaml", *words)
+    assert done.exit_code == 1
+    assert said in done.output
 
 
 WRONG = [

@@ -30,6 +30,9 @@ RECORDED = [
     # source, splitter (two instances), count, as in its examples/offline/flink_rates.log
     (109705.375, (122512.729, 1244599.952), (122613.652, 1246045.874), 1845391.074, (0.895, 0.604)),
     (116939.794, (131386.981, 1334954.832), (123157.487, 1251393.470), 1663458.764, (0.919, 0.714)),
+    # the same with the rate that was observed at the source, not its inflated true one
+    (80_000, (122512.729, 1244599.952), (122613.652, 1246045.874), 1845391.074, (0.653, 0.440)),
+    (80_000, (131386.981, 1334954.832), (123157.487, 1251393.470), 1663458.764, (0.629, 0.489)),
 ]
 
 
@@ -42,7 +45,10 @@ def test_its_recorded_wordcount(
     needed = optimal(source, [splitter, Operator(1, count)])
     assert needed == pytest.approx(expected, abs=0.0006)
     assert rounded(needed) == [1, 1]
-    assert rounded(needed, 0.2) == [2, 1]
+
+
+def test_the_scaling_factor_comes_before_rounding() -> None:
+    assert rounded([0.9, 0.6, 4], 0.2) == [2, 1, 5]
 
 
 def test_one_instance_less_is_not_worth_a_change() -> None:

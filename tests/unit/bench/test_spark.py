@@ -71,17 +71,46 @@ def test_with_waits_it_stays_below_the_processing_speed() -> None:
         assert not wait or rate < n / 20 * 1000 or rate == 10
 
 
-def run(peer: SparkAllocation, durations_s: list[float], executors: int) -> int:
+def run(
+    peer: SparkAllocation, durations_s: list[float], executors: int, trigger_s: float = 10
+) -> int:
     step_s = 60 // len(durations_s)
-    wanted = settings(executors)
+    wanted = settings(executors, trigger_s)
     for i, duration_s in enumerate(durations_s, 1):
         at_s = i * step_s
         seen = signals(
             at_s, batch=batch(id=i, duration_s=duration_s, committed_at_s=at_s),
             executors_running=executors,
         )  # fmt: skip
-        wanted = peer.decide(at_s, seen, settings(executors))
+        wanted = peer.decide(at_s, seen, settings(executors, trigger_s))
     return wanted.executors
+
+
+SUITE = [
+    # ExecutorAllocationManagerSuite: batch time at an interval of 1 s, active, least, most -> total
+    (1.0, 2, 1, 99, 3),
+    (2.0, 2, 1, 99, 4),
+    (0.901, 2, 1, 99, 3),
+    (0.899, 2, 1, 99, 2),
+    (0.301, 2, 1, 99, 2),
+    (0.299, 2, 1, 99, 1),
+    (1.0, 1, 2, 99, 2),
+    (2.0, 1, 2, 99, 3),
+    (2.0, 2, 2, 99, 4),
+    (2.0, 1, 1, 2, 2),
+    (2.0, 2, 1, 2, 2),
+    (0.1, 2, 2, 99, 2),
+    (0.1, 3, 2, 99, 2),
+    (0.1, 1, 1, 99, 1),
+]
+
+
+@pytest.mark.parametrize(("duration_s", "active", "least", "most", "expected"), SUITE)
+def test_executor_allocation_manager_suite(
+    duration_s: float, active: int, least: int, most: int, expected: int
+) -> None:
+    peer = SparkAllocation(Limits(least, most), Parameters())
+    assert run(peer, [duration_s], active, trigger_s=1) == expected
 
 
 @pytest.mark.parametrize(
