@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def as_decide(controller: Controller) -> Decide:
 def measure(
     scenario: Scenario, name: str, seed: int, given: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The figures of one controller on one scenario and seed.
+    """The figures of one controller on one scenario and seed, and the parameters that it had.
 
     Raises:
         BadInputError: no such controller, or no such parameter.
@@ -59,14 +60,14 @@ def measure(
     if name == OURS:
         if given:
             raise BadInputError(f"{OURS} takes its parameters from the scenario")
-        return {"controller": OURS, **figures(simulate(scenario, seed))}
+        return {"controller": OURS, "parameters": {}, **figures(simulate(scenario, seed))}
     if name not in PEERS:
         raise BadInputError(f"no controller {name!r}; there are {', '.join(NAMES)}")
     entry, case = PEERS[name], Case(scenario, seed)
     parameters = entry.parameters(given or {})
     decide = as_decide(entry.make(case, parameters))
     run = simulate(entry.prepare(case, parameters), seed, controller=decide)
-    return {"controller": name, **figures(run, check)}
+    return {"controller": name, "parameters": asdict(parameters), **figures(run, check)}
 
 
 COLUMNS = {
