@@ -121,6 +121,35 @@ def test_downscale_stabilisation(log: list[tuple[float, int]], desired: int, exp
     assert scaler.settle(0.0, 100, desired) == expected
 
 
+WINDOWS = {
+    # log, current, desired, window up, window down -> stabilised
+    "empty, down": ([], 100, 5, 0, 0, 5),
+    "simple down": ([(-120.0, 4), (-60.0, 5)], 100, 3, 0, 180, 5),
+    "simple up": ([(-120.0, 4), (-60.0, 5)], 1, 7, 300, 0, 4),
+    "no down": ([(-120.0, 1), (-60.0, 2)], 100, 3, 300, 0, 3),
+    "no up": ([(-120.0, 4), (-60.0, 5)], 1, 3, 0, 300, 3),
+    "old, down": ([(-600.0, 10), (-540.0, 9)], 100, 3, 0, 0, 3),
+    "old, up": ([(-600.0, 10), (-540.0, 9)], 1, 100, 0, 0, 100),
+    "one old, down": ([(-600.0, 10), (-60.0, 4), (-120.0, 5), (-540.0, 9)], 100, 3, 0, 180, 5),
+    "one old, up": ([(-6000.0, 10), (-60.0, 6), (-120.0, 5), (-180.0, 9)], 1, 100, 300, 0, 5),
+    "both, no up": ([(-6000.0, 2), (-180.0, 3)], 2, 1, 300, 300, 2),
+}
+
+
+@pytest.mark.parametrize(
+    ("log", "current", "desired", "up_s", "down_s", "expected"),
+    WINDOWS.values(),
+    ids=list(WINDOWS),
+)
+def test_stabilisation_with_behaviour(
+    log: list[tuple[float, int]], current: int, desired: int, up_s: float, down_s: float,
+    expected: int,
+) -> None:  # fmt: skip
+    free = Behaviour(rules(1000, 0, window_s=up_s), rules(1000, 0, window_s=down_s))
+    scaler = Autoscaler(Limits(1, 1000), Parameters(behaviour=free), recommended=log)
+    assert scaler.settle(0.0, current, desired) == expected
+
+
 def test_a_policy_counts_what_its_period_has_already_added() -> None:
     scaler = Autoscaler(Limits(1, 100), Parameters(behaviour=DEFAULT_BEHAVIOUR))
     assert scaler.settle(0.0, 3, 100) == 7
