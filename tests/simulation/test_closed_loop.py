@@ -15,6 +15,9 @@ from trimtab.simulation.figures import figures
 from trimtab.simulation.run import Run, simulate
 from trimtab.simulation.scenario import Scenario, load_scenario
 from trimtab.simulation.verifiers import VERIFIERS, verify
+from trimtab.tuning.decision import Decision
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.snapshot import Snapshot
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "examples/scenarios").glob("*.yaml"))
 
@@ -156,6 +159,17 @@ def test_runs_are_reproducible() -> None:
     first, again = simulate(noisy, 5), simulate(noisy, 5)
     assert [t.decision for t in first.ticks] == [t.decision for t in again.ticks]
     assert set(VERIFIERS) <= set(verify(first))
+
+
+def test_another_controller_meets_the_same_plant() -> None:
+    def hold(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
+        return Decision(Action.HOLD, Reason.WITHIN_BOUNDS, "", snapshot.settings), memory
+
+    noisy = case(plant=plant(batch={"fixed_s": 0.3, "noise": 0.1}))
+    ours, theirs = simulate(noisy, 5), simulate(noisy, 5, controller=hold)
+    assert ours.changes == theirs.changes == []
+    assert theirs.ticks[-1].decision.message == ""
+    assert ours.batches == theirs.batches
 
 
 def test_a_batch_limit_of_our_own_is_found_and_raised() -> None:

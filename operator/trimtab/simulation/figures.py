@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 from trimtab.api.reasons import Reason
 from trimtab.simulation.batch_time import phases
 from trimtab.simulation.run import Run
+from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import verify
 
 TAIL_S = 120.0
 """A violation that lasts into the last seconds counts as not recovered."""
 
 
-def figures(run: Run) -> dict[str, Any]:
+def figures(run: Run, verdicts: Callable[[Run], dict[str, bool]] = verify) -> dict[str, Any]:
     """Every figure of one run, as plain JSON values."""
     changes = run.changes
     executors = [t for t in changes if t.before.settings.executors != t.after.settings.executors]
@@ -46,18 +48,18 @@ def figures(run: Run) -> dict[str, Any]:
         "driver_busy": round(busy_s / run.scenario.duration, 3),
         "reversals": _reversals(run),
         "decision_ms": round(statistics.median(t.wall_ms for t in run.ticks), 3),
-        "verdicts": verify(run),
+        "verdicts": verdicts(run),
     }
 
 
-def sustainable(run: Run, executors: int, trigger_s: float) -> float:
+def sustainable(scenario: Scenario, executors: int, trigger_s: float) -> float:
     """s(p, T) of the true plant: the highest rate whose batch fits in its trigger, records/s."""
     low, high = 0.0, 1e7
     for _ in range(60):
         rate = (low + high) / 2
         spent = phases(
-            run.scenario.plant, records=rate * trigger_s, executors=executors,
-            partitions=run.scenario.partitions, max_in_flight=run.scenario.start.max_in_flight,
+            scenario.plant, records=rate * trigger_s, executors=executors,
+            partitions=scenario.partitions, max_in_flight=scenario.start.max_in_flight,
         )  # fmt: skip
         low, high = (rate, high) if spent.total <= trigger_s else (low, rate)
     return low
@@ -69,8 +71,8 @@ def allowed(run: Run, load: float, trigger_s: float) -> list[int]:
     return [
         p
         for p in range(limits.min, limits.max + 1)
-        if load <= bounds.higher * sustainable(run, p, trigger_s)
-        and (p == limits.min or load > bounds.lower * sustainable(run, p - 1, trigger_s))
+        if load <= bounds.higher * sustainable(run.scenario, p, trigger_s)
+        and (p == limits.min or load > bounds.lower * sustainable(run.scenario, p - 1, trigger_s))
     ]
 
 
@@ -165,19 +167,20 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     spent = oracle = oracle_full = 0.0
     limits = run.scenario.limits.executors
     rates = [
-        (p, sustainable(run, p, run.final.trigger_s)) for p in range(limits.min, limits.max + 1)
+        (p, sustainable(run.scenario, p, run.final.trigger_s))
+        for p in range(limits.min, limits.max + 1)
     ]
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
         load = run.arrivals.rate(t)
         spent += settings.executors
-        oracle += _least(rates, load, run.scenario.tuning.bounds.higher)
-        oracle_full += _least(rates, load, 1.0)
+        oracle += least(rates, load, run.scenario.tuning.bounds.higher)
+        oracle_full += least(rates, load, 1.0)
     return spent / 3600, oracle / 3600, oracle_full / 3600
 
 
-def _least(rates: list[tuple[int, float]], load: float, share: float) -> int:
+def least(rates: list[tuple[int, float]], load: float, share: float) -> int:
     """The fewest executors that carry the load at a share of what they sustain."""
     return next((p for p, rate in rates if load <= share * rate), rates[-1][0])
 

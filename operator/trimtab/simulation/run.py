@@ -1,9 +1,10 @@
-"""The closed loop: plant, observer and the operator's own tuning core in virtual time."""
+"""The closed loop in virtual time: plant, observer, and a controller; by default our own core."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from trimtab.api.reasons import Action
@@ -15,6 +16,9 @@ from trimtab.simulation.scenario import Scenario
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Settings, Signals, Snapshot
+
+Decide = Callable[[Snapshot, Memory], tuple[Decision, Memory]]
+"""What is asked at each tick; the memory that it returns comes back with the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,13 @@ class Run:
         return [tick for tick in self.ticks if tick.decision.moves]
 
 
-def simulate(scenario: Scenario, seed: int, *, restart_every_tick: bool = False) -> Run:
+def simulate(
+    scenario: Scenario, seed: int, *, controller: Decide = decide, restart_every_tick: bool = False
+) -> Run:
     """Run a scenario; with `restart_every_tick` the memory goes through JSON at each tick.
 
-    Runs of one scenario and seed are identical but for the wall times.
+    Any `controller` meets the same plant and the same noise. Runs of one scenario, seed and
+    controller are identical but for the wall times.
     """
     flow = arrivals(scenario, seed)
     plant = Plant(scenario, flow, seed)
@@ -72,7 +79,7 @@ def simulate(scenario: Scenario, seed: int, *, restart_every_tick: bool = False)
             no_signals="" if signals else "no sample in the gap",
         )
         started = time.perf_counter()  # noqa: TID251 - wall time is a figure, not an input
-        decision, after = decide(snapshot, memory)
+        decision, after = controller(snapshot, memory)
         wall_ms = (time.perf_counter() - started) * 1000  # noqa: TID251
         ticks.append(Tick(event.at_s, signals, decision, memory, after, wall_ms))
         if after.generation != memory.generation and decision.action is not Action.HOLD:

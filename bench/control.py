@@ -1,0 +1,149 @@
+"""Any controller on any scenario: `python -m bench.control --scenario F --controller keda --json`.
+
+`trimtab` is our own core. Every controller meets the same plant, noise, signals and figures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from bench.peers.catalogue import PEERS, Case
+from bench.peers.controller import Controller
+
+from trimtab.api.reasons import Action, Reason
+from trimtab.errors import BadInputError, TrimtabError
+from trimtab.simulation.figures import figures
+from trimtab.simulation.run import Decide, simulate
+from trimtab.simulation.scenario import Scenario, load_scenario
+from trimtab.simulation.verifiers import check
+from trimtab.tuning.decision import Decision
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.snapshot import Snapshot
+
+OURS = "trimtab"
+NAMES = (OURS, *PEERS)
+
+
+def as_decide(controller: Controller) -> Decide:
+    """An opponent as the loop asks it: limits enforced, nothing re-applied that is in force."""
+
+    def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
+        before = memory.settings
+        wanted = controller.decide(snapshot.now_s, snapshot.signals, before)
+        settings = snapshot.policy.clamp(wanted)
+        changes = before.differences(settings)
+        if not changes:
+            full = before.executors == snapshot.policy.max_executors
+            reason = Reason.SATURATED if full else Reason.WITHIN_BOUNDS
+            return Decision(Action.HOLD, reason, "", before), memory
+        raised = settings.executors >= before.executors
+        reason = Reason.EXECUTORS_RAISED if raised else Reason.EXECUTORS_RELEASED
+        decision = Decision(Action.CHANGE, reason, ", ".join(changes), settings, changes)
+        return decision, Memory(generation=memory.generation + 1, settings=settings)
+
+    return decide
+
+
+def measure(
+    scenario: Scenario, name: str, seed: int, given: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The figures of one controller on one scenario and seed, and the parameters that it had.
+
+    Raises:
+        BadInputError: no such controller, or no such parameter.
+    """
+    if name == OURS:
+        if given:
+            raise BadInputError(f"{OURS} takes its parameters from the scenario")
+        return {"controller": OURS, "parameters": {}, **figures(simulate(scenario, seed))}
+    if name not in PEERS:
+        raise BadInputError(f"no controller {name!r}; there are {', '.join(NAMES)}")
+    entry, case = PEERS[name], Case(scenario, seed)
+    parameters = entry.parameters(given or {})
+    decide = as_decide(entry.make(case, parameters))
+    run = simulate(entry.prepare(case, parameters), seed, controller=decide)
+    return {"controller": name, "parameters": asdict(parameters), **figures(run, check)}
+
+
+COLUMNS = {
+    "final": 8,
+    "exact": 6,
+    "steps": 6,
+    "slo_violation_s": 10,
+    "lag_area": 11,
+    "core_hours": 10,
+    "oracle_core_hours": 10,
+    "reversals": 7,
+}
+HEADINGS = ("final", "exact", "steps", "violating", "lag area", "core-h", "least", "turns")
+
+
+def table(results: Sequence[Mapping[str, Any]]) -> str:
+    """One line for each run, for people; the violation in seconds, the lag area in record·s."""
+    heads = "".join(f"{h:>{w}}" for h, w in zip(HEADINGS, COLUMNS.values(), strict=True))
+    lines = [f"{'controller':12}{'seed':>5}{heads}"]
+    for result in results:
+        cells = {**result, "final": int(result["final"]["executors"])}
+        row = "".join(f"{_cell(cells[c]):>{w}}" for c, w in COLUMNS.items())
+        lines.append(f"{result['controller']:12}{result['seed']:>5}{row}")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [text for text, (_, sign, _) in zip(texts, pairs, strict=True) if not sign]:
+        raise BadInputError(f"--set: want name=value, not {wrong[0]}")
+    return {name: value for name, _, value in pairs}
+
+
+@click.command()
+@click.option("--scenario", required=True, type=click.Path(path_type=Path), help="Scenario file.")
+@click.option("--controller", "names", default=OURS, help="Names with commas, or all.")
+@click.option("--seeds", default="1", help="Numbers with commas.")
+@click.option("--set", "given", multiple=True, help="A parameter of the peer: name=value.")
+@click.option("--max-offsets", type=int, help="Another maxOffsetsPerTrigger at the start.")
+@click.option("--json", "as_json", is_flag=True, help="The figures as a JSON list.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the JSON list to a file too.")
+def main(
+    *,
+    scenario: Path,
+    names: str,
+    seeds: str,
+    given: tuple[str, ...],
+    max_offsets: int | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Run controllers on a scenario and print their figures."""
+    chosen = NAMES if names == "all" else tuple(names.split(","))
+    try:
+        loaded = load_scenario(scenario)
+        if max_offsets:
+            start = loaded.start.model_copy(update={"max_offsets_per_trigger": max_offsets})
+            loaded = loaded.model_copy(update={"start": start})
+        numbers = [int(seed) for seed in seeds.split(",")]
+        pairs = _pairs(given)
+        results = [measure(loaded, name, seed, pairs) for name in chosen for seed in numbers]
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+    except ValueError as error:
+        raise click.ClickException(f"--seeds: want numbers like 1,2,3 ({error})") from error
+    text = json.dumps(results, indent=1)
+    if out:
+        out.write_text(text + "\n")
+    click.echo(text if as_json else table(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The peers as honest opponents: one module each, its law and its published defaults."""

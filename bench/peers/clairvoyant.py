@@ -1,0 +1,74 @@
+"""The two that know what nobody knows: the plant and the load to come. They frame the others.
+
+s(p) is that of the true plant at the start trigger, the load is that of the scenario without its
+noise. Their batch limit never binds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bench.peers.controller import Limits
+
+from trimtab.simulation.arrivals import Arrivals, arrivals
+from trimtab.simulation.figures import least, sustainable
+from trimtab.simulation.scenario import Scenario
+from trimtab.tuning.snapshot import Settings, Signals
+
+NO_LIMIT = 1_000_000_000
+"""Records in a batch that no scenario reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What they leave free; None takes the scenario's higher bound."""
+
+    higher: float | None = None
+
+
+class Knowledge:
+    """The load to come, and what each executor count carries, both in records/s."""
+
+    def __init__(self, scenario: Scenario, seed: int, limits: Limits) -> None:
+        quiet = scenario.load.model_copy(update={"noise": 0})
+        self.flow: Arrivals = arrivals(scenario.model_copy(update={"load": quiet}), seed)
+        self.duration_s = scenario.duration
+        trigger_s = scenario.start.trigger
+        self.rates = [
+            (p, sustainable(scenario, p, trigger_s)) for p in range(limits.least, limits.most + 1)
+        ]
+
+    def needed(self, from_s: float, to_s: float, higher: float) -> int:
+        """The fewest executors that carry all of a stretch of time."""
+        until = min(to_s, self.duration_s)
+        seconds = range(int(from_s), max(int(from_s) + 1, int(until)))
+        return least(self.rates, max(self.flow.rate(t) for t in seconds), higher)
+
+
+class Oracle:
+    """The fewest executors for the load until the next decision can take effect."""
+
+    def __init__(self, scenario: Scenario, seed: int, limits: Limits, p: Parameters) -> None:
+        self.knowledge = Knowledge(scenario, seed, limits)
+        self.higher = p.higher or scenario.tuning.bounds.higher
+        self.ahead_s = scenario.tick + scenario.plant.change.live_s
+
+    def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
+        """It needs no signals."""
+        del signals
+        executors = self.knowledge.needed(now_s, now_s + self.ahead_s, self.higher)
+        return replace(settings, executors=executors)
+
+
+class StaticPeak:
+    """The fewest executors for the highest load of the whole run, for all of it."""
+
+    def __init__(self, scenario: Scenario, seed: int, limits: Limits, p: Parameters) -> None:
+        higher = p.higher or scenario.tuning.bounds.higher
+        knowledge = Knowledge(scenario, seed, limits)
+        self.executors = knowledge.needed(0, scenario.duration, higher)
+
+    def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
+        """Always the same."""
+        del now_s, signals
+        return replace(settings, executors=self.executors)

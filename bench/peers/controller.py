@@ -1,0 +1,28 @@
+"""What every opponent is: signals in, settings out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from trimtab.tuning.snapshot import Settings, Signals
+
+
+class Controller(Protocol):
+    """One opponent. It may keep a memory of its own; it sees nothing but its arguments."""
+
+    def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
+        """The settings wanted at `now_s`; without signals a peer holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The executor counts that a peer may choose, both included."""
+
+    least: int
+    most: int
+
+    def clamp(self, executors: int) -> int:
+        """The nearest count that is allowed."""
+        return min(max(executors, self.least), self.most)
