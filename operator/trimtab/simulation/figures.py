@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import bisect
+import math
 import statistics
 from typing import Any
 
 from trimtab.api.reasons import Reason
-from trimtab.simulation.batch_time import phases
+from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.run import Run
 from trimtab.simulation.verifiers import verify
 
 TAIL_S = 120.0
 """A violation that lasts into the last seconds counts as not recovered."""
+
+LONG_S = 60.0
+"""Stands for the trigger where there is none: a batch as large as one likes."""
 
 
 def figures(run: Run) -> dict[str, Any]:
@@ -19,6 +24,7 @@ def figures(run: Run) -> dict[str, Any]:
     changes = run.changes
     executors = [t for t in changes if t.before.settings.executors != t.after.settings.executors]
     violating = violating_seconds(run)
+    warm = [t for t in violating if t >= int(run.scenario.warmup_s)]
     steps_s = _load_steps(run)
     settle = [_settle(run, a, b) for a, b in steps_s]
     detect = [_detect(run, a, b) for a, b in steps_s]
@@ -37,7 +43,7 @@ def figures(run: Run) -> dict[str, Any]:
         "detect_s": detect if steps_s else None,
         "config_settle_s": settle if steps_s else None,
         "recover_s": recover if steps_s else None,
-        "slo_violation_s": len(violating),
+        "slo_violation_s": len(warm),
         "lag_area": round(_lag_area(run)),
         "core_hours": round(hours, 4),
         "oracle_core_hours": round(oracle, 4),
@@ -52,14 +58,17 @@ def figures(run: Run) -> dict[str, Any]:
 
 def sustainable(run: Run, executors: int, trigger_s: float) -> float:
     """s(p, T) of the true plant: the highest rate whose batch fits in its trigger, records/s."""
-    low, high = 0.0, 1e7
-    for _ in range(60):
-        rate = (low + high) / 2
-        spent = phases(
-            run.scenario.plant, records=rate * trigger_s, executors=executors,
-            partitions=run.scenario.partitions, max_in_flight=run.scenario.start.max_in_flight,
-        )  # fmt: skip
-        low, high = (rate, high) if spent.total <= trigger_s else (low, rate)
+    within_s = trigger_s or LONG_S
+
+    def fits(rate: float) -> bool:
+        return batch_phases(run.scenario, rate * within_s, executors).total <= within_s
+
+    low, high = 0.0, 1.0
+    while fits(high) and high < 1e12:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high and high > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 
@@ -76,7 +85,7 @@ def allowed(run: Run, load: float, trigger_s: float) -> list[int]:
 
 def exact(run: Run) -> bool:
     """Whether the final executors lie in A, or at the maximum with Saturated where A is empty."""
-    load = run.arrivals.rate(run.scenario.duration - 1e-6)
+    load = _demand(run, run.scenario.duration - 1e-6)
     ok = allowed(run, load, run.final.trigger_s)
     if ok:
         return run.final.executors in ok
@@ -87,14 +96,20 @@ def exact(run: Run) -> bool:
     }
 
 
+def _demand(run: Run, at_s: float) -> float:
+    """Records/s to carry, without noise and backlog; no more than a rate goal asks for."""
+    rate, load = run.scenario.policy().rate, run.arrivals.plain_rate(at_s)
+    return load if rate is None else min(load, rate)
+
+
 def violating_seconds(run: Run) -> list[int]:
-    """Seconds in which the goal is violated, after the warm-up."""
+    """Seconds in which the goal is violated, the warm-up included."""
     scenario, policy = run.scenario, run.scenario.policy()
-    first, last = int(scenario.warmup_s), int(scenario.duration)
+    last = int(scenario.duration)
     if policy.target_s is None:
-        return [t for t in range(first, last) if _rate_violated(run, t)]
+        return _rate_violations(run)
     violating, batches, index = [], run.batches, 0
-    for t in range(first, last):
+    for t in range(last):
         record = run.arrivals.total(t + 1)
         while index < len(batches) and batches[index].last < record:
             index += 1
@@ -109,15 +124,20 @@ def violating_seconds(run: Run) -> list[int]:
     return violating
 
 
-def _rate_violated(run: Run, t: int) -> bool:
-    start_s = run.scenario.start.trigger
-    now, before = _backlog(run, t), _backlog(run, max(0, t - 60))
-    return now > run.arrivals.rate(t) * max(2 * start_s, 10) and now > before
+def _rate_violations(run: Run) -> list[int]:
+    """Seconds with a backlog that is too large and larger than a minute before."""
+    starts_s = [b.start_s for b in run.batches]
+    taken = [0.0, *(b.last for b in run.batches)]
 
+    def backlog(at_s: float) -> float:
+        return max(0.0, run.arrivals.total(at_s) - taken[bisect.bisect_right(starts_s, at_s)])
 
-def _backlog(run: Run, at_s: float) -> float:
-    taken = max((b.last for b in run.batches if b.start_s <= at_s), default=0.0)
-    return max(0.0, run.arrivals.total(at_s) - taken)
+    allowed_s = max(2 * run.scenario.start.trigger, 10)
+    return [
+        t
+        for t in range(int(run.scenario.duration))
+        if backlog(t) > run.arrivals.rate(t) * allowed_s and backlog(t) > backlog(max(0, t - 60))
+    ]
 
 
 def _lag_area(run: Run) -> float:
@@ -164,13 +184,14 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     settings = run.scenario.settings()
     spent = oracle = oracle_full = 0.0
     limits = run.scenario.limits.executors
+    rate_goal = run.scenario.policy().rate
     rates = [
         (p, sustainable(run, p, run.final.trigger_s)) for p in range(limits.min, limits.max + 1)
     ]
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
-        load = run.arrivals.rate(t)
+        load = min(run.arrivals.rate(t), rate_goal or math.inf)
         spent += settings.executors
         oracle += _least(rates, load, run.scenario.tuning.bounds.higher)
         oracle_full += _least(rates, load, 1.0)
@@ -189,7 +210,7 @@ def _reversals(run: Run) -> int:
         step = tick.after.settings.executors - tick.before.settings.executors
         if not step:
             continue
-        sign, load = (1 if step > 0 else -1), run.arrivals.rate(tick.at_s)
+        sign, load = (1 if step > 0 else -1), run.arrivals.plain_rate(tick.at_s)
         unchanged = abs(load - last_load) < 0.1 * max(load, last_load, 1e-9)
         count += sign == -last_sign and unchanged
         last_sign, last_load = sign, load
