@@ -83,17 +83,16 @@ def allowed(run: Run, load: float, trigger_s: float) -> list[int]:
     ]
 
 
-def exact(run: Run) -> bool:
-    """Whether the final executors lie in A, or at the maximum with Saturated where A is empty."""
-    load = _demand(run, run.scenario.duration - 1e-6)
-    ok = allowed(run, load, run.final.trigger_s)
+def exact(run: Run, at_s: float | None = None) -> bool:
+    """Whether the executors lie in A, or where A is empty at the maximum, Saturated; at the end."""
+    at_s = run.scenario.duration if at_s is None else at_s
+    last = next(t for t in reversed(run.ticks) if t.at_s <= at_s)
+    settings = last.after.settings
+    ok = allowed(run, _demand(run, at_s - 1e-6), settings.trigger_s)
     if ok:
-        return run.final.executors in ok
-    last = run.ticks[-1].decision.reason
-    return run.final.executors == run.scenario.limits.executors.max and last in {
-        Reason.SATURATED,
-        Reason.GOAL_INFEASIBLE,
-    }
+        return settings.executors in ok
+    said = last.decision.reason in {Reason.SATURATED, Reason.GOAL_INFEASIBLE}
+    return said and settings.executors == run.scenario.limits.executors.max
 
 
 def _demand(run: Run, at_s: float) -> float:
