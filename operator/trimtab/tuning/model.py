@@ -59,6 +59,11 @@ class Model:
     """W(p): slot-seconds a record by slots, ascending."""
     tasks: int
 
+    @property
+    def largest(self) -> int:
+        """The most slots of a learned point."""
+        return self.per_record[-1][0]
+
     def slowed(self, factor: float) -> Model:
         """The same pipeline with all that its slots do slower by a factor."""
         weights = tuple((slots, weight * factor) for slots, weight in self.per_record)

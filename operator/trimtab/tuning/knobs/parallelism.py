@@ -1,8 +1,9 @@
 """Parallelism: the number of executors, changed live.
 
 The capacity model says how far: up to the fewest executors whose predicted load is at most the
-higher bound, down to the fewest whose predicted load is in the middle of the band. Either way
-the result lies in the set that the bounds allow (design section 7, `exact`).
+higher bound (less a margin where the capacity is only estimated), down to the fewest whose
+predicted load is in the middle of the band. Either way the result lies in the set that the bounds
+allow (design section 7, `exact`).
 """
 
 from __future__ import annotations
@@ -19,15 +20,26 @@ NAME = "parallelism"
 SETTINGS = (EXECUTORS.name,)
 MOVES = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY})
 
+MARGIN = 0.25
+"""Share of the dead band that is kept clear of the higher bound beyond what has been learned."""
+
 
 def raise_(context: Context) -> Proposal | None:
     """The fewest executors that bring the load to the higher bound, else as many as allowed."""
     now, most = context.settings.executors, context.policy.max_executors
     for executors in range(now + 1, most + 1):
         settings = replace(context.settings, executors=executors)
-        if context.predicted(settings) <= context.band.higher:
+        if context.predicted(settings) <= _aim(context, executors):
             return _proposal(context, executors, raises=True)
     return _proposal(context, most, raises=True) if most > now else None
+
+
+def _aim(context: Context, executors: int) -> float:
+    """The load to raise for: below the higher bound where the capacity is only estimated."""
+    band, slots = context.band, executors * context.policy.slots_per_executor
+    if slots <= context.model.largest:
+        return band.higher
+    return band.higher - MARGIN * (band.higher - band.lower)
 
 
 def release(context: Context) -> Proposal | None:
