@@ -4,13 +4,16 @@
 
 The curve is the one that ContTune publishes (mean of at most 5 runs on Flink). The controller
 starts from 1 and from 26 executors and knows nothing of it. A case counts when it ends exact (see
-docs/simulation.md) and visits no more than `final + max(2, final/2)` executors.
+docs/simulation.md) and visits no more than `final + max(2, final/2)` executors. A law that is
+good on one curve only would be fitted to it: the same from 1 executor on made-up curves, with and
+without noise, is the last table.
 """
 
 from __future__ import annotations
 
+import random
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +26,15 @@ Q1 = {
     14: 4624714, 15: 4967828, 20: 6350677, 21: 6465250, 25: 7089387, 26: 7476392,
 }  # fmt: skip
 """Records/s by parallelism: github.com/ljqcodelove/ContTune, README."""
+
+MADE_UP = {
+    **{f"p^{b}": {p: 1000 * p**b for p in range(1, 27)} for b in (0.6, 0.75, 0.9, 1.0)},
+    **{f"Amdahl {s}": {p: 1000 * p / (1 + s * (p - 1)) for p in range(1, 27)}
+       for s in (0.01, 0.03, 0.06)},
+    "bend": {1: 1000, 8: 7600, 12: 9500, 26: 12000},
+    "step-up": {1: 400, 2: 780, 4: 1500, 8: 2800, 16: 5200, 26: 8000},
+}  # fmt: skip
+"""Records/s by executors."""
 
 LOADS = tuple(million * 1_000_000 for million in range(1, 8))
 TRIGGER_S = 5
@@ -71,14 +83,17 @@ class Case:
         return self.exact and most <= self.final + max(2, 0.5 * self.final)
 
 
-def scenario(name: str, loads: Sequence[int], start: int, setting: Setting) -> Scenario:
-    """Pieces of constant load on the plant of the curve, the trigger pinned."""
+def scenario(
+    name: str, loads: Sequence[int], start: int, setting: Setting,
+    *, curve: Mapping[int, float] = Q1, noise: float = 0.0,
+) -> Scenario:  # fmt: skip
+    """Pieces of constant load on the plant of a curve, the trigger pinned."""
     rate, limit = max(loads), 2 * max(loads) * TRIGGER_S
     values: dict[str, Any] = {"trigger": TRIGGER_S, "maxOffsetsPerTrigger": limit}
     return Scenario.model_validate({
         "name": name, "duration": PIECE_S * len(loads), "tick": 10, "partitions": 32,
         "load": {"step": [[PIECE_S * i, load] for i, load in enumerate(loads)]},
-        "plant": {"capacity": Q1, "batch": {"fixed_s": setting.fixed_s}},
+        "plant": {"capacity": curve, "batch": {"fixed_s": setting.fixed_s, "noise": noise}},
         "goal": {"throughput": {"recordsPerSecond": rate}},
         "limits": {"executors": {"min": 1, "max": 26}},
         "tuning": {
@@ -105,6 +120,17 @@ def second_visits(setting: Setting) -> Iterator[Case]:
         yield from _pieces(run)[2:]
 
 
+def made_up(setting: Setting, noise: float) -> Iterator[Case]:
+    """Four loads at random on each made-up curve, from 1 executor."""
+    rng = random.Random("made-up")
+    for name, curve in MADE_UP.items():
+        for seed in range(4):
+            share = setting.higher * (0.14 + 0.72 * rng.random())
+            load = round(share * max(curve.values()))
+            case = scenario(name, [load], 1, setting, curve=curve, noise=noise)
+            yield _pieces(simulate(case, seed))[0]
+
+
 def _pieces(run: Run) -> list[Case]:
     cases, now = [], run.scenario.start.executors
     for begin_s, load in run.scenario.load.step or []:
@@ -128,11 +154,15 @@ def table(cases: Sequence[Case]) -> str:
         path = " ".join(str(p) for p in (c.start, *c.path))
         counts = "yes" if c.counts else "no"
         lines.append(f"| {c.load / 1e6:g}e6 | {right} | {path} | {c.steps} | {counts} |")
+    return "\n".join([*lines, "", summary(cases)])
+
+
+def summary(cases: Sequence[Case]) -> str:
+    """How many count, and their steps."""
     steps = [c.steps for c in cases]
+    mean = statistics.mean(steps)
     good = sum(c.counts for c in cases)
-    lines += ["", f"{good} of {len(cases)} count; steps: mean {statistics.mean(steps):.2f},"
-                  f" most {max(steps)}"]  # fmt: skip
-    return "\n".join(lines)
+    return f"{good} of {len(cases)} count; steps: mean {mean:.2f}, most {max(steps)}"
 
 
 def main() -> None:
@@ -143,6 +173,11 @@ def main() -> None:
         print(table(list(first_visits(setting))))
         print("\nA load seen before:\n")
         print(table(list(second_visits(setting))))
+    print("\n## Made-up curves\n")
+    for setting in (*SETTINGS, Setting(0.8, 0.5, 0.3)):
+        for noise in (0.0, 0.05):
+            words = summary(list(made_up(setting, noise)))
+            print(f"{setting.higher:g} / {setting.lower:g}, noise {noise:g}: {words}")
 
 
 if __name__ == "__main__":
