@@ -48,6 +48,16 @@ def test_a_restart_moves_to_the_new_grid_and_no_old_edge_counts() -> None:
     assert [b.run for b in running.batches[:4]] == [1, 1, 2, 2]
 
 
+def test_a_restart_that_keeps_the_grid_begins_each_batch_once() -> None:
+    """Only the limit moves, so that the old edge at 15 is the new one as well."""
+    start = {"trigger": 5, "maxOffsetsPerTrigger": 100, "backlog": 2000}
+    running = until(plant(scenario(tick=12, start=start, plant=FAST)), 12)
+    running.apply(1, replace(running.settings, max_offsets=50))
+    run = batches(running, 6)
+    assert [round(b.start_s, 6) for b in run] == [0, 5, 10, 13.5, 15, 20]
+    assert all(a.last == b.first for a, b in itertools.pairwise(run))
+
+
 def test_a_change_that_is_taken_back_before_the_restart_is_gone() -> None:
     running = until(plant(scenario(tick=2.5)), 2.5)
     was = running.settings

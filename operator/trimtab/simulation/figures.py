@@ -74,12 +74,13 @@ def sustainable(run: Run, executors: int, trigger_s: float) -> float:
 
 def allowed(run: Run, load: float, trigger_s: float) -> list[int]:
     """A: the executor counts that the bounds allow at a load."""
-    bounds, limits = run.scenario.tuning.bounds, run.scenario.limits.executors
+    policy = run.scenario.policy()
+    least, most = policy.min_executors, policy.max_executors
     return [
         p
-        for p in range(limits.min, limits.max + 1)
-        if load <= bounds.higher * sustainable(run, p, trigger_s)
-        and (p == limits.min or load > bounds.lower * sustainable(run, p - 1, trigger_s))
+        for p in range(least, most + 1)
+        if load <= policy.higher * sustainable(run, p, trigger_s)
+        and (p == least or load > policy.lower * sustainable(run, p - 1, trigger_s))
     ]
 
 
@@ -92,7 +93,7 @@ def exact(run: Run, at_s: float | None = None) -> bool:
     if ok:
         return settings.executors in ok
     said = last.decision.reason in {Reason.SATURATED, Reason.GOAL_INFEASIBLE}
-    return said and settings.executors == run.scenario.limits.executors.max
+    return said and settings.executors == run.scenario.policy().max_executors
 
 
 def _demand(run: Run, at_s: float) -> float:
@@ -182,17 +183,17 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     upcoming = next(changes, None)
     settings = run.scenario.settings()
     spent = oracle = oracle_full = 0.0
-    limits = run.scenario.limits.executors
-    rate_goal = run.scenario.policy().rate
+    policy = run.scenario.policy()
     rates = [
-        (p, sustainable(run, p, run.final.trigger_s)) for p in range(limits.min, limits.max + 1)
+        (p, sustainable(run, p, run.final.trigger_s))
+        for p in range(policy.min_executors, policy.max_executors + 1)
     ]
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
-        load = min(run.arrivals.rate(t), rate_goal or math.inf)
+        load = min(run.arrivals.rate(t), policy.rate or math.inf)
         spent += settings.executors
-        oracle += _least(rates, load, run.scenario.tuning.bounds.higher)
+        oracle += _least(rates, load, policy.higher)
         oracle_full += _least(rates, load, 1.0)
     return spent / 3600, oracle / 3600, oracle_full / 3600
 

@@ -133,6 +133,7 @@ class Plant:
             if batch and batch.halted_s is None and event.payload == (batch.id, batch.end_s):
                 self._end(batch)
         elif event.kind is Kind.BATCH_START and event.at_s == self._due_s:
+            self._due_s = math.inf  # a second one of that time, from before a restart, is none
             self._start()
 
     def _there(self) -> int:
