@@ -65,6 +65,15 @@ def test_too_many_executors_are_released_in_one_step() -> None:
     assert run.final.executors in {2, 3}
 
 
+def test_a_batch_limit_does_not_keep_executors_that_are_idle() -> None:
+    """300/s at a limit of 1000 records each 2 s: it admits 500/s, but six of nine have no work."""
+    start = {"executors": 9, "trigger": 2, "maxOffsetsPerTrigger": 1000}
+    run = simulate(case(plant=plant(), start=start), 1)
+    assert [t.decision.reason for t in run.changes] == [Reason.EXECUTORS_RELEASED]
+    assert run.final.executors == 3
+    assert figures(run)["exact"]
+
+
 def test_a_rate_limited_remote_is_not_given_executors_for_long() -> None:
     """More executors do not help a remote that serves 250/s: the trial puts them back."""
     limited = plant(remote={"latency_s": 0.001, "rate_limit": 250})

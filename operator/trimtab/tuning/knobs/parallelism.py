@@ -14,7 +14,7 @@ from trimtab.api.knobs import EXECUTORS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import capacity_load
+from trimtab.tuning.load import slots_load
 
 NAME = "parallelism"
 SETTINGS = (EXECUTORS.name,)
@@ -43,25 +43,24 @@ def _aim(context: Context, executors: int) -> float:
 
 
 def release(context: Context) -> Proposal | None:
-    """Fewer executors, if one executor fewer would be loaded below the lower bound."""
+    """Fewer executors, if one executor fewer would be loaded below the lower bound.
+
+    The batch limit does not count: idle executors are idle, however much it lets in.
+    """
     now, least = context.settings.executors, context.policy.min_executors
-    if now <= least:
-        return None
-    one_less = replace(context.settings, executors=now - 1)
-    load = capacity_load(context.model, context.policy, one_less, context.load.demand)
-    if load >= context.band.lower:
+    if now <= least or _slots_load(context, now - 1) >= context.band.lower:
         return None
     for executors in range(least, now):
         settings = replace(context.settings, executors=executors)
-        if _carries(context, executors) and context.predicted(settings) <= context.band.higher:
+        carries = _slots_load(context, executors) <= context.middle
+        if carries and context.predicted(settings) <= context.band.higher:
             return _proposal(context, executors, raises=False)
     return None
 
 
-def _carries(context: Context, executors: int) -> bool:
+def _slots_load(context: Context, executors: int) -> float:
     settings = replace(context.settings, executors=executors)
-    load = capacity_load(context.model, context.policy, settings, context.load.demand)
-    return load <= context.middle
+    return slots_load(context.model, context.policy, settings, context.load.demand)
 
 
 def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:
