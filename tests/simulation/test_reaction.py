@@ -9,7 +9,7 @@ from trimtab.simulation.run import simulate
 from trimtab.simulation.scenario import Scenario
 
 STEP_S = 400.0
-OFFSETS_S = (0.0, 1.0, 4.5, 9.9, 21.0)
+OFFSETS_S = (0.0, 1.0, 4.5, 9.9, 13.0, 21.0)
 """When the load steps, relative to samples and ticks."""
 
 

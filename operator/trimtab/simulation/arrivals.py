@@ -10,14 +10,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trimtab.errors import BadInputError
-from trimtab.simulation.scenario import Load, Scenario
+from trimtab.simulation.scenario import Load, Scenario, Walk
 
 
 class Arrivals:
-    """Records that have arrived by a time, in records; `backlog` were there at t = 0."""
+    """Records that have arrived by a time, in records; `backlog` were there at t = 0.
 
-    def __init__(self, steps: list[tuple[float, float]], duration_s: float, backlog: float) -> None:
-        self.steps = steps
+    `plain` are the steps without their noise, where they have any.
+    """
+
+    def __init__(
+        self,
+        steps: list[tuple[float, float]],
+        duration_s: float,
+        backlog: float,
+        plain: list[tuple[float, float]] | None = None,
+    ) -> None:
+        self.steps, self.plain = steps, plain or steps
         self.starts_s = [start for start, _ in steps]
         self.totals = [backlog]
         ends = [*self.starts_s[1:], max(duration_s, self.starts_s[-1])]
@@ -26,7 +35,11 @@ class Arrivals:
 
     def rate(self, at_s: float) -> float:
         """Records/s at a time."""
-        return self.steps[max(0, bisect.bisect_right(self.starts_s, at_s) - 1)][1]
+        return _rate(self.steps, at_s)
+
+    def plain_rate(self, at_s: float) -> float:
+        """Records/s at a time, without the noise: the level that a figure compares with."""
+        return _rate(self.plain, at_s)
 
     def total(self, at_s: float) -> float:
         """Records that arrived until then, the first backlog included."""
@@ -46,15 +59,24 @@ class Arrivals:
 def arrivals(scenario: Scenario, seed: int) -> Arrivals:
     """The arrivals of a scenario; noise and walks come from the stream `load` of the seed."""
     rng = random.Random(f"{scenario.name}/{seed}/load")
-    steps = _steps(scenario.load, scenario.duration, rng)
-    if scenario.load.noise:
-        noise = scenario.load.noise
-        rate_at = Arrivals(steps, scenario.duration, 0).rate
-        steps = [
-            (float(t), rate_at(t) * max(0.0, 1 + noise * rng.gauss(0, 1)))
-            for t in range(math.ceil(scenario.duration))
-        ]
-    return Arrivals(steps, scenario.duration, scenario.start.backlog)
+    plain = _steps(scenario.load, scenario.duration, rng)
+    steps = _noisy(plain, scenario.load.noise, scenario.duration, rng)
+    return Arrivals(steps, scenario.duration, scenario.start.backlog, plain)
+
+
+def _rate(steps: list[tuple[float, float]], at_s: float) -> float:
+    return steps[max(0, bisect.bisect_right(steps, at_s, key=lambda step: step[0]) - 1)][1]
+
+
+def _noisy(
+    plain: list[tuple[float, float]], noise: float, duration_s: float, rng: random.Random
+) -> list[tuple[float, float]]:
+    """One factor 1 + N(0, noise), at least 0, for each second; steps keep their own times."""
+    if not noise:
+        return plain
+    factors = [max(0.0, 1 + noise * rng.gauss(0, 1)) for _ in range(math.ceil(duration_s))]
+    times = {float(t) for t in range(len(factors))} | {t for t, _ in plain if t < duration_s}
+    return [(t, _rate(plain, t) * factors[int(t)]) for t in sorted(times)]
 
 
 def _steps(load: Load, duration_s: float, rng: random.Random) -> list[tuple[float, float]]:
@@ -63,7 +85,7 @@ def _steps(load: Load, duration_s: float, rng: random.Random) -> list[tuple[floa
     if load.csv:
         return _read_csv(Path(load.csv))
     if load.walk:
-        return _walk(load, duration_s, rng)
+        return _walk(load.walk, duration_s, rng)
     shape = _shape(load)
     return [(float(t), shape(t + 0.5)) for t in range(math.ceil(duration_s))]
 
@@ -80,13 +102,10 @@ def _shape(load: Load) -> Callable[[float], float]:
         return lambda t: s.peak if t % s.every_s < s.width_s else s.base
     if d := load.diurnal:
         return lambda t: d.low + (d.high - d.low) * (1 - math.cos(2 * math.pi * t / d.period_s)) / 2
-    raise BadInputError("load: write one of step, csv, cosine, ramp, spikes, walk, diurnal")
+    raise BadInputError("load: no shape")
 
 
-def _walk(load: Load, duration_s: float, rng: random.Random) -> list[tuple[float, float]]:
-    walk = load.walk
-    if walk is None:
-        return []
+def _walk(walk: Walk, duration_s: float, rng: random.Random) -> list[tuple[float, float]]:
     steps, rate, at_s = [], walk.start, 0.0
     while at_s < duration_s:
         steps.append((at_s, rate))
@@ -99,8 +118,14 @@ def _read_csv(path: Path) -> list[tuple[float, float]]:
     try:
         with path.open() as file:
             rows = list(csv.DictReader(file))
-        return [(float(r["seconds"]), float(r["records_per_second"])) for r in rows]
+        steps = [(float(r["seconds"]), float(r["records_per_second"])) for r in rows]
+        starts = [at for at, _ in steps]
+        if not steps or starts[0] != 0 or starts != sorted(set(starts)):
+            raise ValueError("the seconds begin at 0 and rise")
+        if min(rate for _, rate in steps) < 0:
+            raise ValueError("a rate is below 0")
     except (OSError, KeyError, ValueError) as error:
         raise BadInputError(
             f"load.csv {path}: want a file with the header seconds,records_per_second ({error})"
         ) from error
+    return steps

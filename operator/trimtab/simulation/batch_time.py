@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trimtab.simulation.scenario import Plant
+from trimtab.simulation.scenario import Plant, Scenario, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,19 @@ class Phases:
         """All of it."""
         return self.wal + self.planning + self.tasks + self.work + self.state + self.sink
 
+    def times(self, factor: float) -> Phases:
+        """The same batch when all of it takes a factor of the time."""
+        return replace(
+            self,
+            wal=self.wal * factor,
+            planning=self.planning * factor,
+            tasks=self.tasks * factor,
+            work=self.work * factor,
+            state=self.state * factor,
+            sink=self.sink * factor,
+            fetch=self.fetch * factor,
+        )
+
 
 def interpolate(table: Mapping[float, float], x: float) -> float:
     """Linear between the points of a table, flat outside."""
@@ -52,31 +65,44 @@ def capacity(plant: Plant, executors: int) -> float:
     return interpolate({float(p): c for p, c in plant.capacity.items()}, executors)
 
 
+def batch_phases(scenario: Scenario, records: float, executors: int, slow: float = 1.0) -> Phases:
+    """The phases of a batch of a scenario, without noise."""
+    start = scenario.start
+    return phases(
+        scenario.plant,
+        records=records,
+        executors=executors,
+        partitions=scenario.partitions,
+        min_partitions=start.min_partitions,
+        max_in_flight=start.max_in_flight,
+        slow=slow,
+        scope=start.locality_scope,
+    )
+
+
 def phases(
     plant: Plant,
     *,
     records: float,
     executors: int,
     partitions: int,
+    min_partitions: int = 0,
     max_in_flight: int = 1,
     slow: float = 1.0,
-    scope: str = "Process",
+    scope: Scope = "Process",
 ) -> Phases:
     """The phases of a batch without noise; `slow` multiplies the remote latency."""
-    tasks = partitions
+    tasks = max(partitions, min_partitions)
     used = max(1, min(executors, tasks))
-    cap, cost, memory = capacity(plant, used), plant.batch, plant.memory
-    hot = records * (1 / partitions + plant.skew * (1 - 1 / partitions))
-    raw = max(records / cap, hot / capacity(plant, 1)) if plant.skew else records / cap
-    if plant.waves:
-        raw *= -(-tasks // used) * used / tasks
+    cost = plant.batch
+    gc = _gc(plant, records, used)
     fetch = records * plant.fetch.per_record_s / used
-    heap = used * memory.heap_bytes
-    gc = memory.gc_slope * max(0.0, records * memory.bytes_per_record / heap - memory.gc_knee)
     away = plant.locality.remote_cost * plant.locality.remote_share.get(scope, 0.0)
     crowd = cost.overload * max(0.0, records / (used * cost.knee_records) - 1)
-    factor = (1 + gc) * (1 + away) * (1 + crowd)
-    work = (raw + fetch) * factor
+    waves = -(-tasks // used) * used / tasks if plant.waves else 1.0
+    factor = (1 + gc) * (1 + away) * (1 + crowd) * waves
+    hot_s = _hottest(plant, records, partitions, tasks) / capacity(plant, 1)
+    work = (max(records / capacity(plant, used), hot_s) + fetch) * factor
     remote = records / (used * max_in_flight) * plant.remote.latency_s * slow
     if plant.remote.rate_limit:
         remote = max(remote, records / plant.remote.rate_limit)
@@ -91,3 +117,17 @@ def phases(
         gc_ratio=gc / (1 + gc),
         remote_binds=remote > work,
     )
+
+
+def _hottest(plant: Plant, records: float, partitions: int, tasks: int) -> float:
+    """Records of the largest task; more tasks than partitions split the hot one too."""
+    if tasks > partitions:
+        return records / tasks
+    return records * (1 / partitions + plant.skew * (1 - 1 / partitions))
+
+
+def _gc(plant: Plant, records: float, used: int) -> float:
+    """Seconds of garbage collection per second of work."""
+    memory = plant.memory
+    full = records * memory.bytes_per_record / (used * memory.heap_bytes)
+    return memory.gc_slope * max(0.0, full - memory.gc_knee)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
+import math
 import statistics
 from collections.abc import Callable
 from typing import Any
 
 from trimtab.api.reasons import Reason
-from trimtab.simulation.batch_time import phases
+from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.run import Run
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import verify
@@ -15,12 +17,16 @@ from trimtab.simulation.verifiers import verify
 TAIL_S = 120.0
 """A violation that lasts into the last seconds counts as not recovered."""
 
+LONG_S = 60.0
+"""Stands for the trigger where there is none: a batch as large as one likes."""
+
 
 def figures(run: Run, verdicts: Callable[[Run], dict[str, bool]] = verify) -> dict[str, Any]:
     """Every figure of one run, as plain JSON values."""
     changes = run.changes
     executors = [t for t in changes if t.before.settings.executors != t.after.settings.executors]
     violating = violating_seconds(run)
+    warm = [t for t in violating if t >= int(run.scenario.warmup_s)]
     steps_s = _load_steps(run)
     settle = [_settle(run, a, b) for a, b in steps_s]
     detect = [_detect(run, a, b) for a, b in steps_s]
@@ -39,7 +45,7 @@ def figures(run: Run, verdicts: Callable[[Run], dict[str, bool]] = verify) -> di
         "detect_s": detect if steps_s else None,
         "config_settle_s": settle if steps_s else None,
         "recover_s": recover if steps_s else None,
-        "slo_violation_s": len(violating),
+        "slo_violation_s": len(warm),
         "lag_area": round(_lag_area(run)),
         "core_hours": round(hours, 4),
         "oracle_core_hours": round(oracle, 4),
@@ -54,49 +60,58 @@ def figures(run: Run, verdicts: Callable[[Run], dict[str, bool]] = verify) -> di
 
 def sustainable(scenario: Scenario, executors: int, trigger_s: float) -> float:
     """s(p, T) of the true plant: the highest rate whose batch fits in its trigger, records/s."""
-    low, high = 0.0, 1e7
-    for _ in range(60):
-        rate = (low + high) / 2
-        spent = phases(
-            scenario.plant, records=rate * trigger_s, executors=executors,
-            partitions=scenario.partitions, max_in_flight=scenario.start.max_in_flight,
-        )  # fmt: skip
-        low, high = (rate, high) if spent.total <= trigger_s else (low, rate)
+    within_s = trigger_s or LONG_S
+
+    def fits(rate: float) -> bool:
+        return batch_phases(scenario, rate * within_s, executors).total <= within_s
+
+    low, high = 0.0, 1.0
+    while fits(high) and high < 1e12:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high and high > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 
 def allowed(run: Run, load: float, trigger_s: float) -> list[int]:
     """A: the executor counts that the bounds allow at a load."""
-    bounds, limits = run.scenario.tuning.bounds, run.scenario.limits.executors
+    policy = run.scenario.policy()
+    least, most = policy.min_executors, policy.max_executors
     return [
         p
-        for p in range(limits.min, limits.max + 1)
-        if load <= bounds.higher * sustainable(run.scenario, p, trigger_s)
-        and (p == limits.min or load > bounds.lower * sustainable(run.scenario, p - 1, trigger_s))
+        for p in range(least, most + 1)
+        if load <= policy.higher * sustainable(run.scenario, p, trigger_s)
+        and (p == least or load > policy.lower * sustainable(run.scenario, p - 1, trigger_s))
     ]
 
 
-def exact(run: Run) -> bool:
-    """Whether the final executors lie in A, or at the maximum with Saturated where A is empty."""
-    load = run.arrivals.rate(run.scenario.duration - 1e-6)
-    ok = allowed(run, load, run.final.trigger_s)
+def exact(run: Run, at_s: float | None = None) -> bool:
+    """Whether the executors lie in A, or where A is empty at the maximum, Saturated; at the end."""
+    at_s = run.scenario.duration if at_s is None else at_s
+    last = next(t for t in reversed(run.ticks) if t.at_s <= at_s)
+    settings = last.after.settings
+    ok = allowed(run, _demand(run, at_s - 1e-6), settings.trigger_s)
     if ok:
-        return run.final.executors in ok
-    last = run.ticks[-1].decision.reason
-    return run.final.executors == run.scenario.limits.executors.max and last in {
-        Reason.SATURATED,
-        Reason.GOAL_INFEASIBLE,
-    }
+        return settings.executors in ok
+    said = last.decision.reason in {Reason.SATURATED, Reason.GOAL_INFEASIBLE}
+    return said and settings.executors == run.scenario.policy().max_executors
+
+
+def _demand(run: Run, at_s: float) -> float:
+    """Records/s to carry, without noise and backlog; no more than a rate goal asks for."""
+    rate, load = run.scenario.policy().rate, run.arrivals.plain_rate(at_s)
+    return load if rate is None else min(load, rate)
 
 
 def violating_seconds(run: Run) -> list[int]:
-    """Seconds in which the goal is violated, after the warm-up."""
+    """Seconds in which the goal is violated, the warm-up included."""
     scenario, policy = run.scenario, run.scenario.policy()
-    first, last = int(scenario.warmup_s), int(scenario.duration)
+    last = int(scenario.duration)
     if policy.target_s is None:
-        return [t for t in range(first, last) if _rate_violated(run, t)]
+        return _rate_violations(run)
     violating, batches, index = [], run.batches, 0
-    for t in range(first, last):
+    for t in range(last):
         record = run.arrivals.total(t + 1)
         while index < len(batches) and batches[index].last < record:
             index += 1
@@ -111,15 +126,20 @@ def violating_seconds(run: Run) -> list[int]:
     return violating
 
 
-def _rate_violated(run: Run, t: int) -> bool:
-    start_s = run.scenario.start.trigger
-    now, before = _backlog(run, t), _backlog(run, max(0, t - 60))
-    return now > run.arrivals.rate(t) * max(2 * start_s, 10) and now > before
+def _rate_violations(run: Run) -> list[int]:
+    """Seconds with a backlog that is too large and larger than a minute before."""
+    starts_s = [b.start_s for b in run.batches]
+    taken = [0.0, *(b.last for b in run.batches)]
 
+    def backlog(at_s: float) -> float:
+        return max(0.0, run.arrivals.total(at_s) - taken[bisect.bisect_right(starts_s, at_s)])
 
-def _backlog(run: Run, at_s: float) -> float:
-    taken = max((b.last for b in run.batches if b.start_s <= at_s), default=0.0)
-    return max(0.0, run.arrivals.total(at_s) - taken)
+    allowed_s = max(2 * run.scenario.start.trigger, 10)
+    return [
+        t
+        for t in range(int(run.scenario.duration))
+        if backlog(t) > run.arrivals.rate(t) * allowed_s and backlog(t) > backlog(max(0, t - 60))
+    ]
 
 
 def _lag_area(run: Run) -> float:
@@ -165,17 +185,17 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     upcoming = next(changes, None)
     settings = run.scenario.settings()
     spent = oracle = oracle_full = 0.0
-    limits = run.scenario.limits.executors
+    policy = run.scenario.policy()
     rates = [
         (p, sustainable(run.scenario, p, run.final.trigger_s))
-        for p in range(limits.min, limits.max + 1)
+        for p in range(policy.min_executors, policy.max_executors + 1)
     ]
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
-        load = run.arrivals.rate(t)
+        load = min(run.arrivals.rate(t), policy.rate or math.inf)
         spent += settings.executors
-        oracle += least(rates, load, run.scenario.tuning.bounds.higher)
+        oracle += least(rates, load, policy.higher)
         oracle_full += least(rates, load, 1.0)
     return spent / 3600, oracle / 3600, oracle_full / 3600
 
@@ -192,7 +212,7 @@ def _reversals(run: Run) -> int:
         step = tick.after.settings.executors - tick.before.settings.executors
         if not step:
             continue
-        sign, load = (1 if step > 0 else -1), run.arrivals.rate(tick.at_s)
+        sign, load = (1 if step > 0 else -1), run.arrivals.plain_rate(tick.at_s)
         unchanged = abs(load - last_load) < 0.1 * max(load, last_load, 1e-9)
         count += sign == -last_sign and unchanged
         last_sign, last_load = sign, load

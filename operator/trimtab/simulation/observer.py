@@ -13,7 +13,10 @@ OLDEST_S = 300.0
 """Samples older than this are not seen at all."""
 
 LONG_S = 60.0
-"""Window of the long input rate."""
+"""Window of the long input rate, or four scrapes if that is longer: as the operator asks."""
+
+STALE_SCRAPES = 3
+"""A driver that was not heard of for longer is not trusted: as in the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,11 @@ class Observer:
         self.samples: list[Sample] = []
 
     def scrape(self) -> None:
-        """Take a sample now."""
+        """Take a sample now, unless nobody answers."""
         plant = self.plant
+        in_gap = any(start <= plant.now_s < end for start, end in self.config.gaps)
+        if in_gap or not plant.exporting:
+            return
         running = plant.running
         waiting = running.start_s if running else plant.now_s
         total = plant.arrivals.total(plant.now_s)
@@ -64,6 +70,9 @@ class Observer:
                     input_rate=None if rate is None else self._noisy(rate),
                     input_rate_long=self._long_rate(total),
                     lag_records=self._noisy(plant.lag),
+                    lag_s=plant.now_s - plant.arrivals.time_of(plant.committed)
+                    if plant.lag > 1e-6
+                    else 0.0,
                     partitions=plant.scenario.partitions,
                     executors_running=plant.executors,
                     executors_pending=max(0, plant.requested - plant.executors),
@@ -79,10 +88,9 @@ class Observer:
         for sample in reversed(self.samples):
             if sample.at_s > now_s - self.config.delay_s:
                 continue
-            if now_s - sample.at_s > OLDEST_S:
-                return None
-            hidden = any(start <= now_s < end for start, end in self.config.gaps)
-            return None if hidden else sample.signals
+            age_s = now_s - sample.at_s
+            stale_s = self.config.delay_s + STALE_SCRAPES * self.config.scrape_s
+            return None if age_s > min(OLDEST_S, stale_s) else sample.signals
         return None
 
     def _computes(self, phases: Phases) -> float:
@@ -95,21 +103,23 @@ class Observer:
         last = self.plant.batches[-1]
         oldest = last.last - self.quantile * last.records
         return Batch(
-            run=1,
+            run=last.run,
             id=last.id,
             committed_at_s=last.end_s,
             records=round(last.records),
             duration_s=self._noisy(last.duration_s),
-            overhead_s=last.phases.wal + last.phases.planning,
+            overhead_s=last.phases.wal + last.phases.planning + last.phases.state,
             settings_generation=last.generation,
             executors_min=last.executors_min,
-            since_start=len(self.plant.batches),
+            since_start=last.since_start,
+            replayed=last.replayed,
             latency_s=last.end_s - self.plant.arrivals.time_of(oldest),
         )
 
     def _long_rate(self, total: float) -> float | None:
         now_s = self.plant.now_s
-        window = [s for s in self.samples if s.at_s >= now_s - LONG_S]
+        span_s = max(LONG_S, 4 * self.config.scrape_s)
+        window = [s for s in self.samples if s.at_s >= now_s - span_s]
         if not window or now_s <= window[0].at_s:
             return None
         return (total - window[0].input_total) / (now_s - window[0].at_s)

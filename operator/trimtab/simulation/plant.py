@@ -6,16 +6,19 @@ Arrivals are fluid and FIFO. A batch under way passes through its overhead first
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from dataclasses import dataclass, replace
 
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batch_time import Phases, capacity, phases
+from trimtab.simulation.batch_time import Phases, batch_phases
 from trimtab.simulation.events import Agenda, Event, Kind
+from trimtab.simulation.running import Running
 from trimtab.simulation.scenario import Fault, Scenario
 from trimtab.tuning.snapshot import Settings
+
+POLL_S = 0.01
+"""Without a trigger, seconds until Spark looks again when there was nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +37,16 @@ class BatchRecord:
     limit_binding: bool
     backlog_after: float
     """Arrived and not yet taken, at the end of the batch."""
+    run: int = 1
+    """Which start of the query it belongs to."""
+    since_start: int = 1
+    """Batches that the driver has finished since it started, this one included."""
+    replayed: bool = False
 
     @property
     def records(self) -> float:
         """How many records it held."""
         return self.last - self.first
-
-
-@dataclass(slots=True)
-class _Running:
-    id: int
-    start_s: float
-    end_s: float
-    first: float
-    last: float
-    phases: Phases
-    work_from_s: float
-    work_until_s: float
-    generation: int
-    executors_min: int
-    limit_binding: bool
 
 
 class Plant:
@@ -67,18 +60,21 @@ class Plant:
         self.generation = 0
         self.asked: tuple[int, Settings] | None = None
         self.cluster_cap: int | None = scenario.plant.cluster.executors_max
-        self.executors = self.requested = self._fit(self.settings.executors)
+        self.requested = self.granted = self.settings.executors
+        self.lost = 0
+        self.executors = self._there()
         self.taken = 0.0
         self.committed = 0.0
-        self.running: _Running | None = None
-        self.last_start_s: float | None = None
+        self.running: Running | None = None
+        self.replay: tuple[float, float] | None = None
         self.batches: list[BatchRecord] = []
+        self.run, self.since_start = 1, 0
         self.busy_s = 0.0
         self.slow = 1.0
-        self.down_until_s = 0.0
-        self._ids = itertools.count()
+        self.down_until_s = self.away_until_s = self.paused_until_s = 0.0
+        self._due_s = 0.0
         self._agenda = Agenda()
-        self._agenda.note(0.0, Kind.BATCH_START)
+        self._start_at(0.0)
         self._agenda.note_every(self.plant.metrics.scrape_s, scenario.duration, Kind.SCRAPE)
         self._agenda.note_every(scenario.tick, scenario.duration, Kind.TICK)
         for fault in scenario.faults:
@@ -99,14 +95,20 @@ class Plant:
         """Ask the driver for new settings: executors live, the rest at the next batch end."""
         if settings.executors != self.requested:
             self.requested = settings.executors
-            self._agenda.note(self.now_s + self.plant.change.live_s, Kind.EXECUTORS, generation)
+            arrive_s = self.now_s + self.plant.change.live_s
+            self._agenda.note(arrive_s, Kind.EXECUTORS, settings.executors)
         same = replace(settings, executors=self.settings.executors) == self.settings
         if same:
-            self.settings, self.generation = settings, generation
+            self.generation, self.settings, self.asked = generation, settings, None
             return
         self.asked = (generation, settings)
         if self.running is None:
             self._restart_query()
+
+    @property
+    def exporting(self) -> bool:
+        """Whether there is a driver that answers a scrape."""
+        return self.now_s >= self.away_until_s
 
     @property
     def backlog(self) -> float:
@@ -123,41 +125,48 @@ class Plant:
             self._fault(event.payload)
         elif event.kind is Kind.FAULT and callable(event.payload):
             event.payload()
-        elif event.kind is Kind.EXECUTORS:
-            self._set_executors(self._fit(self.requested))
+        elif event.kind is Kind.EXECUTORS and isinstance(event.payload, int):
+            self.granted = event.payload
+            self._arrange()
         elif event.kind is Kind.BATCH_END:
-            if self.running and event.payload == (self.running.id, self.running.end_s):
-                self._end()
-        elif event.kind is Kind.BATCH_START:
+            batch = self.running
+            if batch and batch.halted_s is None and event.payload == (batch.id, batch.end_s):
+                self._end(batch)
+        elif event.kind is Kind.BATCH_START and event.at_s == self._due_s:
+            self._due_s = math.inf  # a second one of that time, from before a restart, is none
             self._start()
 
-    def _fit(self, executors: int) -> int:
-        return executors if self.cluster_cap is None else min(executors, self.cluster_cap)
+    def _there(self) -> int:
+        placed = self.granted if self.cluster_cap is None else min(self.granted, self.cluster_cap)
+        return max(0, placed - self.lost)
+
+    def _start_at(self, at_s: float) -> None:
+        """The next batch is due then, and at no other time."""
+        self._due_s = at_s
+        self._agenda.note(at_s, Kind.BATCH_START)
 
     def _start(self) -> None:
-        if self.running or self.now_s < self.down_until_s:
-            return
-        records = min(self.backlog, float(self.settings.max_offsets))
-        if records <= 1e-9:
-            self._agenda.note(self._next_edge(self.now_s), Kind.BATCH_START)
+        replayed = self.replay is not None
+        first, last = self.replay or (
+            self.taken, self.taken + min(self.backlog, float(self.settings.max_offsets))
+        )  # fmt: skip
+        if last - first <= 1e-9:
+            self._start_at(max(self._next_edge(self.now_s), self.now_s + POLL_S))
             return
         executors = max(1, self.executors)
-        spent = phases(
-            self.plant, records=records, executors=executors,
-            partitions=self.scenario.partitions, max_in_flight=self.scenario.start.max_in_flight,
-            slow=self.slow,
+        spent = batch_phases(self.scenario, last - first, executors, self.slow)
+        self.replay, self.taken = None, last
+        batch = Running(
+            id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,
+            last=last, phases=spent.times(self._noise_factor()), generation=self.generation,
+            executors=executors, executors_min=self.executors, slow=self.slow,
+            limit_binding=self.backlog > 1e-9 and not replayed, replayed=replayed,
         )  # fmt: skip
-        stretch = self._noise_factor()
-        work_from = self.now_s + (spent.wal + spent.planning + spent.tasks) * stretch
-        work_until = work_from + spent.work * stretch
-        end = work_until + (spent.state + spent.sink) * stretch
-        self.running = _Running(
-            next(self._ids), self.now_s, end, self.taken, self.taken + records, spent, work_from,
-            work_until, self.generation, executors, records < self.backlog - 1e-9,
-        )  # fmt: skip
-        self.taken += records
-        self.last_start_s = self.now_s
-        self._agenda.note(end, Kind.BATCH_END, (self.running.id, end))
+        batch.delay(self.now_s, max(0.0, self.paused_until_s - self.now_s))
+        if not self.executors:
+            batch.halt(self.now_s)
+        self.running = batch
+        self._note_end(batch)
 
     def _noise_factor(self) -> float:
         sigma = self.plant.batch.noise
@@ -166,71 +175,80 @@ class Plant:
         return max(0.2, 1 + sigma * min(max(self.noise.gauss(0, 1), -3.0), 3.0))
 
     def _next_edge(self, start_s: float) -> float:
+        """When the batch after one that began then is due, if it has ended."""
         trigger_s = self.settings.trigger_s
         if trigger_s <= 0:
-            return self.now_s + 0.01
+            return self.now_s
         if self.plant.trigger == "cap":
-            return start_s + trigger_s
+            return max(self.now_s, start_s + trigger_s)
         edge = math.floor(start_s / trigger_s + 1e-9) * trigger_s + trigger_s
-        return max(edge, self.now_s)
+        return max(self.now_s, edge)
 
-    def _end(self) -> None:
-        batch = self.running
-        if batch is None:
-            return
+    def _note_end(self, batch: Running) -> None:
+        self._agenda.note(batch.end_s, Kind.BATCH_END, (batch.id, batch.end_s))
+
+    def _end(self, batch: Running) -> None:
         self.running = None
         self.committed = batch.last
         self.busy_s += batch.end_s - batch.start_s
+        self.since_start += 1
         self.batches.append(
             BatchRecord(
                 id=batch.id, start_s=batch.start_s, end_s=batch.end_s, first=batch.first,
                 last=batch.last, phases=batch.phases, duration_s=batch.end_s - batch.start_s,
                 generation=batch.generation, executors_min=batch.executors_min,
-                limit_binding=batch.limit_binding, backlog_after=self.backlog,
+                limit_binding=batch.limit_binding, backlog_after=self.backlog, run=self.run,
+                since_start=self.since_start, replayed=batch.replayed,
             )
         )  # fmt: skip
         if self.asked:
             self._restart_query()
             return
-        self._agenda.note(max(self.now_s, self._next_edge(batch.start_s)), Kind.BATCH_START)
+        self._start_at(self._next_edge(batch.start_s))
 
     def _restart_query(self) -> None:
         if self.asked is None:
             return
         self.generation, self.settings = self.asked
         self.asked = None
-        self.down_until_s = self.now_s + self.plant.change.query_restart_s
-        self._agenda.note(self.down_until_s, Kind.BATCH_START)
+        self.run += 1
+        self.down_until_s = max(self.down_until_s, self.now_s + self.plant.change.query_restart_s)
+        self._start_at(self.down_until_s)
 
-    def _set_executors(self, executors: int) -> None:
-        before, self.executors = max(1, self.executors), executors
-        batch, after = self.running, max(1, executors)
-        if batch is None or after == before:
+    def _arrange(self, *, lost: bool = False) -> None:
+        """Give the batch under way the executors that are there now."""
+        before, self.executors = self.executors, self._there()
+        batch, joins = self.running, self.plant.change.joins_batch
+        if batch is None or self.executors == before:
             return
-        batch.executors_min = min(batch.executors_min, after)
-        if not self.plant.change.joins_batch:
+        if not (joins or lost or batch.halted_s is not None):
             return
-        left_s = max(0.0, batch.work_until_s - max(self.now_s, batch.work_from_s))
-        if batch.phases.remote_binds:
-            ratio = before / after
-        else:
-            ratio = capacity(self.plant, before) / capacity(self.plant, after)
-        self._move_end(left_s * (ratio - 1))
+        batch.executors_min = min(batch.executors_min, self.executors)
+        if not self.executors:
+            batch.halt(self.now_s)
+            return
+        batch.resume(self.now_s)
+        more = joins or before == 0
+        self._spread(batch, self.executors if more else min(batch.executors, self.executors))
 
-    def _move_end(self, by_s: float) -> None:
-        """Move the end of the batch under way, with its work's end."""
-        batch = self.running
-        if batch is None:
-            return
-        batch.work_until_s += by_s
-        batch.end_s += by_s
-        self._agenda.note(batch.end_s, Kind.BATCH_END, (batch.id, batch.end_s))
+    def _spread(self, batch: Running, executors: int) -> None:
+        """The rest of the work goes on with other executors."""
+        now, new = (
+            batch_phases(self.scenario, batch.records, p, batch.slow).work
+            for p in (batch.executors, executors)
+        )
+        batch.executors = executors
+        batch.stretch(self.now_s, new / now if now > 0 else 1.0)
+        self._note_end(batch)
 
     def _fault(self, fault: Fault) -> None:
         if fault.kind == "executor_lost":
             self._lose_executors(fault)
         elif fault.kind == "gc_pause":
-            self._move_end(fault.for_s)
+            self.paused_until_s = self.now_s + fault.for_s
+            if self.running:
+                self.running.delay(self.now_s, fault.for_s)
+                self._note_end(self.running)
         elif fault.kind == "driver_lost":
             self._lose_driver(fault)
         elif fault.kind == "remote_slow":
@@ -241,26 +259,37 @@ class Plant:
             self._agenda.note(self.now_s + fault.for_s, Kind.FAULT, self._pods_fit)
 
     def _lose_executors(self, fault: Fault) -> None:
-        before = max(1, self.executors)
         lost = min(fault.count, self.executors)
-        batch = self.running
-        if batch:
-            done_s = max(0.0, min(self.now_s, batch.work_until_s) - batch.work_from_s)
-            self._move_end(done_s * lost / before)
-        self._set_executors(self.executors - lost)
-        self._agenda.note(self.now_s + fault.back_after_s, Kind.EXECUTORS)
+        if lost == 0:
+            return
+        if self.running:
+            self.running.redo(self.now_s, lost / self.executors)
+            self._note_end(self.running)
+        self.lost += lost
+        self._arrange(lost=True)
+
+        def back() -> None:
+            self.lost -= lost
+            self._arrange()
+
+        self._agenda.note(self.now_s + fault.back_after_s, Kind.FAULT, back)
 
     def _lose_driver(self, fault: Fault) -> None:
         """The batch under way is lost and runs again with its range once the driver is back."""
         if self.running:
-            self.taken = self.running.first
+            self.replay = (self.running.first, self.running.last)
             self.running = None
-        self.down_until_s = self.now_s + fault.back_after_s
-        self._agenda.note(self.down_until_s, Kind.BATCH_START)
+        self.since_start = 0
+        self.away_until_s = self.down_until_s = self.now_s + fault.back_after_s
+        if self.asked is None:
+            self.run += 1
+            self._start_at(self.down_until_s)
+        else:
+            self._restart_query()
 
     def _remote_well(self) -> None:
         self.slow = 1.0
 
     def _pods_fit(self) -> None:
         self.cluster_cap = self.plant.cluster.executors_max
-        self._agenda.note(self.now_s, Kind.EXECUTORS)
+        self._arrange()

@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from trimtab.api.common import ApiModel
-from trimtab.api.pipeline import Goal, Limits, Mode, Tuning
+from trimtab.api.pipeline import ExecutorResources, Goal, Limits, Tuning
 from trimtab.errors import BadInputError
 from trimtab.tuning.snapshot import Policy, Settings
 
 Number = Annotated[float, Field(ge=0)]
+Scope = Literal["Process", "Node", "Zone", "Any"]
+
+REMOTE_SHARE: dict[Scope, float] = {"Process": 0, "Node": 0.25, "Zone": 0.5, "Any": 1}
+"""Share of the records that are read from afar, by the scope of placement."""
+
+WARM_UP_S = 300.0
+"""Left out of the figures that add up over time, unless the load is constant."""
 
 
 class Cosine(ApiModel):
@@ -67,7 +74,7 @@ class Diurnal(ApiModel):
 class Load(ApiModel):
     """Records/s over time: exactly one shape, and noise on each second."""
 
-    step: list[tuple[Number, Number]] | None = None
+    step: Annotated[list[tuple[Number, Number]], Field(min_length=1)] | None = None
     csv: str | None = None
     cosine: Cosine | None = None
     ramp: Ramp | None = None
@@ -75,6 +82,21 @@ class Load(ApiModel):
     walk: Walk | None = None
     diurnal: Diurnal | None = None
     noise: Number = 0
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> Load:
+        shapes = [name for name in type(self).model_fields if name != "noise"]
+        if sum(getattr(self, name) is not None for name in shapes) != 1:
+            raise ValueError(f"write exactly one of {', '.join(shapes)}")
+        starts = [at for at, _ in self.step or [(0.0, 0.0)]]
+        if starts[0] != 0 or starts != sorted(set(starts)):
+            raise ValueError("the times of step begin at 0 and rise")
+        return self
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is one rate for all the run."""
+        return self.step is not None and len(self.step) == 1
 
 
 class BatchCost(ApiModel):
@@ -112,9 +134,7 @@ class Locality(ApiModel):
     """Cost of reading from afar."""
 
     remote_cost: Number = 0
-    remote_share: dict[str, float] = Field(
-        default_factory=lambda: {"Process": 0, "Node": 0.25, "Zone": 0.5, "Any": 1}
-    )
+    remote_share: dict[Scope, Number] = Field(default_factory=REMOTE_SHARE.copy)
 
 
 class Memory(ApiModel):
@@ -133,12 +153,13 @@ class Change(ApiModel):
     joins_batch: bool = True
     query_restart_s: Number = 1.5
     driver_restart_s: Number = 40
+    """For knobs that restart the driver; the tuner moves none yet."""
 
 
 class Cluster(ApiModel):
     """Where executors run."""
 
-    executors_max: int | None = None
+    executors_max: Annotated[int, Field(ge=0)] | None = None
 
 
 class Metrics(ApiModel):
@@ -154,12 +175,14 @@ class Plant(ApiModel):
     """The pipeline and its cluster."""
 
     trigger: Literal["spark", "cap"] = "spark"
-    capacity: dict[int, Annotated[float, Field(gt=0)]]
+    capacity: Annotated[
+        dict[Annotated[int, Field(ge=1)], Annotated[float, Field(gt=0)]], Field(min_length=1)
+    ]
     batch: BatchCost = Field(default_factory=BatchCost)
     fetch: Fetch = Field(default_factory=Fetch)
     waves: bool = False
     state: State = Field(default_factory=State)
-    sink: dict[float, float] = Field(default_factory=dict)
+    sink: dict[Number, Number] = Field(default_factory=dict)
     remote: Remote = Field(default_factory=Remote)
     skew: Annotated[float, Field(ge=0, le=1)] = 0
     locality: Locality = Field(default_factory=Locality)
@@ -180,7 +203,7 @@ class Fault(ApiModel):
 
     at: Number
     kind: Literal["executor_lost", "gc_pause", "driver_lost", "remote_slow", "pods_pending"]
-    count: int = 1
+    count: Annotated[int, Field(ge=1)] = 1
     back_after_s: Number = 0
     for_s: Number = 0
     factor: Annotated[float, Field(gt=0)] = 1
@@ -193,7 +216,14 @@ class Start(ApiModel):
     trigger: Number = 10
     max_offsets_per_trigger: Annotated[int, Field(ge=1, alias="maxOffsetsPerTrigger")] = 10_000
     max_in_flight: Annotated[int, Field(ge=1, alias="maxInFlight")] = 1
+    min_partitions: Annotated[int, Field(ge=0, alias="minPartitions")] = 0
+    locality_scope: Annotated[Scope, Field(alias="locality.scope")] = "Process"
     backlog: Number = 0
+
+
+def _warm_up_s(data: dict[str, Any]) -> float:
+    load: Load = data["load"]
+    return 0.0 if load.constant else WARM_UP_S
 
 
 class Scenario(ApiModel):
@@ -201,10 +231,11 @@ class Scenario(ApiModel):
 
     name: str
     duration: Annotated[float, Field(gt=0)]
-    warmup_s: Number = 0
     tick: Annotated[float, Field(gt=0)] = 10
     partitions: Annotated[int, Field(ge=1)]
     load: Load
+    warmup_s: Number = Field(default_factory=_warm_up_s)
+    """Not counted in the figures that add up over time."""
     plant: Plant
     faults: list[Fault] = Field(default_factory=list)
     goal: Goal
@@ -215,15 +246,16 @@ class Scenario(ApiModel):
     def policy(self) -> Policy:
         """What the controller is asked to do."""
         latency, rate = self.goal.latency, self.goal.throughput
+        most = self.limits.most_executors(ExecutorResources())
         catch_up_s = latency.catch_up if latency else rate.catch_up if rate else 600.0
         return Policy(
             target_s=latency.target if latency else None,
             quantile=(latency.percentile if latency else 95) / 100,
             rate=float(rate.records_per_second) if rate else None,
             catch_up_s=catch_up_s,
-            min_executors=self.limits.executors.min,
-            max_executors=self.limits.executors.max,
-            mode=Mode.AUTO,
+            min_executors=min(self.limits.executors.min, most),
+            max_executors=most,
+            mode=self.tuning.mode,
             pinned=self.tuning.pinned.numbers() if self.tuning.pinned else {},
             higher=self.tuning.bounds.higher,
             lower=self.tuning.bounds.lower,
@@ -238,13 +270,13 @@ class Scenario(ApiModel):
 
 
 def load_scenario(path: Path) -> Scenario:
-    """The scenario of a file.
+    """The scenario of a file; a file that it names lies beside it.
 
     Raises:
         BadInputError: the file cannot be read or does not hold a scenario; names each field.
     """
     try:
-        return Scenario.model_validate(yaml.safe_load(path.read_text()))
+        scenario = Scenario.model_validate(yaml.safe_load(path.read_text()))
     except OSError as error:
         raise BadInputError(f"cannot read {path}: {error.strerror}") from error
     except yaml.YAMLError as error:
@@ -252,3 +284,11 @@ def load_scenario(path: Path) -> Scenario:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise BadInputError(f"{path} is not a scenario: {faults}") from error
+    return _beside(scenario, path)
+
+
+def _beside(scenario: Scenario, path: Path) -> Scenario:
+    if scenario.load.csv is None:
+        return scenario
+    load = scenario.load.model_copy(update={"csv": str(path.parent / scenario.load.csv)})
+    return scenario.model_copy(update={"load": load})

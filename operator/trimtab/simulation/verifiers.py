@@ -14,8 +14,9 @@ SETTLE_SHARE = 0.25
 
 def within_limits(run: Run) -> bool:
     """Executors never leave the limits, not even in a trial."""
-    limits = run.scenario.limits.executors
-    return all(limits.min <= t.after.settings.executors <= limits.max for t in run.ticks)
+    policy = run.scenario.policy()
+    least, most = policy.min_executors, policy.max_executors
+    return all(least <= t.after.settings.executors <= most for t in run.ticks)
 
 
 def nothing_moves_in_a_trial(run: Run) -> bool:
@@ -29,9 +30,9 @@ def nothing_moves_in_a_trial(run: Run) -> bool:
 
 
 def holds_on_no_data(run: Run) -> bool:
-    """Without signals the settings stay."""
-    blind = [t for t in run.ticks if t.signals is None]
-    return all(t.after.settings == t.before.settings for t in blind)
+    """Without signals the settings stay; only limits and pins need none to be kept."""
+    blind = [t for t in run.changes if t.signals is None]
+    return all(t.decision.reason is Reason.CLAMPED for t in blind)
 
 
 def one_knob_a_tick(run: Run) -> bool:

@@ -71,10 +71,18 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
 def capacity_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
     """demand / s(p, T), or over what the batch limit admits if that is less; at most 99."""
     slots = settings.executors * policy.slots_per_executor
-    sustainable = min(
-        model.sustainable(slots, settings.trigger_s), admitted(model, slots, settings)
-    )
-    return min(demand / sustainable, 99.0) if sustainable > 0 else 99.0 if demand > 0 else 0.0
+    sustainable = model.sustainable(slots, settings.trigger_s)
+    return _over(demand, min(sustainable, admitted(model, slots, settings)))
+
+
+def slots_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
+    """demand / s(p, T): how much the slots have to do, whatever the batch limit lets in."""
+    slots = settings.executors * policy.slots_per_executor
+    return _over(demand, model.sustainable(slots, settings.trigger_s))
+
+
+def _over(demand: float, rate: float) -> float:
+    return min(demand / rate, 99.0) if rate > 0 else 99.0 if demand > 0 else 0.0
 
 
 def admitted(model: Model, slots: int, settings: Settings) -> float:

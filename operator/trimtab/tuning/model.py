@@ -27,7 +27,10 @@ TOLERANCE = 0.15
 """A point is moved when a new batch differs by more than this share."""
 
 SPREAD = 1.5
-"""Record counts must differ by this factor before a slope is read from them."""
+"""Record counts, or slots, must differ by this factor before a slope is read from them."""
+
+LEAST_EXPONENT = 0.5
+"""Capacity is taken to grow at least as the root of the slots: less is for a trial to show."""
 
 POINTS_PER_SLOTS = 4
 MAX_POINTS = 24
@@ -59,20 +62,47 @@ class Model:
     """W(p): slot-seconds a record by slots, ascending."""
     tasks: int
 
+    @property
+    def largest(self) -> int:
+        """The most slots of a learned point."""
+        return self.per_record[-1][0]
+
     def slowed(self, factor: float) -> Model:
         """The same pipeline with all that its slots do slower by a factor."""
         weights = tuple((slots, weight * factor) for slots, weight in self.per_record)
         return replace(self, fixed=self.fixed * factor, per_record=weights)
 
     def weight(self, slots: int) -> float:
-        """W at a slot count: between learned points linear in capacity, outside as nearest."""
+        """W at a slot count: between learned points linear in capacity, below as nearest.
+
+        Above the largest learned point the capacity follows the power law of `exponent`.
+        """
         known = self.per_record
         for (low, w_low), (high, w_high) in itertools.pairwise(known):
             if low <= slots <= high:
                 share = (slots - low) / (high - low)
                 capacity = (1 - share) * low / w_low + share * high / w_high
                 return slots / capacity
-        return known[0][1] if slots < known[0][0] else known[-1][1]
+        if slots < known[0][0]:
+            return known[0][1]
+        largest, weight = known[-1]
+        return weight * math.pow(slots / largest, 1.0 - self.exponent)
+
+    @property
+    def exponent(self) -> float:
+        """b of capacity ∝ p^b above the largest learned point; 1 (linear) with only one point.
+
+        Read from that point and the nearest one that has clearly fewer slots: noise in points
+        that lie close together would be taken for scaling. The more slots, the more they wait for
+        what they share (Amdahl 1967), so that b falls with p; a local b follows that.
+        """
+        largest, weight = self.per_record[-1]
+        fewer = [(p, w) for p, w in self.per_record if SPREAD * p <= largest]
+        if not fewer:
+            return 1.0
+        slots, other = fewer[-1]
+        gain = math.log((largest / weight) / (slots / other)) / math.log(largest / slots)
+        return min(max(gain, LEAST_EXPONENT), 1.0)
 
     def slots(self, slots: int) -> int:
         """Slots that can work at once: no more than there are tasks."""

@@ -20,7 +20,7 @@ from trimtab.tuning.snapshot import Settings, Signals
 
 ROOT = Path(__file__).parents[3]
 SHORT: dict[str, Any] = {
-    "name": "short", "duration": 900, "tick": 10, "partitions": 16,
+    "name": "short", "duration": 900, "warmup_s": 0, "tick": 10, "partitions": 16,
     "load": {"step": [[0, 150], [200, 900]], "noise": 0.05},
     "plant": {
         "capacity": {1: 200, 10: 2000}, "batch": {"fixed_s": 0.3, "noise": 0.05},

@@ -99,6 +99,24 @@ def test_overload_raises_executors_to_the_fewest_that_hold() -> None:
     assert "executors 1 -> 4" in decision.message
 
 
+@pytest.mark.parametrize(("learned", "raised_to"), [((1,), 5), ((1, 8), 4)])
+def test_a_raise_beyond_what_is_learned_stays_clear_of_the_bound(
+    learned: tuple[int, ...], raised_to: int
+) -> None:
+    """Four carry the 395/s at a load of 0.79, if each carries 125/s as the first one did."""
+    points = tuple(Point(p, 1000 * p, 0.0, 8.0) for p in learned)
+    before = memory(
+        evidence=AT_THE_EDGE, points=points, settings=replace(START, max_offsets=10_000)
+    )
+    asked = policy(target_s=None, rate=395.0, max_executors=8)
+    seen = overloaded(
+        batch=batch(records=1000, duration_s=8.0, overhead_s=0.0), input_rate=395.0,
+        input_rate_long=395.0,
+    )  # fmt: skip
+    _, after = decide(snapshot(seen, before, asked), before)
+    assert after.settings.executors == raised_to
+
+
 def test_dwell_counts_new_evidence_only() -> None:
     before = memory(settings=replace(START, trigger_s=5.0))
     seen = overloaded()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from trimtab.tuning.model import Model, Point, fit, learn
@@ -39,7 +41,44 @@ def test_what_was_measured_wins_over_linear() -> None:
     assert model is not None
     assert model.capacity(4) == pytest.approx(4 / 0.012)
     assert model.capacity(1) < model.capacity(2) < model.capacity(4)
-    assert model.capacity(8) == pytest.approx(8 / 0.012)
+    assert model.capacity(4) < model.capacity(8) < 8 / 0.012
+
+
+def scaled(*slots: int, exponent: float) -> Model:
+    """Learned from batches whose capacity grows as slots^exponent, 100/s on one."""
+    points = [Point(p, 1000, 0.0, 1000 / (100 * p**exponent)) for p in slots]
+    model = fit(points, tasks=64)
+    assert model is not None
+    return model
+
+
+def test_beyond_what_is_learned_capacity_goes_on_as_it_grew() -> None:
+    model = scaled(1, 4, exponent=0.8)
+    assert model.exponent == pytest.approx(0.8)
+    assert model.capacity(16) == pytest.approx(100 * 16**0.8, rel=1e-3)
+    assert model.capacity(4) == pytest.approx(100 * 4**0.8, rel=1e-3)
+
+
+def test_slots_that_lie_close_together_tell_no_exponent() -> None:
+    points = [Point(4, 1000, 0.0, 2.5), Point(5, 1000, 0.0, 2.4)]
+    model = fit(points, tasks=64)
+    assert model is not None
+    assert model.exponent == 1.0
+    near = fit([Point(1, 1000, 0.0, 10.0), *points], tasks=64)
+    assert near is not None
+    assert near.exponent == pytest.approx(math.log(10 / 2.4) / math.log(5))
+
+
+def test_the_exponent_is_that_of_the_last_stretch_and_bounded() -> None:
+    assert scaled(1, 2, 8, exponent=0.2).exponent == 0.5
+    assert scaled(1, 8, exponent=1.3).exponent == 1.0
+    bend = fit([Point(1, 1000, 0.0, 10.0), Point(4, 1000, 0.0, 2.5), Point(16, 1000, 0.0, 1.0)], 64)
+    assert bend is not None
+    assert bend.exponent == pytest.approx(math.log(2.5) / math.log(4))
+
+
+def test_below_what_is_learned_capacity_is_proportional() -> None:
+    assert scaled(4, 16, exponent=0.8).capacity(1) == pytest.approx(100 * 4**0.8 / 4, rel=1e-3)
 
 
 def test_slots_beyond_the_tasks_do_nothing() -> None:

@@ -1,8 +1,9 @@
 """Parallelism: the number of executors, changed live.
 
 The capacity model says how far: up to the fewest executors whose predicted load is at most the
-higher bound, down to the fewest whose predicted load is in the middle of the band. Either way
-the result lies in the set that the bounds allow (design section 7, `exact`).
+higher bound (less a margin where the capacity is only estimated), down to the fewest whose
+predicted load is in the middle of the band. Either way the result lies in the set that the bounds
+allow (design section 7, `exact`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from trimtab.api.knobs import EXECUTORS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import capacity_load
+from trimtab.tuning.load import slots_load
 
 NAME = "parallelism"
 SETTINGS = (EXECUTORS.name,)
 MOVES = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY})
+
+MARGIN = 0.25
+"""Share of the dead band that is kept clear of the higher bound beyond what has been learned."""
 
 
 def raise_(context: Context) -> Proposal | None:
@@ -25,31 +29,38 @@ def raise_(context: Context) -> Proposal | None:
     now, most = context.settings.executors, context.policy.max_executors
     for executors in range(now + 1, most + 1):
         settings = replace(context.settings, executors=executors)
-        if context.predicted(settings) <= context.band.higher:
+        if context.predicted(settings) <= _aim(context, executors):
             return _proposal(context, executors, raises=True)
     return _proposal(context, most, raises=True) if most > now else None
 
 
+def _aim(context: Context, executors: int) -> float:
+    """The load to raise for: below the higher bound where the capacity is only estimated."""
+    band, slots = context.band, executors * context.policy.slots_per_executor
+    if slots <= context.model.largest:
+        return band.higher
+    return band.higher - MARGIN * (band.higher - band.lower)
+
+
 def release(context: Context) -> Proposal | None:
-    """Fewer executors, if one executor fewer would be loaded below the lower bound."""
+    """Fewer executors, if one executor fewer would be loaded below the lower bound.
+
+    The batch limit does not count: idle executors are idle, however much it lets in.
+    """
     now, least = context.settings.executors, context.policy.min_executors
-    if now <= least:
-        return None
-    one_less = replace(context.settings, executors=now - 1)
-    load = capacity_load(context.model, context.policy, one_less, context.load.demand)
-    if load >= context.band.lower:
+    if now <= least or _slots_load(context, now - 1) >= context.band.lower:
         return None
     for executors in range(least, now):
         settings = replace(context.settings, executors=executors)
-        if _carries(context, executors) and context.predicted(settings) <= context.band.higher:
+        carries = _slots_load(context, executors) <= context.middle
+        if carries and context.predicted(settings) <= context.band.higher:
             return _proposal(context, executors, raises=False)
     return None
 
 
-def _carries(context: Context, executors: int) -> bool:
+def _slots_load(context: Context, executors: int) -> float:
     settings = replace(context.settings, executors=executors)
-    load = capacity_load(context.model, context.policy, settings, context.load.demand)
-    return load <= context.middle
+    return slots_load(context.model, context.policy, settings, context.load.demand)
 
 
 def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:

@@ -1,0 +1,74 @@
+"""A batch under way: overhead first, then work, then state and sink, in virtual time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.simulation.batch_time import Phases
+
+
+@dataclass(slots=True)
+class Running:
+    """Records `first`..`last` of the arrivals, and when each part of the batch ends."""
+
+    id: int
+    start_s: float
+    first: float
+    last: float
+    phases: Phases
+    """As planned, noise included."""
+    generation: int
+    executors: int
+    """Those that its work is spread over."""
+    executors_min: int
+    limit_binding: bool
+    slow: float
+    """The factor on the remote's latency at its start."""
+    replayed: bool
+    work_from_s: float = 0.0
+    work_until_s: float = 0.0
+    end_s: float = 0.0
+    halted_s: float | None = None
+    """Since when no executor is there to work on it."""
+
+    def __post_init__(self) -> None:
+        spent = self.phases
+        self.work_from_s = self.start_s + spent.wal + spent.planning + spent.tasks
+        self.work_until_s = self.work_from_s + spent.work
+        self.end_s = self.work_until_s + spent.state + spent.sink
+
+    @property
+    def records(self) -> float:
+        """How many records it holds."""
+        return self.last - self.first
+
+    def delay(self, from_s: float, by_s: float) -> None:
+        """Nothing goes on for some seconds: all that is to come moves."""
+        self.work_from_s += by_s if from_s < self.work_from_s else 0.0
+        self.work_until_s += by_s if from_s < self.work_until_s else 0.0
+        self.end_s += by_s
+
+    def add_work(self, by_s: float) -> None:
+        """More work, or less."""
+        self.work_until_s += by_s
+        self.end_s += by_s
+
+    def stretch(self, now_s: float, factor: float) -> None:
+        """The rest of the work takes a factor of its time."""
+        left_s = max(0.0, self.work_until_s - max(now_s, self.work_from_s))
+        self.add_work(left_s * (factor - 1))
+
+    def redo(self, now_s: float, share: float) -> None:
+        """A share of the work that is done was lost."""
+        done_s = max(0.0, min(now_s, self.work_until_s) - self.work_from_s)
+        self.add_work(done_s * share)
+
+    def halt(self, now_s: float) -> None:
+        """The last executor went."""
+        self.halted_s = now_s if self.halted_s is None else self.halted_s
+
+    def resume(self, now_s: float) -> None:
+        """An executor is there again."""
+        if self.halted_s is not None:
+            self.delay(self.halted_s, now_s - self.halted_s)
+            self.halted_s = None

@@ -1,0 +1,158 @@
+"""Triggers, restarts, executors that come and go, and faults, against hand-computed times."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from simulation.plants import batches, plant, scenario
+from trimtab.simulation.plant import BatchRecord, Plant
+
+FAST = {"change": {"live_s": 1, "query_restart_s": 1.5}}
+
+
+def times(run: list[BatchRecord]) -> list[tuple[float, float]]:
+    return [(round(b.start_s, 6), round(b.end_s, 6)) for b in run]
+
+
+def faulty(fault: dict[str, Any], **changes: Any) -> Plant:
+    return plant(scenario(faults=[fault], **changes))
+
+
+def until(running: Plant, at_s: float) -> Plant:
+    while running.now_s < at_s and running.advance():
+        pass
+    return running
+
+
+def test_without_a_trigger_batches_follow_each_other() -> None:
+    run = batches(plant(scenario(start={"trigger": 0, "backlog": 100})), 5)
+    assert all(b.start_s == a.end_s for a, b in itertools.pairwise(run))
+
+
+def test_an_empty_source_is_looked_at_on_each_edge() -> None:
+    run = batches(plant(scenario(load={"step": [[0, 0], [5, 100]]})), 2)
+    assert times(run) == [(6.0, 7.0), (8.0, 9.5)]
+
+
+def test_a_restart_moves_to_the_new_grid_and_no_old_edge_counts() -> None:
+    """Trigger 5 -> 2 between two batches of 10/s: 1.5 s without, then a batch of 35 records."""
+    slow = {"step": [[0, 10]]}
+    running = until(plant(scenario(tick=12, load=slow, start={"trigger": 5}, plant=FAST)), 12)
+    running.apply(1, replace(running.settings, trigger_s=2.0))
+    starts = [round(b.start_s, 6) for b in batches(running, 6)]
+    assert starts == [5, 10, 13.5, 14.175, 16, 18], "15 was an edge of the old trigger"
+    assert [b.run for b in running.batches[:4]] == [1, 1, 2, 2]
+
+
+def test_a_restart_that_keeps_the_grid_begins_each_batch_once() -> None:
+    """Only the limit moves, so that the old edge at 15 is the new one as well."""
+    start = {"trigger": 5, "maxOffsetsPerTrigger": 100, "backlog": 2000}
+    running = until(plant(scenario(tick=12, start=start, plant=FAST)), 12)
+    running.apply(1, replace(running.settings, max_offsets=50))
+    run = batches(running, 6)
+    assert [round(b.start_s, 6) for b in run] == [0, 5, 10, 13.5, 15, 20]
+    assert all(a.last == b.first for a, b in itertools.pairwise(run))
+
+
+def test_a_change_that_is_taken_back_before_the_restart_is_gone() -> None:
+    running = until(plant(scenario(tick=2.5)), 2.5)
+    was = running.settings
+    running.apply(1, replace(was, trigger_s=5.0))
+    running.apply(2, was)
+    batches(running, 4)
+    assert (running.generation, running.settings) == (2, was)
+    assert {b.run for b in running.batches} == {1}
+
+
+def test_executors_beyond_the_tasks_do_not_shorten_a_batch() -> None:
+    wide = FAST | {"capacity": {1: 100, 8: 800}}
+    start = {"executors": 4, "backlog": 4000}
+    running = until(plant(scenario(tick=0.5, plant=wide, start=start)), 0.5)
+    running.apply(1, replace(running.settings, executors=8))
+    assert times(batches(running, 1)) == [(0.0, 10.5)]
+
+
+@pytest.mark.parametrize(("joins", "end_s"), [(True, 6.0), (False, 10.5)])
+def test_executors_join_a_batch_or_the_next_one(joins: bool, end_s: float) -> None:
+    """2000 records on one: 0.5 + 10 s; a second one at 1.5 halves the 9 s that are left."""
+    plants = {"change": {"live_s": 1, "joins_batch": joins}}
+    running = until(plant(scenario(tick=0.5, plant=plants, start={"backlog": 2000})), 0.5)
+    running.apply(1, replace(running.settings, executors=2))
+    first = batches(running, 1)[0]
+    assert times([first]) == [(0.0, end_s)]
+    assert first.executors_min == 1
+    assert running.executors == 2
+
+
+def test_a_lost_executor_takes_its_part_of_the_work_along() -> None:
+    """2000 records on two: 0.5 + 5 s. At 2.5, 2 s are done: half again, and 4 s left take 8."""
+    lost = {"at": 2.5, "kind": "executor_lost", "count": 1, "back_after_s": 50}
+    start = {"executors": 2, "backlog": 2000}
+    joins = {"change": {"joins_batch": False}}
+    assert times(batches(faulty(lost, start=start), 1)) == [(0.0, 10.5)]
+    assert times(batches(faulty(lost, start=start, plant=joins), 1)) == [(0.0, 10.5)]
+
+
+def test_without_an_executor_nothing_goes_on() -> None:
+    """One of one is lost at 2.5 of 0.5 + 10 s: 2 s are done again, from 12.5 on."""
+    lost = {"at": 2.5, "kind": "executor_lost", "count": 1, "back_after_s": 10}
+    first = batches(faulty(lost, start={"backlog": 2000}), 1)[0]
+    assert times([first]) == [(0.0, 22.5)]
+    assert first.executors_min == 0
+
+
+def test_a_lost_executor_is_back_no_sooner_because_others_come() -> None:
+    lost = {"at": 0.2, "kind": "executor_lost", "count": 1, "back_after_s": 20}
+    running = until(faulty(lost, tick=0.5, start={"executors": 2}, plant=FAST), 0.5)
+    running.apply(1, replace(running.settings, executors=4))
+    assert until(running, 5).executors == 3
+    assert until(running, 20.5).executors == 4
+
+
+@pytest.mark.parametrize(("at_s", "first"), [(1.0, (0.0, 15.5)), (0.2, (0.0, 15.5))])
+def test_a_pause_delays_all_that_is_to_come(at_s: float, first: tuple[float, float]) -> None:
+    pause = {"at": at_s, "kind": "gc_pause", "for_s": 5}
+    assert times(batches(faulty(pause, start={"backlog": 2000}), 1)) == [first]
+
+
+def test_a_pause_between_batches_delays_the_next() -> None:
+    pause = {"at": 3.6, "kind": "gc_pause", "for_s": 5}
+    assert times(batches(faulty(pause), 2)) == [(2.0, 3.5), (4.0, 10.1)]
+
+
+def test_a_lost_driver_runs_the_same_batch_again_and_says_so() -> None:
+    lost = {"at": 4.5, "kind": "driver_lost", "back_after_s": 10}
+    run = batches(faulty(lost), 3)
+    assert times(run[:2]) == [(2.0, 3.5), (14.5, 16.0)]
+    assert [(b.first, b.last) for b in run[:2]] == [(0, 200), (200, 400)]
+    assert [b.replayed for b in run] == [False, True, False]
+    assert [(b.run, b.since_start) for b in run] == [(1, 1), (2, 1), (2, 2)]
+
+
+def test_a_slow_remote_slows_the_batches_that_begin_meanwhile() -> None:
+    slow = {"at": 3, "kind": "remote_slow", "factor": 3, "for_s": 2}
+    remote = {"remote": {"latency_s": 0.005}}
+    run = batches(faulty(slow, plant=remote), 3)
+    assert [round(b.duration_s, 6) for b in run] == [1.5, 3.5, pytest.approx(0.5 + 1.75)]
+
+
+def test_pods_wait_while_none_fit() -> None:
+    pending = {"at": 0.2, "kind": "pods_pending", "for_s": 10}
+    running = until(faulty(pending, tick=0.5, plant=FAST), 0.5)
+    running.apply(1, replace(running.settings, executors=3))
+    assert until(running, 9).executors == 1
+    assert until(running, 10.5).executors == 3
+
+
+def test_noise_is_cut_and_drawn_from_its_own_stream() -> None:
+    noisy = {"batch": {"fixed_s": 0.5, "noise": 0.4}}
+    run = batches(plant(scenario(duration=4000, plant=noisy)), 1000)
+    factors = [b.duration_s / (0.5 + b.records / 200) for b in run]
+    assert min(factors) == pytest.approx(0.2)
+    assert 1.9 < max(factors) <= 2.2 + 1e-9
+    again = batches(plant(scenario(duration=4000, plant=noisy)), 10)
+    assert times(again) == times(run[:10])
