@@ -33,8 +33,7 @@ def current_cluster(paths: Paths, namespace: str, registry: str) -> tuple[Kube, 
     with console.step("tools", 1800):
         ensure_tools(paths, ("helm",))
     build_images(paths, NEEDED)
-    pushed = push_images(paths, registry, list(NEEDED))
-    tags = dict(zip(NEEDED, pushed, strict=True))
+    tags = push_images(paths, registry, NEEDED)
     return Kube("kubectl", binary(paths, "helm"), None, namespace), tags
 
 

@@ -88,7 +88,7 @@ def _load(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _push(paths: Paths, options: argparse.Namespace) -> int:
-    for reference in images.push_images(paths, options.registry, options.only):
+    for reference in images.push_images(paths, options.registry, options.only).values():
         console.say(reference)
     return 0
 

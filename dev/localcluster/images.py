@@ -142,15 +142,15 @@ def write_index(paths: Paths, index: dict[str, str]) -> None:
     making.rename(paths.image_index)
 
 
-def push_images(paths: Paths, registry: str, names: Sequence[str] = ()) -> list[str]:
-    """Push the built images to a registry of the user's; return their references there."""
-    pushed = []
+def push_images(paths: Paths, registry: str, names: Sequence[str] = ()) -> dict[str, str]:
+    """Push the built images to a registry of the user's; return name -> reference there."""
+    pushed = {}
     for name, local in read_index(paths).items():
         if recipe(name).loaded and (not names or name in names):
             remote = f"{registry.rstrip('/')}/trimtab-{name}:{local.rpartition(':')[2]}"
             with console.step(f"push {remote}", 600):
                 buildah(paths, "push", "--quiet", local, f"docker://{remote}", limit_s=600)
-            pushed.append(remote)
+            pushed[name] = remote
     if not pushed:
         raise LocalClusterError("nothing to push: run `python3 -m dev.localcluster images` first")
     return pushed

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from dev.localcluster import addons, daemons, doctor, layout, network, node, sweep, versions
+from dev.localcluster import addons, daemons, doctor, images, layout, network, node, sweep, versions
 from dev.localcluster.paths import REPO, Paths, from_environment
 from dev.localcluster.recipes import RECIPES, Recipe, input_files, needed_for, tag
 from dev.localcluster.toolchain import Package, go_version
@@ -204,3 +204,17 @@ def test_the_layout_keeps_each_blob_once_and_drops_old_images(tmp_path: Path) ->
     for descriptor in layout.manifests(target).values():
         small, layers = layout.blobs_of(target, descriptor)
         assert all(layout.blob_path(target, digest).exists() for digest in [*small, *layers])
+
+
+def test_a_pushed_image_keeps_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    pushed: list[str] = []
+    index = {"operator": "localhost/trimtab/operator:1", "pipeline": "localhost/trimtab/pipeline:2",
+             "kafka": "localhost/trimtab/kafka:3", "jars": "localhost/trimtab/jars:4"}  # fmt: skip
+    monkeypatch.setattr(images, "read_index", lambda _: index)
+    monkeypatch.setattr(images, "buildah", lambda _, *argv, **__: pushed.append(argv[-1]))
+    told = images.push_images(from_environment(), "example.com/x/", ["pipeline", "operator"])
+    assert told == {
+        "operator": "example.com/x/trimtab-operator:1",
+        "pipeline": "example.com/x/trimtab-pipeline:2",
+    }
+    assert pushed == [f"docker://{reference}" for reference in told.values()]
