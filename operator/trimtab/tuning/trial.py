@@ -126,7 +126,8 @@ def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
             return Outcome(Action.REVERT, Reason.TRIAL_WORSE, seen, trial.before)
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen, settings)
     if trial.knob == parallelism.NAME:
-        return _judge_more_executors(trial, snapshot, model, seen)
+        relieved = load.value < band.higher
+        return _judge_more_executors(trial, snapshot, model, seen, relieved=relieved)
     if load.value > band.higher and load.value >= trial.load_before:
         return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen, trial.before)
     return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen, settings)
@@ -139,14 +140,17 @@ def _load_changed(trial: Trial, load: Load) -> bool:
     return rose or (fell and not trial.raises)
 
 
-def _judge_more_executors(trial: Trial, snapshot: Snapshot, model: Model, seen: str) -> Outcome:
+def _judge_more_executors(
+    trial: Trial, snapshot: Snapshot, model: Model, seen: str, *, relieved: bool
+) -> Outcome:
+    """By the gain in capacity, a ratio of two estimates; what was relieved is never put back."""
     per_executor = snapshot.policy.slots_per_executor
     before = model.slots(trial.before.executors * per_executor)
     now = model.slots(snapshot.settings.executors * per_executor)
     gain = model.capacity(now) / (model.capacity(before) / trial.slowdown)
     least = 1 + LEAST_GAIN * (now / before - 1) - NOISE
     words = f"{seen}; capacity × {gain:.1f}"
-    if gain < least:
+    if gain < least and not relieved:
         return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, words, trial.before)
     return Outcome(Action.KEEP, Reason.TRIAL_KEPT, words, snapshot.settings)
 
