@@ -12,13 +12,10 @@ from dataclasses import dataclass, field
 from trimtab.api.reasons import Reason
 from trimtab.errors import UnavailableError
 from trimtab.ports import MetricSource, Sample
-from trimtab.tuning.snapshot import Batch, Signals
+from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
 Name = tuple[str, str]
 """Namespace and name of a pipeline."""
-
-STALE_SCRAPES = 3
-"""A heartbeat older than this many scrapes means that nothing is known."""
 
 _GAUGES = (
     "run_number", "batch_id", "batch_committed_timestamp_seconds",
@@ -70,7 +67,7 @@ def queries(scrape_s: float) -> dict[str, str]:
     """The PromQL of one tick, by what it gives; the same number whatever runs."""
     names = "|".join(_GAUGES)
     total, latency = "trimtab_partition_input_total", "trimtab_batch_record_latency_seconds"
-    minute_s = max(60.0, 4 * scrape_s)
+    minute_s = long_window_s(scrape_s)
     return {
         "gauges": f'{{__name__=~"trimtab_({names})"}}',
         "input_rate": f"{_BY} (irate({total}[{4 * scrape_s:g}s]))",

@@ -7,16 +7,10 @@ from dataclasses import dataclass
 
 from trimtab.simulation.batch_time import Phases
 from trimtab.simulation.plant import Plant
-from trimtab.tuning.snapshot import Batch, Signals
+from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
 OLDEST_S = 300.0
 """Samples older than this are not seen at all."""
-
-LONG_S = 60.0
-"""Window of the long input rate, or four scrapes if that is longer: as the operator asks."""
-
-STALE_SCRAPES = 3
-"""A driver that was not heard of for longer is not trusted: as in the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,7 @@ class Observer:
 
     def _long_rate(self, total: float) -> float | None:
         now_s = self.plant.now_s
-        span_s = max(LONG_S, 4 * self.config.scrape_s)
+        span_s = long_window_s(self.config.scrape_s)
         window = [s for s in self.samples if s.at_s >= now_s - span_s]
         if not window or now_s <= window[0].at_s:
             return None

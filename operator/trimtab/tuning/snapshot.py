@@ -143,6 +143,15 @@ class Batch:
         return f"{self.run}/{self.id}"
 
 
+STALE_SCRAPES = 3
+"""A driver that was not heard of for more than so many scrapes: nothing is known."""
+
+
+def long_window_s(scrape_s: float) -> float:
+    """Seconds of the long input rate: a minute, or four scrapes if that is longer."""
+    return max(60.0, 4 * scrape_s)
+
+
 @dataclass(frozen=True, slots=True)
 class Signals:
     """What the metrics say. None is unknown, never zero."""
