@@ -51,8 +51,8 @@ def remembered(case: Case, world: World) -> Memory:
 
 def _newest_seen(case: Case, document: Settings | None) -> int:
     """The highest generation that this pipeline's document has or the driver was given."""
-    ours = document is not None and document.pipeline_uid == case.parent["metadata"]["uid"]
-    newest = document.generation if document and ours else 0
+    own = _own(document, case.parent)
+    newest = own.generation if own else 0
     for name in ("settings_generation", "settings_rejected_generation"):
         newest = max(newest, (case.seen.whole(name) if case.seen else None) or 0)
     return newest
@@ -85,11 +85,16 @@ def _read(parent: Manifest, world: World) -> Settings | None:
         return None
 
 
+def _own(document: Settings | None, parent: Manifest) -> Settings | None:
+    """The document, unless it is that of an earlier pipeline of the same name."""
+    ours = document is not None and document.pipeline_uid == parent["metadata"]["uid"]
+    return document if ours else None
+
+
 def stands(case: Case, memory: Memory, world: World) -> bool:
     """Whether the document is the one of this memory, as far as is known."""
-    document = _read(case.parent, world)
-    ours = document is not None and document.pipeline_uid == case.parent["metadata"]["uid"]
-    return bool(ours and document and document.generation == memory.generation)
+    own = _own(_read(case.parent, world), case.parent)
+    return own is not None and own.generation == memory.generation
 
 
 def write(case: Case, memory: Memory, desk: Desk) -> str:
@@ -101,8 +106,8 @@ def write(case: Case, memory: Memory, desk: Desk) -> str:
     key = ("ConfigMap", meta["namespace"], tuning_name(meta["name"]))
     if desk.world.get(*key) is None and (unheard := desk.cluster.get(key)):
         desk.world.observe(unheard)  # made by another operator: not to be overwritten unseen
-    live = _read(parent, desk.world)
-    if live and live.pipeline_uid == meta["uid"] and live.generation > memory.generation:
+    own = _own(_read(parent, desk.world), parent)
+    if own and own.generation > memory.generation:
         return ""
     settings = Policy.of(case.spec).clamp(memory.settings)
     document = Settings(
