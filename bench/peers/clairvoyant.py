@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from bench.peers.controller import Limits
 
 from trimtab.simulation.arrivals import Arrivals, arrivals
-from trimtab.simulation.figures import least, sustainable
+from trimtab.simulation.figures import capacities, least
 from trimtab.simulation.scenario import Scenario
 from trimtab.tuning.snapshot import Settings, Signals
 
@@ -30,19 +30,16 @@ class Knowledge:
     """The load to come, and what each executor count carries, both in records/s."""
 
     def __init__(self, scenario: Scenario, seed: int, limits: Limits) -> None:
-        quiet = scenario.load.model_copy(update={"noise": 0})
-        self.flow: Arrivals = arrivals(scenario.model_copy(update={"load": quiet}), seed)
+        self.flow: Arrivals = arrivals(scenario, seed)
         self.duration_s = scenario.duration
-        trigger_s = scenario.start.trigger
-        self.rates = [
-            (p, sustainable(scenario, p, trigger_s)) for p in range(limits.least, limits.most + 1)
-        ]
+        counts = range(limits.least, limits.most + 1)
+        self.rates = capacities(scenario, counts, scenario.start.trigger)
 
     def needed(self, from_s: float, to_s: float, higher: float) -> int:
         """The fewest executors that carry all of a stretch of time."""
         until = min(to_s, self.duration_s)
         seconds = range(int(from_s), max(int(from_s) + 1, int(until)))
-        return least(self.rates, max(self.flow.rate(t) for t in seconds), higher)
+        return least(self.rates, max(self.flow.plain_rate(t) for t in seconds), higher)
 
 
 class Oracle:

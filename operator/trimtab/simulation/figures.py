@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from trimtab.api.reasons import Reason
@@ -74,15 +74,20 @@ def sustainable(scenario: Scenario, executors: int, trigger_s: float) -> float:
     return low
 
 
+def capacities(scenario: Scenario, counts: Iterable[int], trigger_s: float) -> dict[int, float]:
+    """s(p, T) of each executor count, records/s."""
+    return {p: sustainable(scenario, p, trigger_s) for p in counts}
+
+
 def allowed(run: Run, load: float, trigger_s: float) -> list[int]:
     """A: the executor counts that the bounds allow at a load."""
     policy = run.scenario.policy()
-    least, most = policy.min_executors, policy.max_executors
+    fewest, most = policy.min_executors, policy.max_executors
+    rates = capacities(run.scenario, range(fewest, most + 1), trigger_s)
     return [
         p
-        for p in range(least, most + 1)
-        if load <= policy.higher * sustainable(run.scenario, p, trigger_s)
-        and (p == least or load > policy.lower * sustainable(run.scenario, p - 1, trigger_s))
+        for p, rate in rates.items()
+        if load <= policy.higher * rate and (p == fewest or load > policy.lower * rates[p - 1])
     ]
 
 
@@ -186,10 +191,8 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     settings = run.scenario.settings()
     spent = oracle = oracle_full = 0.0
     policy = run.scenario.policy()
-    rates = [
-        (p, sustainable(run.scenario, p, run.final.trigger_s))
-        for p in range(policy.min_executors, policy.max_executors + 1)
-    ]
+    counts = range(policy.min_executors, policy.max_executors + 1)
+    rates = capacities(run.scenario, counts, run.final.trigger_s)
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
@@ -200,9 +203,9 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     return spent / 3600, oracle / 3600, oracle_full / 3600
 
 
-def least(rates: list[tuple[int, float]], load: float, share: float) -> int:
-    """The fewest executors that carry the load at a share of what they sustain."""
-    return next((p for p, rate in rates if load <= share * rate), rates[-1][0])
+def least(rates: Mapping[int, float], load: float, share: float) -> int:
+    """The fewest executors that carry the load at a share of what they sustain, else the most."""
+    return next((p for p, rate in rates.items() if load <= share * rate), max(rates))
 
 
 def _reversals(run: Run) -> int:
