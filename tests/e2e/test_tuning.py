@@ -27,18 +27,20 @@ def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
         return int((stage.status().get("effective") or {}).get("executors", 1))
 
     def goal_met_with_more_executors() -> bool:
+        """Met for good: a trial that the next step ends early would teach the wrong capacity."""
         nonlocal worst
         seen = stage.metric(p95) or 0.0
         worst = max(worst, seen)
-        return worst > TARGET_S and seen <= TARGET_S and executors() >= 3
+        judged = stage.condition("Tuning").get("reason") != "TrialOpen"
+        return worst > TARGET_S and seen <= TARGET_S and executors() >= 3 and judged
 
     stage.wait("the goal is met again", 270, goal_met_with_more_executors)
     time.sleep(HOLD_S)
     assert (stage.metric(p95) or 99) <= TARGET_S, "the load is still high"
     stage.next_step()
     # One is enough on a quiet machine; where the capacity was measured on a busy one, the bounds
-    # allow two. The demo asks for exactly what its run shows.
-    stage.wait("executors are released", 120, lambda: executors() <= 2)
+    # allow two, and it may take two steps. The demo asks for exactly what its run shows.
+    stage.wait("executors are released", 190, lambda: executors() <= 2)
     stage.next_step()
     result = stage.delivered()
     assert (result["lost"], result["duplicated"]) == (0, 0)
