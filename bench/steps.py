@@ -140,7 +140,7 @@ def _pieces(run: Run) -> list[Case]:
             and t.before.settings.executors != t.after.settings.executors
         ]  # fmt: skip
         path = tuple(t.after.settings.executors for t in moved)
-        right = tuple(allowed(run, load, TRIGGER_S))
+        right = tuple(allowed(run, load, run.final))
         cases.append(Case(int(load), now, path, right, exact(run, begin_s + PIECE_S - 1)))
         now = cases[-1].final
     return cases

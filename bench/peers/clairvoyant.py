@@ -33,7 +33,7 @@ class Knowledge:
         self.flow: Arrivals = arrivals(scenario, seed)
         self.duration_s = scenario.duration
         counts = range(limits.least, limits.most + 1)
-        self.rates = capacities(scenario, counts, scenario.start.trigger)
+        self.rates = capacities(scenario, counts, scenario.settings())
 
     def needed(self, from_s: float, to_s: float, higher: float) -> int:
         """The fewest executors that carry all of a stretch of time."""

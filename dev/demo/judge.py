@@ -13,7 +13,8 @@ from typing import Any
 
 from dev.demo.watch import Sample
 
-from trimtab.tuning.model import Model, Point, fit
+from trimtab.tuning.model import Model, fit
+from trimtab.tuning.points import Point
 
 BOUNDS = (0.5, 0.8)
 """Lower and higher bound of the example."""

@@ -13,7 +13,7 @@ from trimtab.simulation.batch_time import Phases, batch_phases, capacity
 def spent(records: float, executors: int, **parts: Any) -> Phases:
     start = parts.pop("start", {})
     case = scenario(partitions=parts.pop("partitions", 4), plant=parts, start=start)
-    return batch_phases(case, records, executors)
+    return batch_phases(case, case.settings(), records, executors)
 
 
 def test_capacity_between_below_and_above_its_points() -> None:

@@ -24,16 +24,16 @@ def run(**changes: Any) -> Run:
 
 def test_sustainable_is_the_rate_whose_batch_just_fits() -> None:
     one = run().scenario
-    assert sustainable(one, 2, 2.0) == pytest.approx(200 * (1 - 0.5 / 2))
-    assert sustainable(one, 2, 0.4) == pytest.approx(0, abs=1e-6)
+    assert sustainable(one, Settings(2, 2.0, 10000)) == pytest.approx(200 * (1 - 0.5 / 2))
+    assert sustainable(one, Settings(2, 0.4, 10000)) == pytest.approx(0, abs=1e-6)
 
 
 def test_allowed_is_enough_at_the_higher_bound_and_not_too_light() -> None:
     bounds = {"bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": 2, "down": 6}}
     one = run(tuning=bounds)
-    assert allowed(one, 150, 2.0) == [3, 4]
-    assert allowed(one, 10, 2.0) == [1]
-    assert allowed(one, 600, 2.0) == []
+    assert allowed(one, 150, one.final) == [3, 4]
+    assert allowed(one, 10, one.final) == [1]
+    assert allowed(one, 600, one.final) == []
 
 
 def test_exact_looks_at_the_load_without_its_noise() -> None:
@@ -53,7 +53,7 @@ def test_where_nothing_is_enough_only_the_most_and_saturated_is_exact() -> None:
 def test_a_rate_goal_asks_for_no_more_than_its_rate() -> None:
     goal = {"throughput": {"recordsPerSecond": 150}}
     one = run(load={"step": [[0, 2000]]}, duration=30, goal=goal, start={"executors": 3})
-    assert allowed(one, 150, 2.0) == [3, 4]
+    assert allowed(one, 150, one.final) == [3, 4]
     assert exact(one)
 
 
@@ -92,7 +92,7 @@ def test_core_hours_and_their_oracles() -> None:
 
 
 def test_steps_count_reverts_and_a_turn_at_the_same_load_is_a_reversal() -> None:
-    limited = LINEAR | {"remote": {"latency_s": 0.001, "rate_limit": 80}}
+    limited = {"capacity": {1: 80, 8: 82}, "batch": {"fixed_s": 0.1}}
     one = run(plant=limited, duration=300, load={"step": [[0, 85]], "noise": 0.05})
     turned = [t for t in one.ticks if t.decision.action is Action.REVERT]
     assert len(turned) == 1

@@ -15,6 +15,9 @@ TRIGGERS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 
 MAX_EXECUTORS = 1000
 
+SCOPES = ("Process", "Node", "Zone", "Any")
+"""How far from its data a task may run, narrowest first; settings hold the index."""
+
 
 class How(StrEnum):
     """How a change reaches the running driver, cheapest first."""
@@ -37,6 +40,8 @@ class Knob:
 
     def format(self, value: float) -> str:
         """The value as a person reads it, with its unit where it has one."""
+        if self.unit == "scope":
+            return SCOPES[int(value)]
         return format_duration(value) if self.unit == "s" else str(int(value))
 
 
@@ -44,8 +49,14 @@ EXECUTORS = Knob("executors", How.LIVE, 1, 0, MAX_EXECUTORS, "")
 TRIGGER = Knob("trigger", How.QUERY, 10.0, 0.0, 3600.0, "s")
 MAX_OFFSETS = Knob("maxOffsetsPerTrigger", How.QUERY, 10_000, 1, 10**9, "records")
 
+MAX_IN_FLIGHT = Knob("maxInFlight", How.LIVE, 1, 1, 1000, "calls")
+SCOPE = Knob("locality.scope", How.LIVE, 0, 0, len(SCOPES) - 1, "scope")
+
 KNOBS: Mapping[str, Knob] = {k.name: k for k in (EXECUTORS, TRIGGER, MAX_OFFSETS)}
-"""Every knob that moves today, by its name. max-pending and locality get their entries here."""
+"""Every knob that the driver moves, by its name."""
+
+ALL_KNOBS = (*KNOBS.values(), MAX_IN_FLIGHT, SCOPE)
+"""Every knob that the control law moves: the last two in the simulator only, so far."""
 
 
 class KnobValues(BaseModel):

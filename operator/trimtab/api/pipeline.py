@@ -40,12 +40,31 @@ class LatencyGoal(ApiModel):
 
 
 class ThroughputGoal(ApiModel):
-    """Work off what comes in, up to a rate, and the backlog within catchUp."""
+    """Work off what comes in, up to a rate, and the backlog within catchUp; or all that goes."""
 
-    records_per_second: int = Field(
-        alias="recordsPerSecond", ge=1, le=10**8, description="The rate to hold."
+    model_config = {
+        "json_schema_extra": cel(
+            (
+                "has(self.recordsPerSecond) != (has(self.max) && self.max)",
+                "write exactly one of throughput: {recordsPerSecond: 1000} and {max: true}",
+            )
+        )
+    }
+    records_per_second: int | None = Field(
+        None, alias="recordsPerSecond", ge=1, le=10**8, description="The rate to hold."
+    )
+    max: bool = Field(
+        False, description="As many records/s as the limits allow, whatever the backlog."
     )
     catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog in.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> ThroughputGoal:
+        if (self.records_per_second is None) != self.max:
+            raise ValueError(
+                "write exactly one of throughput: {recordsPerSecond: 1000} and {max: true}"
+            )
+        return self
 
 
 class Goal(ApiModel):

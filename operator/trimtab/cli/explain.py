@@ -57,6 +57,7 @@ def explain(manifest: Manifest) -> str:
         _row("Bottleneck", _bottleneck(status)),
         _row("Settings", _settings(memory, status)),
         _row("Trial", _trial(memory)),
+        _row("Predictions", _score(memory)),
         _row("Reaction", _reaction(memory, policy, status)),
         _row("Partitions", _partitions(policy, status)),
         *_capacity(memory, policy, status),
@@ -144,6 +145,16 @@ def _regime(memory: Memory | None, status: StreamPipelineStatus) -> str:
     return f"{memory.regime}{since}{words}"
 
 
+def _score(memory: Memory | None) -> str:
+    if memory is None or memory.score.trials == 0:
+        return "no trial was judged yet"
+    score = memory.score
+    return (
+        f"{score.kept} of {score.trials} trials kept; the load was off the prediction by"
+        f" {score.error:.0%} on average"
+    )
+
+
 def _bottleneck(status: StreamPipelineStatus) -> str:
     found = status.bottleneck
     if found is None or found.kind == "None":
@@ -199,7 +210,11 @@ def _partitions(policy: Policy, status: StreamPipelineStatus) -> str:
 
 
 def _capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> Iterator[str]:
-    model = fit(memory.points, status.partitions or UNKNOWN_TASKS) if memory else None
+    model = (
+        fit(memory.points, status.partitions or UNKNOWN_TASKS, memory.settings.max_in_flight)
+        if memory
+        else None
+    )
     if memory is None or model is None:
         yield _row("Capacity", "nothing is learned yet")
         return

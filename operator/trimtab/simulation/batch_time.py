@@ -6,7 +6,9 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from trimtab.simulation.scenario import Plant, Scenario, Scope
+from trimtab.api.knobs import SCOPES
+from trimtab.simulation.scenario import Plant, Scenario
+from trimtab.tuning.snapshot import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,10 @@ class Phases:
     """Part of `work` that is reading."""
     gc_ratio: float
     remote_binds: bool
+    call_s: float
+    """Seconds of one call of the remote service; 0 where there is none."""
+    remote_share: float
+    """Share of the records that are read from afar."""
 
     @property
     def total(self) -> float:
@@ -65,18 +71,19 @@ def capacity(plant: Plant, executors: int) -> float:
     return interpolate({float(p): c for p, c in plant.capacity.items()}, executors)
 
 
-def batch_phases(scenario: Scenario, records: float, executors: int, slow: float = 1.0) -> Phases:
-    """The phases of a batch of a scenario, without noise."""
-    start = scenario.start
+def batch_phases(
+    scenario: Scenario, settings: Settings, records: float, executors: int, slow: float = 1.0
+) -> Phases:
+    """The phases of a batch of a scenario at some settings, without noise."""
     return phases(
         scenario.plant,
         records=records,
         executors=executors,
         partitions=scenario.partitions,
-        min_partitions=start.min_partitions,
-        max_in_flight=start.max_in_flight,
+        min_partitions=scenario.start.min_partitions,
+        max_in_flight=settings.max_in_flight or scenario.start.max_in_flight,
         slow=slow,
-        scope=start.locality_scope,
+        scope=scenario.start.locality_scope if settings.scope is None else SCOPES[settings.scope],
     )
 
 
@@ -89,7 +96,7 @@ def phases(
     min_partitions: int = 0,
     max_in_flight: int = 1,
     slow: float = 1.0,
-    scope: Scope = "Process",
+    scope: str = "Process",
 ) -> Phases:
     """The phases of a batch without noise; `slow` multiplies the remote latency."""
     tasks = max(partitions, min_partitions)
@@ -97,13 +104,14 @@ def phases(
     cost = plant.batch
     gc = _gc(plant, records, used)
     fetch = records * plant.fetch.per_record_s / used
-    away = plant.locality.remote_cost * plant.locality.remote_share.get(scope, 0.0)
+    away = plant.locality.remote_cost * plant.locality.share(scope)
     crowd = cost.overload * max(0.0, records / (used * cost.knee_records) - 1)
     waves = -(-tasks // used) * used / tasks if plant.waves else 1.0
     factor = (1 + gc) * (1 + away) * (1 + crowd) * waves
     hot_s = _hottest(plant, records, partitions, tasks) / capacity(plant, 1)
     work = (max(records / capacity(plant, used), hot_s) + fetch) * factor
-    remote = records / (used * max_in_flight) * plant.remote.latency_s * slow
+    calls = used * max_in_flight
+    remote = records / calls * plant.remote.latency_s * slow
     if plant.remote.rate_limit:
         remote = max(remote, records / plant.remote.rate_limit)
     return Phases(
@@ -116,6 +124,8 @@ def phases(
         fetch=fetch * factor,
         gc_ratio=gc / (1 + gc),
         remote_binds=remote > work,
+        call_s=remote * calls / records if records else 0.0,
+        remote_share=plant.locality.share(scope),
     )
 
 

@@ -6,6 +6,7 @@ import bisect
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from trimtab.api.reasons import Reason
@@ -13,6 +14,7 @@ from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.run import Run
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import verify
+from trimtab.tuning.snapshot import Settings
 
 TAIL_S = 120.0
 """A violation that lasts into the last seconds counts as not recovered."""
@@ -58,12 +60,13 @@ def figures(run: Run, verdicts: Callable[[Run], dict[str, bool]] = verify) -> di
     }
 
 
-def sustainable(scenario: Scenario, executors: int, trigger_s: float) -> float:
+def sustainable(scenario: Scenario, settings: Settings) -> float:
     """s(p, T) of the true plant: the highest rate whose batch fits in its trigger, records/s."""
-    within_s = trigger_s or LONG_S
+    within_s = settings.trigger_s or LONG_S
 
     def fits(rate: float) -> bool:
-        return batch_phases(scenario, rate * within_s, executors).total <= within_s
+        spent = batch_phases(scenario, settings, rate * within_s, settings.executors)
+        return spent.total <= within_s
 
     low, high = 0.0, 1.0
     while fits(high) and high < 1e12:
@@ -74,16 +77,16 @@ def sustainable(scenario: Scenario, executors: int, trigger_s: float) -> float:
     return low
 
 
-def capacities(scenario: Scenario, counts: Iterable[int], trigger_s: float) -> dict[int, float]:
-    """s(p, T) of each executor count, records/s."""
-    return {p: sustainable(scenario, p, trigger_s) for p in counts}
+def capacities(scenario: Scenario, counts: Iterable[int], settings: Settings) -> dict[int, float]:
+    """s(p, T) of each executor count, the other settings as given; records/s."""
+    return {p: sustainable(scenario, replace(settings, executors=p)) for p in counts}
 
 
-def allowed(run: Run, load: float, trigger_s: float) -> list[int]:
-    """A: the executor counts that the bounds allow at a load."""
+def allowed(run: Run, load: float, settings: Settings) -> list[int]:
+    """A: the executor counts that the bounds allow at a load, the other settings as given."""
     policy = run.scenario.policy()
     fewest, most = policy.min_executors, policy.max_executors
-    rates = capacities(run.scenario, range(fewest, most + 1), trigger_s)
+    rates = capacities(run.scenario, range(fewest, most + 1), settings)
     return [
         p
         for p, rate in rates.items()
@@ -96,7 +99,7 @@ def exact(run: Run, at_s: float | None = None) -> bool:
     at_s = run.scenario.duration if at_s is None else at_s
     last = next(t for t in reversed(run.ticks) if t.at_s <= at_s)
     settings = last.after.settings
-    ok = allowed(run, _demand(run, at_s - 1e-6), settings.trigger_s)
+    ok = allowed(run, _demand(run, at_s - 1e-6), settings)
     if ok:
         return settings.executors in ok
     said = last.decision.reason in {Reason.SATURATED, Reason.GOAL_INFEASIBLE}
@@ -192,7 +195,7 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     spent = oracle = oracle_full = 0.0
     policy = run.scenario.policy()
     counts = range(policy.min_executors, policy.max_executors + 1)
-    rates = capacities(run.scenario, counts, run.final.trigger_s)
+    rates = capacities(run.scenario, counts, run.final)
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from trimtab.api.knobs import How
 from trimtab.simulation.batch_time import Phases
-from trimtab.simulation.plant import Plant
+from trimtab.simulation.plant import BatchRecord, Plant
+from trimtab.simulation.running import Running
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
 OLDEST_S = 300.0
@@ -73,6 +75,14 @@ class Observer:
                     slots_busy=min(1.0, max(0.0, busy)),
                     cpu_ratio=self._computes(ran.phases) if ran else None,
                     gc_ratio=batch.phases.gc_ratio if batch else 0.0,
+                    hottest_share=self._hottest(),
+                    pending_calls=self._pending(ran),
+                    pending_call_s=ran.phases.call_s if ran and ran.phases.call_s else None,
+                    executor_load=min(1.0, max(0.0, busy)),
+                    remote_share=ran.phases.remote_share if ran else None,
+                    pause_s={How.QUERY: plant.plant.change.query_restart_s}
+                    if plant.restarts
+                    else {},
                 ),
             )
         )
@@ -91,6 +101,24 @@ class Observer:
         """Share of the tasks' time on a CPU: none of it while they wait for the remote."""
         return 0.0 if phases.remote_binds else self.plant.plant.cpu_share
 
+    def _hottest(self) -> float:
+        """Share of the records in the largest task's partition, or in the part it was split to."""
+        scenario = self.plant.scenario
+        partitions, split = scenario.partitions, scenario.start.min_partitions
+        if split > partitions:
+            return 1 / split
+        return 1 / partitions + scenario.plant.skew * (1 - 1 / partitions)
+
+    def _pending(self, ran: Running | BatchRecord | None) -> float | None:
+        """Calls of the remote service under way; fewer than allowed where the work binds."""
+        calls = self.plant.settings.max_in_flight
+        if calls is None or ran is None:
+            return None
+        executors = ran.executors if isinstance(ran, Running) else ran.executors_min
+        allowed = max(1, min(executors, self.plant.scenario.partitions)) * calls
+        busy = ran.phases.call_s * (ran.last - ran.first) / max(ran.phases.work, 1e-9)
+        return min(float(allowed), busy)
+
     def _batch(self) -> Batch | None:
         if not self.plant.batches:
             return None
@@ -108,6 +136,10 @@ class Observer:
             since_start=last.since_start,
             replayed=last.replayed,
             latency_s=last.end_s - self.plant.arrivals.time_of(oldest),
+            planning_s=last.phases.planning,
+            state_s=last.phases.state,
+            fetch_s=last.phases.fetch,
+            sink_s=last.phases.sink,
         )
 
     def _long_rate(self, total: float) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batch_time import Phases, batch_phases
@@ -68,7 +68,7 @@ class Plant:
         self.running: Running | None = None
         self.replay: tuple[float, float] | None = None
         self.batches: list[BatchRecord] = []
-        self.run, self.since_start = 1, 0
+        self.run, self.since_start, self.restarts = 1, 0, 0
         self.busy_s = 0.0
         self.slow = 1.0
         self.down_until_s = self.away_until_s = self.paused_until_s = 0.0
@@ -92,13 +92,15 @@ class Plant:
         return None
 
     def apply(self, generation: int, settings: Settings) -> None:
-        """Ask the driver for new settings: executors live, the rest at the next batch end."""
+        """Ask the driver for new settings: trigger and batch limit at the next batch end, the
+        rest live, the calls in flight and the scope from the next batch on.
+        """
         if settings.executors != self.requested:
             self.requested = settings.executors
             arrive_s = self.now_s + self.plant.change.live_s
             self._agenda.note(arrive_s, Kind.EXECUTORS, settings.executors)
-        same = replace(settings, executors=self.settings.executors) == self.settings
-        if same:
+        now = self.settings
+        if (settings.trigger_s, settings.max_offsets) == (now.trigger_s, now.max_offsets):
             self.generation, self.settings, self.asked = generation, settings, None
             return
         self.asked = (generation, settings)
@@ -154,7 +156,7 @@ class Plant:
             self._start_at(max(self._next_edge(self.now_s), self.now_s + POLL_S))
             return
         executors = max(1, self.executors)
-        spent = batch_phases(self.scenario, last - first, executors, self.slow)
+        spent = batch_phases(self.scenario, self.settings, last - first, executors, self.slow)
         self.replay, self.taken = None, last
         batch = Running(
             id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,
@@ -212,6 +214,7 @@ class Plant:
         self.generation, self.settings = self.asked
         self.asked = None
         self.run += 1
+        self.restarts += 1
         self.down_until_s = max(self.down_until_s, self.now_s + self.plant.change.query_restart_s)
         self._start_at(self.down_until_s)
 
@@ -234,7 +237,7 @@ class Plant:
     def _spread(self, batch: Running, executors: int) -> None:
         """The rest of the work goes on with other executors."""
         now, new = (
-            batch_phases(self.scenario, batch.records, p, batch.slow).work
+            batch_phases(self.scenario, self.settings, batch.records, p, batch.slow).work
             for p in (batch.executors, executors)
         )
         batch.executors = executors

@@ -12,6 +12,7 @@ import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from trimtab.api.common import ApiModel
+from trimtab.api.knobs import SCOPES
 from trimtab.api.pipeline import ExecutorResources, Goal, Limits, Tuning
 from trimtab.errors import BadInputError
 from trimtab.tuning.snapshot import Policy, Settings
@@ -136,6 +137,10 @@ class Locality(ApiModel):
     remote_cost: Number = 0
     remote_share: dict[Scope, Number] = Field(default_factory=REMOTE_SHARE.copy)
 
+    def share(self, scope: str) -> float:
+        """Share of the records that are read from afar at a scope."""
+        return {str(name): share for name, share in self.remote_share.items()}.get(scope, 0.0)
+
 
 class Memory(ApiModel):
     """Heap pressure."""
@@ -251,7 +256,8 @@ class Scenario(ApiModel):
         return Policy(
             target_s=latency.target if latency else None,
             quantile=(latency.percentile if latency else 95) / 100,
-            rate=float(rate.records_per_second) if rate else None,
+            rate=float(rate.records_per_second) if rate and rate.records_per_second else None,
+            maximum=bool(rate and rate.max),
             catch_up_s=catch_up_s,
             min_executors=min(self.limits.executors.min, most),
             max_executors=most,
@@ -264,9 +270,15 @@ class Scenario(ApiModel):
         )
 
     def settings(self) -> Settings:
-        """The settings of the start."""
-        start = self.start
-        return Settings(start.executors, start.trigger, start.max_offsets_per_trigger)
+        """The settings of the start; a knob that the plant has no use for is None."""
+        start, plant = self.start, self.plant
+        return Settings(
+            executors=start.executors,
+            trigger_s=start.trigger,
+            max_offsets=start.max_offsets_per_trigger,
+            max_in_flight=start.max_in_flight if plant.remote.latency_s else None,
+            scope=SCOPES.index(start.locality_scope) if plant.locality.remote_cost else None,
+        )
 
 
 def load_scenario(path: Path) -> Scenario:

@@ -39,7 +39,7 @@ def one_knob_a_tick(run: Run) -> bool:
     """A tick moves the settings of at most one knob group."""
     for tick in run.changes:
         before, after = tick.before.settings.numbers(), tick.after.settings.numbers()
-        moved = [g for g in LADDER if any(before[s] != after[s] for s in g.settings)]
+        moved = [g for g in LADDER if any(before.get(s) != after.get(s) for s in g.settings)]
         if len(moved) > 1:
             return False
     return True

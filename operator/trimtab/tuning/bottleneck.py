@@ -1,13 +1,21 @@
-"""Name what holds the pipeline back before any knob moves: exactly one kind, with evidence."""
+"""Name what holds the pipeline back before any knob moves: exactly one kind, with evidence.
+
+Each cause is one small function that looks at the facts and gives its evidence, or nothing. They
+are asked in the order of `CAUSES`: our own limits first, since while they bind nothing else shows;
+then what takes a large part of the batch whatever the slots do; then what the slots run out of.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from trimtab.api.knobs import TRIGGERS_S
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning.load import Load, admitted
+from trimtab.tuning.memory import FastestCall
 from trimtab.tuning.model import Model
-from trimtab.tuning.snapshot import Signals, Snapshot
+from trimtab.tuning.snapshot import Batch, Policy, Settings, Signals, Snapshot
 
 GC_HIGH = 0.2
 """Share of task time in garbage collection that makes memory the bottleneck."""
@@ -18,6 +26,33 @@ CPU_HIGH = 0.7
 OVERHEAD_HIGH = 0.5
 """Share of the trigger that does not grow with the records."""
 
+PART_HIGH = 0.4
+"""Share of a batch that makes one of its phases the bottleneck."""
+
+SKEWED = 1.5
+"""The busiest partition takes this factor longer than the slots' even share."""
+
+AWAY_HIGH = 0.3
+"""Share of tasks away from their data that is worth a narrower scope."""
+
+CALLS_FULL = 0.9
+"""Share of the calls allowed in flight that are under way when calls are what is waited for."""
+
+MORE_CALLS = 1.5
+"""So many times the calls under way, and what they take can be compared."""
+
+IN_PROPORTION = 0.7
+"""Calls that take this share of proportionally longer gain nothing: they queue in the service."""
+
+WAITING_LOW = 0.3
+"""Share of a record's time that more calls were seen to cut, below which they are no help."""
+
+PAST_KNEE = 1.1
+"""A batch counts as past the knee when it is larger by this factor."""
+
+SHORTER_HELPS = 0.9
+"""A shorter trigger is a way out when it brings the latency down by 10 %."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
@@ -27,77 +62,223 @@ class Bottleneck:
     evidence: str
 
 
-def diagnose(snapshot: Snapshot, model: Model, load: Load) -> Bottleneck:
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the causes are looked for in."""
+
+    policy: Policy
+    settings: Settings
+    signals: Signals
+    batch: Batch
+    model: Model
+    load: Load
+    fastest: FastestCall | None
+    """Of the calls of a remote service."""
+
+    @property
+    def slots(self) -> int:
+        """Task slots of the executors asked for."""
+        return self.settings.executors * self.policy.slots_per_executor
+
+    def share(self, seconds: float | None) -> float:
+        """Share of the last batch; 0 where it is not known."""
+        return (seconds or 0.0) / max(self.batch.duration_s, 1e-3)
+
+
+def diagnose(
+    snapshot: Snapshot, model: Model, load: Load, fastest: FastestCall | None = None
+) -> Bottleneck:
     """The bottleneck of an overloaded pipeline."""
     signals = snapshot.signals
-    if signals is None:
+    if signals is None or signals.batch is None:
         return Bottleneck(Kind.NONE, "no metrics")
-    policy, settings = snapshot.policy, snapshot.settings
-    slots = settings.executors * policy.slots_per_executor
-    if _limit_binds(snapshot, model, load, slots):
-        return Bottleneck(
-            Kind.ADMISSION_LIMIT,
-            f"maxOffsetsPerTrigger {settings.max_offsets} lets in"
-            f" {admitted(model, slots, settings):.0f} records/s at a trigger of"
-            f" {settings.trigger_s:g} s, the slots could do more",
-        )
-    if load.capacity < policy.higher:
-        if settings.trigger_s >= load.duration_s:
+    facts = Facts(snapshot.policy, snapshot.settings, signals, signals.batch, model, load, fastest)
+    found = next((cause for look in CAUSES if (cause := look(facts))), None)
+    return found or _concurrency(facts)
+
+
+def _limit(facts: Facts) -> Bottleneck | None:
+    """Our own batch limit, and not the work, keeps the demand out."""
+    settings, model = facts.settings, facts.model
+    full_s = model.duration_s(settings.max_offsets, facts.slots)
+    lets_in = admitted(model, facts.slots, settings)
+    if full_s >= settings.trigger_s or facts.load.demand <= facts.policy.higher * lets_in:
+        return None
+    return Bottleneck(
+        Kind.ADMISSION_LIMIT,
+        f"maxOffsetsPerTrigger {settings.max_offsets} lets in {lets_in:.0f} records/s at a"
+        f" trigger of {settings.trigger_s:g} s, the slots could do more",
+    )
+
+
+def _past_the_knee(facts: Facts) -> Bottleneck | None:
+    """Batches lie in the third of the seeds' regimes: larger ones only take longer."""
+    knee, records = facts.model.knee, facts.batch.records
+    if knee is None or records <= PAST_KNEE * knee:
+        return None
+    words = f"a batch of {records} records takes out of proportion longer than one of {knee}"
+    if facts.share(facts.batch.sink_s) >= PART_HIGH:
+        return Bottleneck(Kind.SINK, f"{words}: the sink takes {facts.batch.sink_s:.1f} s of it")
+    return Bottleneck(Kind.ADMISSION_LIMIT, f"{words}: maxOffsetsPerTrigger lets too many in")
+
+
+def _trigger(facts: Facts) -> Bottleneck | None:
+    """The slots keep up; records wait for the trigger, and a shorter one would do."""
+    settings, load = facts.settings, facts.load
+    if load.capacity >= facts.policy.higher or settings.trigger_s < load.duration_s:
+        return None
+    q = facts.policy.quantile
+    now_s = q * settings.trigger_s + load.duration_s
+    for trigger_s in (t for t in TRIGGERS_S if t < settings.trigger_s):
+        batch_s = facts.model.duration_s(load.steady * trigger_s, facts.slots)
+        if batch_s <= trigger_s and q * trigger_s + batch_s <= SHORTER_HELPS * now_s:
             return Bottleneck(
                 Kind.ADMISSION_LIMIT,
                 f"records wait up to {settings.trigger_s:g} s for the trigger,"
                 f" a batch takes {load.duration_s:.1f} s",
             )
-        return _work(signals, model, slots)
-    overhead_s = model.overhead_s(slots)
-    if overhead_s >= OVERHEAD_HIGH * settings.trigger_s:
-        return Bottleneck(
-            Kind.BATCH_OVERHEAD,
-            f"{overhead_s:.1f} s of each trigger of {settings.trigger_s:g} s do not grow with"
-            " the records",
+    return None
+
+
+def _memory(facts: Facts) -> Bottleneck | None:
+    gc, heap = facts.signals.gc_ratio, facts.signals.heap_used
+    if gc is None or gc < GC_HIGH:
+        return None
+    words = f"{gc:.0%} of the tasks' time is garbage collection"
+    return Bottleneck(
+        Kind.MEMORY, words if heap is None else f"{words}, the fullest heap was at {heap:.0%}"
+    )
+
+
+def _state(facts: Facts) -> Bottleneck | None:
+    state_s = facts.batch.state_s
+    if facts.share(state_s) < PART_HIGH:
+        return None
+    words = f"the commit of state takes {state_s:.1f} s of {facts.batch.duration_s:.1f} s"
+    return Bottleneck(Kind.STATE_COMMIT, words)
+
+
+def _planning(facts: Facts) -> Bottleneck | None:
+    planning_s = facts.batch.planning_s
+    if facts.share(planning_s) < PART_HIGH:
+        return None
+    return Bottleneck(
+        Kind.DRIVER_PLANNING,
+        f"the driver plans for {planning_s:.1f} s of {facts.batch.duration_s:.1f} s",
+    )
+
+
+def _sink(facts: Facts) -> Bottleneck | None:
+    sink_s = facts.batch.sink_s
+    if facts.share(sink_s) < PART_HIGH:
+        return None
+    words = f"writing takes {sink_s:.1f} s of {facts.batch.duration_s:.1f} s"
+    return Bottleneck(Kind.SINK, words)
+
+
+def _overhead(facts: Facts) -> Bottleneck | None:
+    """What does not grow with the records fills the trigger."""
+    overhead_s, trigger_s = facts.model.overhead_s(facts.slots), facts.settings.trigger_s
+    binds = facts.load.capacity >= facts.policy.higher and overhead_s >= OVERHEAD_HIGH * trigger_s
+    if not binds and facts.batch.overhead_s <= OVERHEAD_HIGH * facts.batch.duration_s:
+        return None
+    return Bottleneck(
+        Kind.BATCH_OVERHEAD,
+        f"{overhead_s:.1f} s of each trigger of {trigger_s:g} s do not grow with the records",
+    )
+
+
+def _skew(facts: Facts) -> Bottleneck | None:
+    share = facts.signals.hottest_share
+    working = facts.model.slots(facts.slots)
+    if share is None or share * working < SKEWED:
+        return None
+    return Bottleneck(
+        Kind.SKEW,
+        f"the busiest partition holds {share:.0%} of the records, an even share for"
+        f" {working} slots is {1 / working:.0%}",
+    )
+
+
+def _fetch(facts: Facts) -> Bottleneck | None:
+    fetch_s = facts.batch.fetch_s
+    if facts.share(fetch_s) < PART_HIGH:
+        return None
+    words = f"reading takes {fetch_s:.1f} s of {facts.batch.duration_s:.1f} s"
+    return Bottleneck(Kind.FETCH, words)
+
+
+def _calls(facts: Facts) -> Bottleneck | None:
+    """The tasks wait for a remote service: for its answers, or for its permission."""
+    in_flight, signals = facts.settings.max_in_flight, facts.signals
+    if not in_flight or signals.pending_calls is None or not signals.executors_running:
+        return None
+    most = signals.executors_running * facts.policy.slots_per_executor * in_flight
+    if signals.pending_calls < CALLS_FULL * most:
+        return None
+    call_s, fastest = signals.pending_call_s, facts.fastest
+    words = f"all {most} calls allowed are under way"
+    if call_s and fastest and _queues(signals.pending_calls / fastest.calls, call_s, fastest):
+        words += (
+            f" and take {1000 * call_s:.0f} ms each; {fastest.calls:.0f} at once took"
+            f" {1000 * fastest.seconds:.0f} ms"
         )
-    return _work(signals, model, slots)
+        return Bottleneck(Kind.REMOTE_RATE, f"{words}: the service answers no more in all")
+    if facts.model.waiting < WAITING_LOW:
+        return Bottleneck(Kind.REMOTE_RATE, f"{words}, and more of them were answered no faster")
+    if call_s:
+        words += f", {1000 * call_s:.0f} ms each"
+    return Bottleneck(Kind.CONCURRENCY, words)
 
 
-def _limit_binds(snapshot: Snapshot, model: Model, load: Load, slots: int) -> bool:
-    """Whether our own batch limit, and not the work, keeps the demand out."""
-    settings = snapshot.settings
-    full_s = model.duration_s(settings.max_offsets, slots)
-    lets_in = admitted(model, slots, settings)
-    return full_s < settings.trigger_s and load.demand > snapshot.policy.higher * lets_in
+def _queues(more: float, call_s: float, fastest: FastestCall) -> bool:
+    """Whether calls take longer in proportion to how many more there are: they wait inside."""
+    return more >= MORE_CALLS and call_s / fastest.seconds >= IN_PROPORTION * more
 
 
-def _work(signals: Signals, model: Model, slots: int) -> Bottleneck:
-    """Which resource the work on records runs out of."""
-    batch = signals.batch
-    if signals.gc_ratio is not None and signals.gc_ratio >= GC_HIGH:
-        words = f"{signals.gc_ratio:.0%} of the tasks' time is garbage collection"
-        if signals.heap_used is not None:
-            words += f", the fullest heap was at {signals.heap_used:.0%}"
-        return Bottleneck(Kind.MEMORY, words)
-    if batch is not None and batch.overhead_s > 0.5 * batch.duration_s:
-        return Bottleneck(
-            Kind.DRIVER_PLANNING,
-            f"{batch.overhead_s:.1f} s of {batch.duration_s:.1f} s pass in the driver",
-        )
-    if signals.partitions is not None and slots >= signals.partitions:
-        return Bottleneck(
-            Kind.SOURCE_PARTITIONS,
-            f"{slots} slots, but only {signals.partitions} partitions to read",
-        )
-    busy = f"slots busy {_share(signals.slots_busy)}"
-    if signals.cpu_ratio is not None and signals.cpu_ratio >= CPU_HIGH:
-        words = f"{busy}: the tasks compute {signals.cpu_ratio:.0%} of their time"
-        return Bottleneck(Kind.CPU, words)
+def _partitions(facts: Facts) -> Bottleneck | None:
+    partitions = facts.signals.partitions
+    if partitions is None or facts.slots < partitions:
+        return None
+    words = f"{facts.slots} slots, but only {partitions} partitions to read"
+    return Bottleneck(Kind.SOURCE_PARTITIONS, words)
+
+
+def _locality(facts: Facts) -> Bottleneck | None:
+    away = facts.signals.remote_share
+    if not facts.settings.scope or away is None or away < AWAY_HIGH:
+        return None
+    return Bottleneck(Kind.LOCALITY, f"{away:.0%} of the tasks run away from their data")
+
+
+def _cpu(facts: Facts) -> Bottleneck | None:
+    cpu = facts.signals.cpu_ratio
+    if cpu is None or cpu < CPU_HIGH:
+        return None
+    return Bottleneck(
+        Kind.CPU, f"slots busy {_share(facts.signals.slots_busy)}: the tasks compute {cpu:.0%} of"
+        " their time",
+    )  # fmt: skip
+
+
+def _concurrency(facts: Facts) -> Bottleneck:
+    cpu, slots = facts.signals.cpu_ratio, facts.slots
     computes = (
         "whether the tasks compute or wait is not known"
-        if signals.cpu_ratio is None
-        else f"the tasks compute {signals.cpu_ratio:.0%} of their time"
+        if cpu is None
+        else f"the tasks compute {cpu:.0%} of their time"
     )
-    rate = model.capacity(slots)
     return Bottleneck(
-        Kind.CONCURRENCY, f"{busy}, {computes}: {slots} slots work off {rate:.0f} records/s"
+        Kind.CONCURRENCY,
+        f"slots busy {_share(facts.signals.slots_busy)}, {computes}: {slots} slots work off"
+        f" {facts.model.capacity(slots):.0f} records/s",
     )
+
+
+CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
+    _past_the_knee, _limit, _trigger, _memory, _state, _planning, _sink, _overhead, _skew, _fetch,
+    _calls, _partitions, _locality, _cpu,
+)  # fmt: skip
 
 
 def _share(ratio: float | None) -> str:

@@ -13,6 +13,13 @@ from trimtab.tuning.regime import Band
 from trimtab.tuning.running import Late
 from trimtab.tuning.snapshot import Policy, Settings, Snapshot
 
+PAUSES_S = {How.LIVE: 0.0, How.QUERY: 1.5, How.DRIVER: 40.0}
+"""Seconds without a commit that a change costs, until this pipeline's own were measured: the middle
+of what was seen on a real cluster (docs/benchmarks/first-run.md)."""
+
+CLEAR = 0.25
+"""Share of the dead band that an estimate keeps clear of the higher bound."""
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -37,13 +44,29 @@ class Context:
         return self.snapshot.settings
 
     @property
-    def middle(self) -> float:
-        """Where a release aims: between the bounds, so that it does not come back at once."""
-        return (self.band.higher + self.band.lower) / 2
+    def slots(self) -> int:
+        """Task slots of the settings in force."""
+        return self.settings.executors * self.policy.slots_per_executor
 
-    def predicted(self, settings: Settings) -> float:
-        """The load that other settings would have."""
-        return predict(self.model, self.policy, settings, self.load)
+    @property
+    def capacity(self) -> float:
+        """Records/s of the settings in force once a batch is under way."""
+        return self.model.capacity(self.slots)
+
+    @property
+    def clear(self) -> float:
+        """The load that an estimate aims at, clear of the higher bound: it may be too good."""
+        return self.band.higher - CLEAR * (self.band.higher - self.band.lower)
+
+    def pause_s(self, how: How) -> float:
+        """Seconds that a change pauses the pipeline: measured here, else what is usual."""
+        signals = self.snapshot.signals
+        measured = signals.pause_s.get(how) if signals and how is not How.LIVE else None
+        return PAUSES_S[how] if measured is None else measured
+
+    def predicted(self, settings: Settings, how: How = How.LIVE) -> float:
+        """The load that other settings would have, the debt of the pause included."""
+        return predict(self.model, self.policy, settings, self.load, self.pause_s(how))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,27 @@
-"""The veto chain: every reason why a proposed change must not be made now."""
+"""The veto chain: every reason why a proposed change must not be made now.
+
+Each guard is one function of the context and the proposal that gives its reason and words, or
+nothing. They are asked in the order of `CHAIN`: what a person said first, then what is going on
+around the pipeline, then what was learned. A missing or stale metric never comes this far: without
+signals nothing is proposed.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.trial import holds
+from trimtab.tuning.snapshot import Signals
+from trimtab.tuning.verdicts import holds
+
+HOUR_S = 3600.0
+
+CLOCKS_APART_S = 60.0
+"""A batch may be committed so much later than the sample that shows it: clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,30 +32,94 @@ class Veto:
     message: str
 
 
+def limits(context: Context, proposal: Proposal) -> Veto | None:
+    """Hard limits are never exceeded, not even in a trial."""
+    policy, wanted = context.policy, proposal.settings.executors
+    if policy.min_executors <= wanted <= policy.max_executors:
+        return None
+    return Veto(
+        Reason.OUT_OF_LIMITS,
+        f"{wanted} executors are outside {policy.min_executors} to {policy.max_executors}",
+    )
+
+
 def pinned(context: Context, proposal: Proposal) -> Veto | None:
     """A value written by a person is never touched."""
-    now, new = context.settings.numbers(), proposal.settings.numbers()
-    touched = [k for k in context.policy.pinned if now[k] != new[k]]
+    touched = [k for k in _moved(context, proposal) if k in context.policy.pinned]
     if touched:
         return Veto(Reason.PINNED, f"{', '.join(touched)} is pinned in spec.tuning.pinned")
     return None
 
 
-def failed_before(context: Context, proposal: Proposal) -> Veto | None:
-    """A change that did not help at this load is not tried again for a while."""
-    for verdict in context.memory.verdicts:
-        same = (verdict.knob, verdict.raises) == (proposal.knob, proposal.raises)
-        # more of what did not help will not help either; a smaller release may still be fine
-        as_far = verdict.raises or proposal.settings.executors <= verdict.executors
-        left_s = verdict.until_s - context.snapshot.now_s
-        if same and as_far and left_s > 0 and holds(verdict, context.settings, context.load.steady):
-            times = "" if verdict.failures == 1 else f", {verdict.failures} times in a row"
-            return Veto(
-                Reason.FAILED_BEFORE,
-                f"{proposal.knob} did not help at {verdict.steady:.0f} records/s{times}; it is"
-                f" tried again in {left_s:.0f} s",
-            )
-    return None
+def locked(context: Context, proposal: Proposal) -> Veto | None:
+    """A knob that a policy above locks stays."""
+    touched = [k for k in _moved(context, proposal) if k in context.policy.locked]
+    return Veto(Reason.LOCKED, f"{', '.join(touched)} is locked by a policy") if touched else None
+
+
+def budget(context: Context, proposal: Proposal) -> Veto | None:
+    """A budget shared with other pipelines has no room for more executors."""
+    most, wanted = context.snapshot.around.budget_executors, proposal.settings.executors
+    if most is None or wanted <= max(most, context.settings.executors):
+        return None
+    return Veto(
+        Reason.OVER_BUDGET, f"the shared budget leaves {most} executors, {wanted} are wanted"
+    )
+
+
+def pauses(context: Context, proposal: Proposal) -> Veto | None:
+    """The disruption budget: so many changes an hour may pause the pipeline."""
+    most, now_s = context.policy.pauses_per_hour, context.snapshot.now_s
+    if most is None or proposal.how is How.LIVE:
+        return None
+    recent = [at_s for at_s in context.memory.paused_at_s if now_s - at_s < HOUR_S]
+    if len(recent) < most:
+        return None
+    left_s = HOUR_S - (now_s - min(recent)) if recent else HOUR_S
+    return Veto(
+        Reason.TOO_MANY_PAUSES,
+        f"{len(recent)} changes have paused the pipeline within the hour, {most} may; the next"
+        f" may in {left_s:.0f} s",
+    )
+
+
+def window(context: Context, proposal: Proposal) -> Veto | None:
+    """Changes are made in their windows only."""
+    del proposal
+    closed = context.snapshot.around.window_closed
+    return Veto(Reason.WINDOW_CLOSED, closed) if closed else None
+
+
+def contradictory(context: Context, proposal: Proposal) -> Veto | None:
+    """Metrics that cannot all be true are no ground for a change."""
+    del proposal
+    signals = context.snapshot.signals
+    words = contradiction(signals) if signals else ""
+    return Veto(Reason.METRICS_CONTRADICT, words) if words else None
+
+
+def contradiction(signals: Signals) -> str:
+    """What cannot be true in the signals, in words; empty where they agree."""
+    batch = signals.batch
+    numbers = {
+        "input rate": signals.input_rate, "input rate over a minute": signals.input_rate_long,
+        "lag": signals.lag_records, "lag in time": signals.lag_s,
+        "seconds of the running batch": signals.running_s,
+        "seconds of the last batch": batch.duration_s if batch else None,
+        "seconds outside the work": batch.overhead_s if batch else None,
+    }  # fmt: skip
+    for name, value in numbers.items():
+        if value is not None and not 0 <= value < math.inf:
+            return f"the {name} is {value:g}"
+    if batch and batch.committed_at_s > signals.sampled_at_s + CLOCKS_APART_S:
+        ahead_s = batch.committed_at_s - signals.sampled_at_s
+        return f"the last batch was committed {ahead_s:.0f} s after the sample that shows it"
+    if batch and batch.overhead_s > batch.duration_s + 1:
+        return (
+            f"the last batch took {batch.duration_s:.1f} s, of which {batch.overhead_s:.1f} s"
+            " outside the work"
+        )
+    return ""
 
 
 def pods_pending(context: Context, proposal: Proposal) -> Veto | None:
@@ -53,11 +131,57 @@ def pods_pending(context: Context, proposal: Proposal) -> Veto | None:
     return None
 
 
+def rebalancing(context: Context, proposal: Proposal) -> Veto | None:
+    """While Kafka moves partitions every figure is about to change."""
+    del proposal
+    words = context.snapshot.around.rebalancing
+    return Veto(Reason.KAFKA_REBALANCING, words) if words else None
+
+
+def checkpoint(context: Context, proposal: Proposal) -> Veto | None:
+    """What the checkpoint has fixed cannot be changed under it."""
+    pins = context.snapshot.around.checkpoint_pins
+    touched = [k for k in _moved(context, proposal) if k in pins]
+    if touched:
+        return Veto(Reason.FIXED_BY_CHECKPOINT, f"the checkpoint fixes {', '.join(touched)}")
+    return None
+
+
+def owned(context: Context, proposal: Proposal) -> Veto | None:
+    """One knob has one owner: where another controller moves it, we stand down."""
+    owners = context.snapshot.around.owners
+    touched = [k for k in _moved(context, proposal) if k in owners]
+    if touched:
+        words = ", ".join(f"{k} is moved by {owners[k]}" for k in touched)
+        return Veto(Reason.OWNED_BY_OTHER, words)
+    return None
+
+
+def failed_before(context: Context, proposal: Proposal) -> Veto | None:
+    """A change that did not help at this load is not tried again until something changed."""
+    for verdict in context.memory.verdicts:
+        same = (verdict.knob, verdict.raises) == (proposal.knob, proposal.raises)
+        # more of what did not help will not help either; a smaller release may still be fine
+        as_far = verdict.raises or proposal.settings.executors <= verdict.executors
+        if same and as_far and holds(verdict, context):
+            words = f"{proposal.knob} did not help at {verdict.steady:.0f} records/s"
+            words += "" if verdict.failures == 1 else f", {verdict.failures} times in a row"
+            again = "until something changes"
+            if verdict.until_s is not None:
+                again = f"for {verdict.until_s - context.snapshot.now_s:.0f} s, or {again}"
+            return Veto(Reason.FAILED_BEFORE, f"{words}; it is not tried again {again}")
+    return None
+
+
+def _moved(context: Context, proposal: Proposal) -> list[str]:
+    now, new = context.settings.numbers(), proposal.settings.numbers()
+    return [name for name in new if now.get(name) != new[name]]
+
+
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
-    pinned,
-    failed_before,
-    pods_pending,
-)
+    limits, pinned, locked, budget, pauses, window, owned, checkpoint, contradictory,
+    pods_pending, rebalancing, failed_before,
+)  # fmt: skip
 
 
 def first_allowed(

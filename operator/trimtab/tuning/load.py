@@ -54,10 +54,12 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
     duration_s = model.duration_s(steady * settings.trigger_s, slots)
     in_flight = steady * (settings.trigger_s + max(duration_s, settings.trigger_s))
     backlog = max(0.0, signals.lag_records - in_flight)
+    one_batch = steady * max(settings.trigger_s, duration_s)
     demand = steady + backlog / policy.catch_up_s
     if policy.rate is not None:
         demand = min(demand, policy.rate)
-    one_batch = steady * max(settings.trigger_s, duration_s)
+    if policy.maximum and backlog > 0:
+        demand = max(steady, admitted(model, slots, settings))
     return Load(
         steady=steady,
         demand=demand,
@@ -69,15 +71,22 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
 
 
 def capacity_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
-    """demand / s(p, T), or over what the batch limit admits if that is less; at most 99."""
+    """demand / s(p, T), or over what the batch limit admits if that is less; at most 99.
+
+    A goal of `max` has its batches filled from a backlog, so that only what is admitted counts.
+    """
     slots = settings.executors * policy.slots_per_executor
-    sustainable = model.sustainable(slots, settings.trigger_s)
-    return _over(demand, min(sustainable, admitted(model, slots, settings)))
+    model = model.with_in_flight(settings.max_in_flight)
+    lets_in = admitted(model, slots, settings)
+    if policy.maximum:
+        return _over(demand, lets_in)
+    return _over(demand, min(model.sustainable(slots, settings.trigger_s), lets_in))
 
 
 def slots_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
     """demand / s(p, T): how much the slots have to do, whatever the batch limit lets in."""
     slots = settings.executors * policy.slots_per_executor
+    model = model.with_in_flight(settings.max_in_flight)
     return _over(demand, model.sustainable(slots, settings.trigger_s))
 
 
@@ -97,13 +106,20 @@ def latency_load(model: Model, policy: Policy, settings: Settings, steady: float
         return None
     slots = settings.executors * policy.slots_per_executor
     trigger_s = settings.trigger_s
-    duration_s = model.duration_s(steady * trigger_s, slots)
+    duration_s = model.with_in_flight(settings.max_in_flight).duration_s(steady * trigger_s, slots)
     return (policy.quantile * max(trigger_s, duration_s) + duration_s) / policy.target_s
 
 
-def predict(model: Model, policy: Policy, settings: Settings, load: Load) -> float:
-    """The load that other settings would have at the same input."""
-    capacity = capacity_load(model, policy, settings, load.demand)
+def predict(
+    model: Model, policy: Policy, settings: Settings, load: Load, pause_s: float = 0.0
+) -> float:
+    """The load that other settings would have at the same input.
+
+    A change that pauses the pipeline leaves a backlog, which takes its share of the catch-up: the
+    debt of the restart (the Flink autoscaler's target capacity has the same term).
+    """
+    debt = 0.0 if policy.maximum else load.steady * pause_s / policy.catch_up_s
+    capacity = capacity_load(model, policy, settings, load.demand + debt)
     latency = latency_load(model, policy, settings, load.steady)
     return capacity if latency is None else max(capacity, latency)
 

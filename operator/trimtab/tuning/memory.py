@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from trimtab.api.reasons import Regime
-from trimtab.tuning.model import Point
+from trimtab.tuning.points import Point
 from trimtab.tuning.snapshot import Settings
+
+MAX_PAUSES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Trial:
     """A change under observation."""
 
     knob: str
-    """`parallelism` or `batch-size`."""
+    """The knob group's name, as in `knobs.LADDER`."""
     generation: int
     before: Settings
     opened_at_s: float
@@ -46,6 +48,8 @@ class Trial:
     """Batches at the new settings that were left out of the comparison."""
     judged: int = 0
     """Batches that count."""
+    rate_before: float = 0.0
+    """Records/s of the last batch before the change, over the longer of trigger and duration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,40 @@ class Verdict:
     raises: bool
     executors: int
     steady: float
-    until_s: float
+    until_s: float | None = None
+    """When it may be tried again though nothing changed; None is never."""
     failures: int = 1
     """How often in a row it failed at this level, with the other knobs unmoved."""
     before: Settings | None = None
     """The settings that it was tried from."""
+    capacity: float = 0.0
+    """Records/s that those carried; 0 is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class FastestCall:
+    """The fastest call of a remote service that was seen, and how many were under way then."""
+
+    seconds: float
+    calls: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How good past predictions were: for people, and for whoever compares laws."""
+
+    trials: int = 0
+    """Trials that were judged by batches."""
+    kept: int = 0
+    error: float = 0.0
+    """Mean of |seen load / predicted load − 1| over them."""
+
+    def with_trial(self, *, kept: bool, predicted: float, seen: float) -> Score:
+        """The score after one more trial."""
+        error = abs(seen / predicted - 1) if predicted > 0 else 0.0
+        trials = self.trials + 1
+        mean = round(self.error + (error - self.error) / trials, 4)
+        return Score(trials, self.kept + kept, mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +107,8 @@ class Memory:
     evidence: Evidence = Evidence()
     trial: Trial | None = None
     points: tuple[Point, ...] = ()
+    doubt: str = ""
+    """The last batch, if it took so much longer than the points say that it was not believed."""
     verdicts: tuple[Verdict, ...] = ()
     last_direction: int = 0
     """+1 or -1: the direction of the last change of executors."""
@@ -82,10 +117,21 @@ class Memory:
     widened: float = 0.0
     """Share by which a reversal widened the dead band, at `widened_at_s`."""
     widened_at_s: float = 0.0
+    score: Score = Score()
+    paused_at_s: tuple[float, ...] = ()
+    """When changes of ours last paused the pipeline, oldest first; at most `MAX_PAUSES`."""
+    fastest: FastestCall | None = None
+    """Of the calls of a remote service."""
+    scope_evidence: Evidence = Evidence()
+    """How often in a row the executors were loaded for widening the scope, or light."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for the status; `from_dict` gives the same memory back."""
-        return asdict(self)
+        """Plain values for the status; `from_dict` gives the same memory back.
+
+        A None of the memory itself stays, since it takes the field out of the status; those inside
+        of its parts are left out.
+        """
+        return {name: _compact(value) for name, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Memory:
@@ -98,12 +144,23 @@ class Memory:
         known["settings"] = Settings(**_known(Settings, data["settings"]))
         known["regime"] = Regime(data.get("regime", Regime.UNKNOWN))
         known["evidence"] = Evidence(**_known(Evidence, data.get("evidence") or {}))
+        known["scope_evidence"] = Evidence(**_known(Evidence, data.get("scope_evidence") or {}))
+        known["score"] = Score(**_known(Score, data.get("score") or {}))
+        if fastest := data.get("fastest"):
+            known["fastest"] = FastestCall(**_known(FastestCall, fastest))
+        known["paused_at_s"] = tuple(data.get("paused_at_s") or ())
         known["points"] = tuple(Point(**_known(Point, p)) for p in data.get("points") or ())
         known["verdicts"] = tuple(_verdict(v) for v in data.get("verdicts") or ())
         if trial := data.get("trial"):
             before = Settings(**_known(Settings, trial["before"]))
             known["trial"] = Trial(**{**_known(Trial, trial), "before": before})
         return cls(**known)
+
+
+def _compact(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _compact(v) for k, v in value.items() if v is not None}
+    return [_compact(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def _verdict(data: dict[str, Any]) -> Verdict:

@@ -9,8 +9,8 @@ with `out` seconds outside the work on records, A slot-seconds of cost that do n
 
     o(p) = out + A/p        capacity(p) = p / W(p)        s(p, T) = capacity(p)·max(0, 1 − o(p)/T)
 
-Points are kept sparse (one per size class and slot count), so that a pipeline in steady state
-does not change its memory.
+Where tasks wait for calls of a remote service, m at a time, W = w + c/m: c seconds of waiting a
+record, shared by m (Little's law: calls in flight = rate × seconds of a call).
 """
 
 from __future__ import annotations
@@ -20,35 +20,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-SAME_SIZE = 1.25
-"""Two batches whose record counts differ by less than this factor are of one size."""
+from trimtab.tuning.points import SPREAD, Point, knee_of
 
-TOLERANCE = 0.15
-"""A point is moved when a new batch differs by more than this share."""
+WIDE = 3.0
+"""Record counts that differ by this factor tell the slope whatever the noise."""
 
-SPREAD = 1.5
-"""Record counts, or slots, must differ by this factor before a slope is read from them."""
+USUAL_EXPONENT = 0.9
+"""b of capacity ∝ p^b before two slot counts were learned: few pipelines scale in proportion."""
 
 LEAST_EXPONENT = 0.5
 """Capacity is taken to grow at least as the root of the slots: less is for a trial to show."""
-
-POINTS_PER_SLOTS = 4
-MAX_POINTS = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One learned batch: its slots, records, seconds outside the work, seconds in all."""
-
-    slots: int
-    records: int
-    out_s: float
-    duration_s: float
-
-    @property
-    def slot_seconds(self) -> float:
-        """Slot-seconds spent on the work with records."""
-        return max(self.duration_s - self.out_s, 1e-3) * self.slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +42,28 @@ class Model:
     per_record: tuple[tuple[int, float], ...]
     """W(p): slot-seconds a record by slots, ascending."""
     tasks: int
+    in_flight: int = 0
+    """Calls in flight of each slot that W was read at, or brought to."""
+    waiting: float = 1.0
+    """Share of W that waits for calls: what more calls in flight can cut."""
+    batches: tuple[tuple[int, int], ...] = ()
+    """Records of the largest learned batch by slots, ascending."""
+    knee: int | None = None
+    """Records above which a batch takes out of proportion longer; None where none was seen."""
+
+    def learned(self, slots: int) -> bool:
+        """Whether a batch on so many slots was seen."""
+        return any(slots == known for known, _ in self.per_record)
+
+    def comparable(self, one: int, other: int) -> bool:
+        """Whether two learned slot counts were seen with batches of about one size.
+
+        Where they were not, the capacity of one of them is an extrapolation far from its batches.
+        """
+        sizes = dict(self.batches)
+        if one not in sizes or other not in sizes:
+            return True
+        return max(sizes[one], sizes[other]) <= WIDE * min(sizes[one], sizes[other])
 
     @property
     def largest(self) -> int:
@@ -71,6 +74,15 @@ class Model:
         """The same pipeline with all that its slots do slower by a factor."""
         weights = tuple((slots, weight * factor) for slots, weight in self.per_record)
         return replace(self, fixed=self.fixed * factor, per_record=weights)
+
+    def with_in_flight(self, calls: int | None) -> Model:
+        """The same pipeline with another number of calls in flight."""
+        if not calls or not self.in_flight or calls == self.in_flight:
+            return self
+        factor = call_factor(self.waiting, self.in_flight, calls)
+        weights = tuple((slots, weight * factor) for slots, weight in self.per_record)
+        waiting = self.waiting * self.in_flight / calls / factor
+        return replace(self, per_record=weights, in_flight=calls, waiting=waiting)
 
     def weight(self, slots: int) -> float:
         """W at a slot count: between learned points linear in capacity, below as nearest.
@@ -90,7 +102,7 @@ class Model:
 
     @property
     def exponent(self) -> float:
-        """b of capacity ∝ p^b above the largest learned point; 1 (linear) with only one point.
+        """b of capacity ∝ p^b above the largest learned point; `USUAL_EXPONENT` with only one.
 
         Read from that point and the nearest one that has clearly fewer slots: noise in points
         that lie close together would be taken for scaling. The more slots, the more they wait for
@@ -99,7 +111,7 @@ class Model:
         largest, weight = self.per_record[-1]
         fewer = [(p, w) for p, w in self.per_record if SPREAD * p <= largest]
         if not fewer:
-            return 1.0
+            return USUAL_EXPONENT
         slots, other = fewer[-1]
         gain = math.log((largest / weight) / (slots / other)) / math.log(largest / slots)
         return min(max(gain, LEAST_EXPONENT), 1.0)
@@ -128,42 +140,73 @@ class Model:
         return self.capacity(slots) * max(0.0, 1.0 - self.overhead_s(slots) / trigger_s)
 
 
-def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
-    """The points with a new batch: replaced when its class moved, added when it is of a new one."""
-    if new.records <= 0:
-        return points
-    for index, old in enumerate(points):
-        if old.slots == new.slots and _same_size(old.records, new.records):
-            if abs(new.duration_s - old.duration_s) <= TOLERANCE * old.duration_s:
-                return points
-            return (*points[:index], *points[index + 1 :], new)
-    same = [p for p in points if p.slots == new.slots]
-    if len(same) >= POINTS_PER_SLOTS:
-        points = tuple(p for p in points if p is not same[0])
-    return (*points, new)[-MAX_POINTS:]
-
-
-def _same_size(a: int, b: int) -> bool:
-    return max(a, b) <= SAME_SIZE * min(a, b)
-
-
-def fit(points: Sequence[Point], tasks: int) -> Model | None:
+def fit(points: Sequence[Point], tasks: int, in_flight: int | None = None) -> Model | None:
     """The model that the points support; None where there are none.
 
     With batches of clearly different sizes the cost that does not grow (A) is read from the
     slope; before that all of the work is taken to grow with the records, which is right near the
-    point and pessimistic above it.
+    point and pessimistic above it. Points of another number of calls in flight count where there
+    is none of the present one, brought to it.
     """
     usable = [p for p in points if p.records > 0]
     if not usable:
         return None
-    fixed = _fixed(usable)
+    calls, waiting = in_flight or 0, 1.0
+    if calls:
+        waiting = _waiting(usable, calls)
+        usable = _at_calls(usable, calls, waiting)
+    knee = knee_of(usable)
+    below = [p for p in usable if knee is None or p.records <= knee] or usable
+    fixed = _fixed(below)
     by_slots: dict[int, list[Point]] = {}
-    for point in usable:
+    for point in below:
         by_slots.setdefault(point.slots, []).append(point)
     per_record = tuple((slots, _weight(group, fixed)) for slots, group in sorted(by_slots.items()))
+    largest = tuple((s, max(p.records for p in group)) for s, group in sorted(by_slots.items()))
     out_s = sorted(p.out_s for p in usable)[len(usable) // 2]
-    return Model(out_s=out_s, fixed=fixed, per_record=per_record, tasks=max(1, tasks))
+    return Model(
+        out_s=out_s, fixed=fixed, per_record=per_record, tasks=max(1, tasks),
+        in_flight=calls, waiting=waiting, batches=largest, knee=knee,
+    )  # fmt: skip
+
+
+def call_factor(waiting: float, now: int, new: int) -> float:
+    """W at `new` calls in flight over W at `now`, where a share of W waits for them."""
+    return 1.0 - waiting + waiting * now / new
+
+
+def _waiting(points: Sequence[Point], calls: int) -> float:
+    """Share of W = w + c/m that waits, at `calls` in flight; 1 until two numbers were seen.
+
+    Read at the slot count where the numbers of calls lie farthest apart.
+    """
+    best: tuple[float, float] = (1.0, 1.0)
+    for slots in {p.slots for p in points}:
+        group = sorted((p for p in points if p.slots == slots and p.in_flight),
+                       key=lambda p: p.in_flight)  # fmt: skip
+        if not group or group[0].in_flight == group[-1].in_flight:
+            continue
+        few, many = group[0], group[-1]
+        w_few, w_many = few.slot_seconds / few.records, many.slot_seconds / many.records
+        wait = max(0.0, (w_few - w_many) / (1 / few.in_flight - 1 / many.in_flight))
+        spread = many.in_flight / few.in_flight
+        work = max(0.0, w_many - wait / many.in_flight)
+        share = wait / calls / (work + wait / calls) if work + wait > 0 else 0.0
+        best = max(best, (spread, share), key=lambda found: found[0])
+    return best[1]
+
+
+def _at_calls(points: Sequence[Point], calls: int, waiting: float) -> list[Point]:
+    """The points of one number of calls in flight, and of other slot counts those brought to it."""
+    exact = [p for p in points if p.in_flight in {0, calls}]
+    known = {p.slots for p in exact}
+    brought = [
+        replace(p, duration_s=p.out_s + (p.duration_s - p.out_s) / factor, in_flight=calls)
+        for p in points
+        if p.slots not in known
+        for factor in [call_factor(waiting, calls, p.in_flight)]
+    ]
+    return exact + brought
 
 
 def _fixed(points: Sequence[Point]) -> float:
@@ -183,7 +226,9 @@ def _fixed(points: Sequence[Point]) -> float:
 def _intercept(group: Sequence[Point]) -> float:
     """Intercept of the least-squares line of slot-seconds over records, weighted by 1/n.
 
-    The weight keeps one large catch-up batch from deciding what small batches cost.
+    The weight keeps one large catch-up batch from deciding what small batches cost. Where the sizes
+    lie close together noise would decide: there the slope is drawn towards that of a line through
+    the origin, which takes all of the work to grow with the records.
     """
     weights = [1 / p.records for p in group]
     total = math.fsum(weights)
@@ -195,6 +240,9 @@ def _intercept(group: Sequence[Point]) -> float:
         for w, p in zip(weights, group, strict=True)
     )
     slope = max(cross / spread, 0.0) if spread > 0 else 0.0
+    ratio = max(p.records for p in group) / min(p.records for p in group)
+    told = min(1.0, (ratio - SPREAD) / (WIDE - SPREAD))
+    slope = told * slope + (1 - told) * mean_y / mean_n
     return mean_y - slope * mean_n
 
 

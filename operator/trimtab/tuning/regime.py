@@ -83,3 +83,20 @@ def step(memory: Memory, snapshot: Snapshot, *, over: bool, under: bool) -> Memo
 def switch(memory: Memory, regime: Regime, now_s: float) -> Memory:
     """The memory in a regime; the time moves only when the regime does."""
     return memory if regime == memory.regime else replace(memory, regime=regime, since_s=now_s)
+
+
+def step_scope(memory: Memory, snapshot: Snapshot, *, wider: bool | None) -> Memory:
+    """Count a batch that speaks for a wider or a narrower scope; None: nothing speaks."""
+    signals, seen = snapshot.signals, memory.scope_evidence
+    if signals is None or signals.batch is None or wider is None:
+        return memory if seen == Evidence() else replace(memory, scope_evidence=Evidence())
+    if signals.batch.key == seen.batch:
+        return memory
+    over, under = (seen.over + 1, 0) if wider else (0, seen.under + 1)
+    return replace(memory, scope_evidence=Evidence(over, under, signals.batch.key))
+
+
+def scope_due(memory: Memory, policy: Policy) -> bool:
+    """Whether the dwell of a change of scope is over."""
+    seen = memory.scope_evidence
+    return seen.over >= policy.dwell_up or seen.under >= policy.dwell_down

@@ -6,25 +6,40 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, TRIGGER, KnobValues
+from trimtab.api.knobs import (
+    ALL_KNOBS,
+    EXECUTORS,
+    MAX_IN_FLIGHT,
+    MAX_OFFSETS,
+    SCOPE,
+    TRIGGER,
+    KnobValues,
+)
 from trimtab.api.pipeline import Mode, StreamPipelineSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One value for every knob that moves."""
+    """One value for every knob that moves; None where the pipeline has no such knob."""
 
     executors: int
     trigger_s: float
     max_offsets: int
+    max_in_flight: int | None = None
+    """Calls in flight of each task of a stage that waits for a remote service."""
+    scope: int | None = None
+    """How far from its data a task may run: an index of `SCOPES`."""
 
     def numbers(self) -> dict[str, float]:
-        """Values by knob name, durations in seconds."""
-        return {
-            EXECUTORS.name: float(self.executors),
+        """Values by knob name, durations in seconds, the scope as its index."""
+        values = {
+            EXECUTORS.name: self.executors,
             TRIGGER.name: self.trigger_s,
-            MAX_OFFSETS.name: float(self.max_offsets),
+            MAX_OFFSETS.name: self.max_offsets,
+            MAX_IN_FLIGHT.name: self.max_in_flight,
+            SCOPE.name: self.scope,
         }
+        return {name: float(value) for name, value in values.items() if value is not None}
 
     def knob_values(self) -> KnobValues:
         """The same as the API writes it."""
@@ -33,20 +48,22 @@ class Settings:
     def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
         """The settings with some values replaced, by knob name."""
         merged = self.numbers() | dict(numbers)
+        in_flight, scope = merged.get(MAX_IN_FLIGHT.name), merged.get(SCOPE.name)
         return Settings(
             executors=int(merged[EXECUTORS.name]),
             trigger_s=merged[TRIGGER.name],
             max_offsets=int(merged[MAX_OFFSETS.name]),
+            max_in_flight=None if in_flight is None else int(in_flight),
+            scope=None if scope is None else int(scope),
         )
 
     def differences(self, other: Settings) -> tuple[str, ...]:
         """`executors 1 -> 4` for every knob that differs."""
         mine, theirs = self.numbers(), other.numbers()
-        knobs = (EXECUTORS, TRIGGER, MAX_OFFSETS)
         return tuple(
             f"{k.name} {k.format(mine[k.name])} -> {k.format(theirs[k.name])}"
-            for k in knobs
-            if mine[k.name] != theirs[k.name]
+            for k in ALL_KNOBS
+            if k.name in mine and k.name in theirs and mine[k.name] != theirs[k.name]
         )
 
 
@@ -54,7 +71,7 @@ class Settings:
 class Policy:
     """What a person asked for: the goal, the hard limits, and how the tuner may act.
 
-    Exactly one of `target_s` (with `quantile`) and `rate` (records/s) is given.
+    Exactly one of `target_s` (with `quantile`), `rate` (records/s) and `maximum` is given.
     """
 
     target_s: float | None
@@ -70,6 +87,12 @@ class Policy:
     lower: float = 0.5
     dwell_up: int = 2
     dwell_down: int = 6
+    maximum: bool = False
+    """As many records/s as the limits allow."""
+    locked: frozenset[str] = frozenset()
+    """Knobs that a policy above this pipeline keeps where they are."""
+    pauses_per_hour: int | None = None
+    """Most changes in an hour that pause the pipeline."""
 
     @classmethod
     def of(cls, spec: StreamPipelineSpec) -> Policy:
@@ -80,7 +103,8 @@ class Policy:
         return cls(
             target_s=latency.target if latency else None,
             quantile=(latency.percentile if latency else 95) / 100,
-            rate=float(rate.records_per_second) if rate else None,
+            rate=float(rate.records_per_second) if rate and rate.records_per_second else None,
+            maximum=bool(rate and rate.max),
             catch_up_s=catch_up_s,
             min_executors=min(spec.limits.executors.min, most),
             max_executors=most,
@@ -103,7 +127,7 @@ class Policy:
         """The goal as a column shows it."""
         if self.target_s is not None:
             return f"p{round(self.quantile * 100)} {TRIGGER.format(self.target_s)}"
-        return f"{self.rate:g}/s"
+        return "max" if self.maximum else f"{self.rate:g}/s"
 
 
 def initial_settings(spec: StreamPipelineSpec) -> Settings:
@@ -136,6 +160,13 @@ class Batch:
     replayed: bool = False
     latency_s: float | None = None
     """The goal's percentile of record latency in this batch."""
+    planning_s: float | None = None
+    """Seconds in which the driver planned the batch and asked for the latest offsets."""
+    state_s: float | None = None
+    """Seconds of the commit of state; a part of the overhead, as the planning."""
+    fetch_s: float | None = None
+    sink_s: float | None = None
+    """Seconds of reading from Kafka, and of writing the result; parts of the work."""
 
     @property
     def key(self) -> str:
@@ -180,6 +211,34 @@ class Signals:
     """Share of the tasks' time in garbage collection."""
     heap_used: float | None = None
     """The fullest that an executor's heap was seen, garbage included."""
+    hottest_share: float | None = None
+    """Share of the input that comes in by its busiest partition."""
+    pending_calls: float | None = None
+    """Calls under way in stages that wait for a remote service."""
+    pending_call_s: float | None = None
+    """Seconds that such a call takes."""
+    executor_load: float | None = None
+    """Mean over the executors of seed 002's load: slots in use or waited for, at most 1."""
+    remote_share: float | None = None
+    """Share of the tasks that ran away from their data."""
+    pause_s: Mapping[str, float] = field(default_factory=dict)
+    """Mean measured pause in seconds of the changes so far, by how they are applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is going on around a pipeline, beyond its metrics: reasons to keep still."""
+
+    window_closed: str = ""
+    """Why no window for changes is open now, in words; empty where one is, or none is asked."""
+    rebalancing: str = ""
+    """What Kafka is moving just now, in words."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """Another controller by the knob that it moves (an HPA, KEDA, dynamic allocation)."""
+    checkpoint_pins: frozenset[str] = frozenset()
+    """Knobs whose value the checkpoint has fixed."""
+    budget_executors: int | None = None
+    """Most executors that a budget shared with other pipelines leaves to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +251,4 @@ class Snapshot:
     signals: Signals | None
     no_signals: str = ""
     """Why there are no signals, in words."""
+    around: Surroundings = Surroundings()

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.tuning.knobs import LADDER, parallelism
+from trimtab.tuning.knobs import locality, max_pending, parallelism
 from trimtab.tuning.load import Load
-from trimtab.tuning.memory import Trial, Verdict
+from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
 from trimtab.tuning.regime import Band
 from trimtab.tuning.snapshot import Batch, Settings, Signals, Snapshot
@@ -32,6 +32,9 @@ LEAST_GAIN = 0.2
 LOAD_CHANGED = 0.3
 """A load that moved by this share since the change makes the comparison void."""
 
+OUTGROWN = 0.05
+"""Share by which the load must have risen for a raise to be too small already."""
+
 PENDING_S = 90.0
 """Seconds that executors may wait for a node."""
 
@@ -41,16 +44,8 @@ EXPIRES_S = 300.0
 NOISE = 0.1
 """Two measured capacities that differ by less than this share are not told apart."""
 
-VERDICT_S = 600.0
-"""Seconds until a change that failed is tried again; twice as long each time it fails again."""
-
-SAME_LEVEL = 0.2
-"""A verdict holds for loads within this share of the one it was reached at."""
-
-LONGEST_VERDICT_S = 4800.0
-"""The longest of these waits."""
-
-MAX_VERDICTS = 8
+MORE = 0.03
+"""Least share by which a change must raise the rate of a goal of `max`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +56,8 @@ class Outcome:
     reason: Reason
     message: str
     settings: Settings
+    judged: bool = False
+    """Whether batches decided, so that the prediction can be scored."""
 
 
 def observe(trial: Trial, snapshot: Snapshot) -> Trial:
@@ -115,78 +112,71 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
 def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band) -> Outcome | None:
     """Keep or revert; None while it is too early."""
     settings = snapshot.settings
-    if _load_changed(trial, load):
+    if _load_changed(trial, load, band):
         message = f"the load went from {trial.steady:.0f} to {load.steady:.0f} records/s meanwhile"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
     if trial.judged < JUDGED:
         return None
     seen = f"load {trial.load_before:.2f} -> {load.value:.2f}, predicted {trial.predicted_load:.2f}"
     if not trial.raises:
-        if load.value >= band.higher:
-            return Outcome(Action.REVERT, Reason.TRIAL_WORSE, seen, trial.before)
-        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen, settings)
-    if trial.knob == parallelism.NAME:
-        relieved = load.value < band.higher
-        return _judge_more_executors(trial, snapshot, model, seen, relieved=relieved)
-    if load.value > band.higher and load.value >= trial.load_before:
-        return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen, trial.before)
-    return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen, settings)
+        if load.value >= band.higher and not snapshot.policy.maximum:
+            return Outcome(Action.REVERT, Reason.TRIAL_WORSE, seen, trial.before, judged=True)
+        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen, settings, judged=True)
+    helped, words = _helped(trial, snapshot, model, load, band)
+    if helped:
+        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen + words, settings, judged=True)
+    return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen + words, trial.before, judged=True)
 
 
-def _load_changed(trial: Trial, load: Load) -> bool:
-    """A higher load voids every comparison; a lower one only that of a release."""
+def _load_changed(trial: Trial, load: Load, band: Band) -> bool:
+    """A higher load voids every comparison; a lower one only that of a release.
+
+    A load that goes on to rise while a raise is under trial voids it sooner, once it is known to be
+    more than that raise was for: the next one must not wait for the verdict.
+    """
     rose = load.steady > (1 + LOAD_CHANGED) * trial.steady
     fell = load.steady < (1 - LOAD_CHANGED) * trial.steady
-    return rose or (fell and not trial.raises)
+    outgrown = load.steady > (1 + OUTGROWN) * trial.steady and load.capacity >= band.higher
+    return rose or (fell and not trial.raises) or (outgrown and trial.raises)
 
 
-def _judge_more_executors(
-    trial: Trial, snapshot: Snapshot, model: Model, seen: str, *, relieved: bool
-) -> Outcome:
-    """By the gain in capacity, a ratio of two estimates; what was relieved is never put back."""
-    per_executor = snapshot.policy.slots_per_executor
-    before = model.slots(trial.before.executors * per_executor)
-    now = model.slots(snapshot.settings.executors * per_executor)
-    gain = model.capacity(now) / (model.capacity(before) / trial.slowdown)
-    least = 1 + LEAST_GAIN * (now / before - 1) - NOISE
-    words = f"{seen}; capacity × {gain:.1f}"
-    if gain < least and not relieved:
-        return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, words, trial.before)
-    return Outcome(Action.KEEP, Reason.TRIAL_KEPT, words, snapshot.settings)
+def _helped(
+    trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
+) -> tuple[bool, str]:
+    """Whether a change that was to carry more did, and the figure that says so.
 
-
-def remember(
-    verdicts: tuple[Verdict, ...], trial: Trial, settings: Settings, now_s: float
-) -> tuple[Verdict, ...]:
-    """The verdicts with that of a trial that failed at some settings.
-
-    What failed again, at the same level and with the other knobs unmoved, waits twice as long. A
-    verdict that has not been renewed for `LONGEST_VERDICT_S` since it ended is forgotten.
+    More slots, or more calls in flight, are judged by the gain in capacity, a ratio of two
+    estimates; what was relieved is never put back. A goal of `max` has no relief: there the rate
+    itself must have grown.
     """
-    recent = [v for v in verdicts if now_s < v.until_s + LONGEST_VERDICT_S]
-    again = [v for v in recent if _same(v, trial)]
-    failures = 1 + max((v.failures for v in again), default=0)
-    new = Verdict(
-        knob=trial.knob,
-        raises=trial.raises,
-        executors=settings.executors,
-        steady=trial.steady,
-        until_s=now_s + min(VERDICT_S * 2 ** (failures - 1), LONGEST_VERDICT_S),
-        failures=failures,
-        before=trial.before,
-    )
-    return (*(v for v in recent if v not in again), new)[-MAX_VERDICTS:]
+    batch = snapshot.signals.batch if snapshot.signals else None
+    if snapshot.policy.maximum and batch is not None and trial.rate_before > 0:
+        more = batch_rate(batch, snapshot.settings) / trial.rate_before
+        return more >= 1 + MORE, f"; rate × {more:.2f}"
+    if trial.knob in {parallelism.NAME, max_pending.NAME}:
+        gain, ratio = _capacity_gain(trial, snapshot, model)
+        if gain is None:
+            return True, "; batches of other sizes than before tell no gain in capacity"
+        relieved = load.value < band.higher
+        return relieved or gain >= 1 + LEAST_GAIN * (ratio - 1) - NOISE, f"; capacity × {gain:.1f}"
+    if trial.knob == locality.NAME:
+        return load.value <= (1 + NOISE) * trial.load_before, ""
+    return load.value <= band.higher or load.value < trial.load_before, ""
 
 
-def _same(verdict: Verdict, trial: Trial) -> bool:
-    same = (verdict.knob, verdict.raises) == (trial.knob, trial.raises)
-    return same and holds(verdict, trial.before, trial.steady)
+def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[float | None, float]:
+    """Gain in capacity since the trial began, None if it cannot be told, and the ratio put in."""
+    per_executor, now = snapshot.policy.slots_per_executor, snapshot.settings
+    slots_before = model.slots(trial.before.executors * per_executor)
+    slots_now = model.slots(now.executors * per_executor)
+    before = model.with_in_flight(trial.before.max_in_flight).capacity(slots_before)
+    calls = (now.max_in_flight or 1) / (trial.before.max_in_flight or 1)
+    ratio = slots_now / slots_before * calls
+    if not model.comparable(slots_before, slots_now):
+        return None, ratio
+    return model.capacity(slots_now) / (before / trial.slowdown), ratio
 
 
-def holds(verdict: Verdict, settings: Settings, steady: float) -> bool:
-    """Whether a verdict says something about a load, with the other knobs where they were."""
-    if abs(steady - verdict.steady) > SAME_LEVEL * verdict.steady:
-        return False
-    own = next((group.settings for group in LADDER if group.name == verdict.knob), ())
-    before, now = (verdict.before or settings).numbers(), settings.numbers()
-    return all(before[name] == now[name] for name in now if name not in own)
+def batch_rate(batch: Batch, settings: Settings) -> float:
+    """Records/s of a batch over the longer of its duration and the trigger."""
+    return batch.records / max(batch.duration_s, settings.trigger_s, 1e-3)

@@ -15,8 +15,9 @@ from tests.unit.workloads.manifests import Json, changed, example
 from trimtab.cli import main
 from trimtab.cli.explain import explain
 from trimtab.errors import BadInputError
-from trimtab.tuning.memory import Memory, Trial
-from trimtab.tuning.model import Point, fit
+from trimtab.tuning.memory import Memory, Score, Trial
+from trimtab.tuning.model import fit
+from trimtab.tuning.points import Point
 from trimtab.tuning.snapshot import Settings
 
 
@@ -110,6 +111,15 @@ def test_an_open_trial() -> None:
     assert "executors 1 -> 2" in text
     assert "load was 1.20, predicted 0.65" in text
     assert "3 batches left out, 1 judged" in text
+
+
+def test_how_good_past_predictions_were() -> None:
+    assert "no trial was judged yet" in part(explain(pipeline()), "Predictions")
+    score = Score().with_trial(kept=True, predicted=0.5, seen=0.6)
+    score = score.with_trial(kept=False, predicted=0.5, seen=0.5)
+    memory = Memory(generation=7, settings=MEMORY.settings, score=score)
+    text = part(explain(pipeline(memory)), "Predictions")
+    assert "1 of 2 trials kept; the load was off the prediction by 10% on average" in text
 
 
 def test_the_capacity_is_that_of_the_model() -> None:

@@ -34,7 +34,7 @@ def series(
         "batch_limit_binding": 0, "batch_running_seconds": 0, "batch_running_records": 0,
     }  # fmt: skip
     labelled = {
-        ("batch_duration_seconds", "phase", "total"): 1.0,
+        ("batch_duration_seconds", "phase", "total"): 2.4,
         ("batch_duration_seconds", "phase", "wal"): 0.1,
         ("batch_record_latency_seconds", "quantile", "0.95"): 12.0,
         ("executors", "state", "running"): 1.0, ("executors", "state", "pending"): 0.0,

@@ -44,7 +44,7 @@ def test_everything_that_is_exported_becomes_a_signal() -> None:
     assert (known.cpu_ratio, known.gc_ratio, known.heap_used) == (0.4, 0.1, 0.9)
     assert (known.slots_busy, known.running_executors_min) == (0.8, 1)
     assert (known.input_rate, known.lag_records, known.partitions) == (25.0, 200.0, 12)
-    assert (known.batch.records, known.batch.duration_s, known.batch.latency_s) == (250, 1.0, 12.0)
+    assert (known.batch.records, known.batch.duration_s, known.batch.latency_s) == (250, 2.4, 12.0)
     assert (known.batch.key, known.executors_running, known.executors_pending) == ("1/5", 1, 0)
     assert known.batch.overhead_s == pytest.approx(0.1)
 

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from trimtab.tuning.model import Model, Point, fit, learn
+from trimtab.tuning.model import USUAL_EXPONENT, Model, fit
+from trimtab.tuning.points import Point, knee_of, learn
 
 
 def true_batch(records: int, slots: int, *, out: float = 0.1, fixed: float = 2.8) -> Point:
@@ -32,7 +33,7 @@ def test_two_sizes_tell_overhead_from_work() -> None:
     assert model.overhead_s(1) == pytest.approx(2.9)
     assert model.overhead_s(4) == pytest.approx(0.8)
     assert model.sustainable(1, 10) == pytest.approx(125 * (1 - 0.29))
-    assert model.capacity(4) == pytest.approx(500), "linear before there are points"
+    assert model.capacity(4) == pytest.approx(125 * 4**USUAL_EXPONENT), "no second slot count yet"
 
 
 def test_what_was_measured_wins_over_linear() -> None:
@@ -63,7 +64,7 @@ def test_slots_that_lie_close_together_tell_no_exponent() -> None:
     points = [Point(4, 1000, 0.0, 2.5), Point(5, 1000, 0.0, 2.4)]
     model = fit(points, tasks=64)
     assert model is not None
-    assert model.exponent == 1.0
+    assert model.exponent == USUAL_EXPONENT
     near = fit([Point(1, 1000, 0.0, 10.0), *points], tasks=64)
     assert near is not None
     assert near.exponent == pytest.approx(math.log(10 / 2.4) / math.log(5))
@@ -122,3 +123,34 @@ def test_memory_stays_small() -> None:
         for size in (10, 100, 1000, 10_000, 100_000, 1_000_000):
             points = learn(points, Point(slots, size, 0.1, 1.0))
     assert len(points) <= 24
+
+
+SEED = {100: 0.2, 1000: 0.25, 2000: 0.3}
+"""Seed 000: bulk puts of 100, 1,000 and 2,000 records take 200, 250 and 300 ms."""
+
+
+@pytest.mark.parametrize(("seconds", "knee"), [(0.6, None), (0.7, None), (0.75, 2000), (1.2, 2000)])
+def test_the_third_regime_begins_where_a_record_costs_more(
+    seconds: float, knee: int | None
+) -> None:
+    """4,000 records would take 0.6 s at the price of the best smaller batch."""
+    points = [Point(1, n, 0.0, s) for n, s in (SEED | {4000: seconds}).items()]
+    assert knee_of(points) == knee
+    model = fit(points, tasks=12)
+    assert model is not None
+    assert model.knee == knee
+
+
+def test_a_slope_from_sizes_close_together_is_not_believed() -> None:
+    """125 and 250 records took 4.2 and 4.5 s: noise says 2.4 ms a record, the truth is 8."""
+    noisy = fit([Point(1, 125, 0.1, 4.2), Point(1, 250, 0.1, 4.5)], tasks=12)
+    assert noisy is not None
+    assert 55 < noisy.capacity(1) < 125
+
+
+def test_batches_of_other_sizes_are_not_compared() -> None:
+    model = fit([Point(1, 250, 0.1, 4.5), Point(2, 2500, 0.1, 11.0), Point(3, 700, 0.1, 3.0)], 12)
+    assert model is not None
+    assert not model.comparable(1, 2)
+    assert model.comparable(1, 3)
+    assert model.comparable(1, 4), "one that was not seen is an estimate anyway"

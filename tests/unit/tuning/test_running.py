@@ -15,7 +15,7 @@ from trimtab.tuning.model import Model
 from trimtab.tuning.running import Late, late
 from trimtab.tuning.snapshot import Settings, Signals
 
-MODEL = Model(out_s=1.0, fixed=0.0, per_record=((1, 0.01),), tasks=12)
+MODEL = Model(out_s=1.0, fixed=0.0, per_record=((1, 0.01), (2, 0.01)), tasks=12)
 """D(n, p) = 1 + n/(100·p)."""
 
 SETTINGS = Settings(executors=2, trigger_s=10.0, max_offsets=5000)
@@ -86,7 +86,9 @@ def test_a_trial_is_held_against_what_the_late_batch_showed() -> None:
     before = Settings(1, 5.0, 2500)
     for slowdown, action in ((1.0, Action.REVERT), (3.0, Action.KEEP)):
         trial = open_trial(before=before, settled=3, judged=1, batch="1/19", slowdown=slowdown)
-        remembered = memory(generation=2, settings=Settings(4, 5.0, 2500), trial=trial)
+        remembered = memory(
+            generation=2, settings=Settings(4, 5.0, 2500), trial=trial, doubt="1/19"
+        )
         known = signals(
             batch=batch(id=20, records=1400, duration_s=13.0, executors_min=4,
                         settings_generation=2),

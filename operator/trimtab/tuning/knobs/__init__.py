@@ -1,7 +1,7 @@
-"""The knobs, cheapest change first. Each offers a raise (carry more) and a release (cost less).
+"""The knobs. Each offers a raise (carry more) and a release (cost less); `LADDER` is the one list.
 
-`LADDER` is the one list: max-pending (calls in flight of a stage) and locality (scope) take
-their places in it when the driver can move them.
+Which of several offers is made first is decided by the pause that each has been measured to cost on
+this very pipeline, then by what it costs to run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs import batch_size, parallelism
+from trimtab.tuning.knobs import batch_size, locality, max_pending, parallelism
 
 Move = Callable[[Context], Proposal | None]
 
@@ -38,15 +38,33 @@ LADDER: tuple[KnobGroup, ...] = (
         batch_size.NAME, How.QUERY, batch_size.SETTINGS, batch_size.MOVES,
         batch_size.raise_, batch_size.release,
     ),
+    KnobGroup(
+        max_pending.NAME, How.LIVE, max_pending.SETTINGS, max_pending.MOVES,
+        max_pending.raise_, max_pending.release,
+    ),
+    KnobGroup(
+        locality.NAME, How.LIVE, locality.SETTINGS, locality.MOVES,
+        locality.raise_, locality.release,
+    ),
 )  # fmt: skip
+"""The most expensive to run first: executors cost cores, the others do not."""
 
 
 def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
-    """What can move that bottleneck: what reaches the goal first, then the least disruption."""
-    offers = [group.raise_(context) for group in LADDER if kind in group.moves]
-    known = [offer for offer in offers if offer is not None]
-    reaching = [offer for offer in known if offer.predicted <= context.band.higher]
-    return reaching or sorted(known, key=lambda offer: offer.predicted)
+    """What can move that bottleneck: what reaches the goal first, then the least disruption.
+
+    A goal of `max` asks every knob in turn, those that move the bottleneck first.
+    """
+    able = [group for group in LADDER if kind in group.moves]
+    if context.policy.maximum:
+        able += [group for group in LADDER if group not in able]
+    offers = [offer for group in able if (offer := group.raise_(context))]
+    if context.policy.maximum:
+        return offers
+    reaching = [offer for offer in offers if offer.predicted <= context.band.higher]
+    if reaching:
+        return sorted(reaching, key=lambda o: (context.pause_s(o.how), o.settings.executors))
+    return sorted(offers, key=lambda offer: offer.predicted)
 
 
 def releasing(context: Context) -> list[Proposal]:

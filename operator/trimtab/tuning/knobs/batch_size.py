@@ -3,7 +3,8 @@
 In steady state a batch holds rate × max(T, D) records, so the trigger moves its size and
 maxOffsetsPerTrigger only bounds the batches of a catch-up. Of the triggers in `TRIGGERS_S` the
 longest is taken whose load is within the higher bound and whose batch fits in 0.9 of it: a
-shorter one keeps the driver busy for nothing.
+shorter one keeps the driver busy for nothing. No batch is let grow past the knee, where the third
+of the seeds' regimes begins.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from trimtab.api.knobs import MAX_OFFSETS, TRIGGER, TRIGGERS_S, How
+from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, TRIGGER, TRIGGERS_S, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import latency_load
+from trimtab.tuning.load import latency_load, slots_load
 from trimtab.tuning.snapshot import Settings
 
 NAME = "batch-size"
 SETTINGS = (TRIGGER.name, MAX_OFFSETS.name)
-MOVES = frozenset({Kind.ADMISSION_LIMIT, Kind.BATCH_OVERHEAD})
+MOVES = frozenset({
+    Kind.ADMISSION_LIMIT, Kind.BATCH_OVERHEAD, Kind.STATE_COMMIT, Kind.DRIVER_PLANNING, Kind.SINK,
+    Kind.MEMORY,
+})  # fmt: skip
 
 FILL = 0.9
 """Largest share of the trigger that a batch may take."""
@@ -29,23 +33,43 @@ WORTH = 0.9
 """A trigger that does not reach the goal is taken only if it brings the load down by 10 %."""
 
 
+LARGER = 4
+"""Largest factor by which the batch limit grows at once under a goal of `max`."""
+
+
 def raise_(context: Context) -> Proposal | None:
     """The longest trigger that holds the goal, else the best one if it clearly helps."""
+    if context.policy.maximum:
+        return _larger(context)
     candidates = [_with_trigger(context, t) for t in TRIGGERS_S]
     others = [s for s in candidates if s != context.settings]
-    reaching = [
-        s for s in others if context.predicted(s) <= context.band.higher and _fits(context, s)
-    ]
+    reaching = [s for s in others if _predicted(context, s) <= context.band.higher
+                and _fits(context, s)]  # fmt: skip
     if reaching:
         return _proposal(context, reaching[-1], raises=True)
-    best = min(others, key=context.predicted)
-    if context.predicted(best) < WORTH * context.load.value and _fits(context, best):
+    best = min(others, key=lambda s: _predicted(context, s))
+    if _predicted(context, best) < WORTH * context.load.value and _fits(context, best):
         return _proposal(context, best, raises=True)
     return None
 
 
+def _larger(context: Context) -> Proposal | None:
+    """A larger batch limit: what does not grow with the records is then shared by more of them."""
+    now, model = context.settings.max_offsets, context.model
+    fills = model.capacity(context.slots) * context.settings.trigger_s
+    wanted = min(max(2 * now, fills), LARGER * now, model.knee or math.inf, MAX_OFFSETS.maximum)
+    settings = replace(context.settings, max_offsets=_round_up(wanted))
+    if settings.max_offsets <= now:
+        return None
+    return _proposal(context, settings, raises=True)
+
+
 def release(context: Context) -> Proposal | None:
-    """A longer trigger, if even that one would leave the latency below the lower bound."""
+    """A longer trigger, if even that one would leave the latency below the lower bound.
+
+    Or, where only the latency keeps executors from being released, the shorter trigger at which
+    fewer of them hold it. Neither is worth a pause that would break the goal.
+    """
     longer = [
         settings
         for t in TRIGGERS_S
@@ -53,7 +77,42 @@ def release(context: Context) -> Proposal | None:
         for settings in [_with_trigger(context, t)]
         if _latency(context, settings) < context.band.lower and _fits(context, settings)
     ]
-    return _proposal(context, longer[-1], raises=False) if longer else None
+    settings = longer[-1] if longer else _room_for_fewer(context)
+    if settings is None or not _pays(context, settings):
+        return None
+    return _proposal(context, settings, raises=False)
+
+
+def _room_for_fewer(context: Context) -> Settings | None:
+    """The longest shorter trigger at which fewer executors would do that do not at this one."""
+    now, policy = context.settings, context.policy
+    stay = EXECUTORS.name in policy.pinned or EXECUTORS.name in policy.locked
+    if policy.target_s is None or stay or now.executors <= policy.min_executors:
+        return None
+    fewer = replace(now, executors=now.executors - 1)
+    if slots_load(context.model, policy, fewer, context.load.demand) >= context.band.lower:
+        return None
+    for trigger_s in reversed([t for t in TRIGGERS_S if t < now.trigger_s]):
+        settings = _with_trigger(context, trigger_s)
+        for executors in range(policy.min_executors, now.executors):
+            then = replace(settings, executors=executors)
+            carries = slots_load(context.model, policy, then, context.load.demand)
+            holds = context.predicted(then) <= context.band.higher and _fits(context, then)
+            if carries <= context.clear and holds:
+                return settings
+    return None
+
+
+def _pays(context: Context, settings: Settings) -> bool:
+    """Whether the records that wait out the pause are still within the goal."""
+    target_s = context.policy.target_s
+    if target_s is None:
+        return True
+    return _latency(context, settings) + context.pause_s(How.QUERY) / target_s <= 1.0
+
+
+def _predicted(context: Context, settings: Settings) -> float:
+    return context.predicted(settings, How.QUERY)
 
 
 def _latency(context: Context, settings: Settings) -> float:
@@ -63,15 +122,18 @@ def _latency(context: Context, settings: Settings) -> float:
 
 def _fits(context: Context, settings: Settings) -> bool:
     slots = settings.executors * context.policy.slots_per_executor
-    duration_s = context.model.duration_s(context.load.steady * settings.trigger_s, slots)
-    return duration_s <= FILL * settings.trigger_s
+    records, knee = context.load.steady * settings.trigger_s, context.model.knee
+    duration_s = context.model.duration_s(records, slots)
+    return duration_s <= FILL * settings.trigger_s and (knee is None or records <= knee)
 
 
 def _with_trigger(context: Context, trigger_s: float) -> Settings:
     """The settings at a trigger, with a batch limit that does not throttle the demand."""
     needed = context.load.demand / context.band.higher * trigger_s
-    now = context.settings.max_offsets
+    now, knee = context.settings.max_offsets, context.model.knee
     limit = now if needed <= now else _round_up(needed)
+    if knee is not None and limit > knee:
+        limit = max(knee, 1)
     return replace(context.settings, trigger_s=trigger_s, max_offsets=limit)
 
 
@@ -86,13 +148,15 @@ def _proposal(context: Context, settings: Settings, *, raises: bool) -> Proposal
         reason = Reason.TRIGGER_SHORTENED
     elif settings.trigger_s > context.settings.trigger_s:
         reason = Reason.TRIGGER_LENGTHENED
+    elif settings.max_offsets < context.settings.max_offsets:
+        reason = Reason.BATCH_LIMIT_LOWERED
     else:
         reason = Reason.BATCH_LIMIT_RAISED
     return Proposal(
         knob=NAME,
         how=How.QUERY,
         settings=settings,
-        predicted=context.predicted(settings),
+        predicted=_predicted(context, settings),
         raises=raises,
         reason=reason,
     )

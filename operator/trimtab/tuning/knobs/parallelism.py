@@ -1,9 +1,9 @@
 """Parallelism: the number of executors, changed live.
 
-The capacity model says how far: up to the fewest executors whose predicted load is at most the
-higher bound (less a margin where the capacity is only estimated), down to the fewest whose
-predicted load is in the middle of the band. Either way the result lies in the set that the bounds
-allow (design section 7, `exact`).
+The capacity model says how far: up to the fewest executors whose predicted load is below the higher
+bound less a margin, which is larger where the capacity is only estimated; down to the fewest for
+which the same holds, once one executor fewer would be light. Either way the result lies in the set
+that the bounds allow (design section 7, `exact`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,30 @@ from trimtab.api.knobs import EXECUTORS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import slots_load
+from trimtab.tuning.load import admitted, slots_load
 
 NAME = "parallelism"
 SETTINGS = (EXECUTORS.name,)
-MOVES = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY})
+MOVES = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY, Kind.FETCH})
 
-MARGIN = 0.25
-"""Share of the dead band that is kept clear of the higher bound beyond what has been learned."""
+LEARNED = 0.1
+"""Share of the dead band that is kept clear of the higher bound where the capacity was learned."""
+
+LATE = 2
+"""Largest factor of a raise that only the age of one batch speaks for: it may be just a pause."""
+
+ENOUGH = 0.97
+"""Share of the highest rate that is enough for a goal of `max`."""
 
 
 def raise_(context: Context) -> Proposal | None:
     """The fewest executors that bring the load to the higher bound, else as many as allowed."""
     now, most = context.settings.executors, context.policy.max_executors
+    if context.late:
+        most = min(most, LATE * now)
+    if context.policy.maximum:
+        useful = _useful(context)
+        return _proposal(context, useful, raises=True) if useful > now else None
     for executors in range(now + 1, most + 1):
         settings = replace(context.settings, executors=executors)
         if context.predicted(settings) <= _aim(context, executors):
@@ -35,11 +46,22 @@ def raise_(context: Context) -> Proposal | None:
 
 
 def _aim(context: Context, executors: int) -> float:
-    """The load to raise for: below the higher bound where the capacity is only estimated."""
+    """The load to raise for: a bit below the higher bound, more so where it is only estimated."""
     band, slots = context.band, executors * context.policy.slots_per_executor
-    if slots <= context.model.largest:
-        return band.higher
-    return band.higher - MARGIN * (band.higher - band.lower)
+    if not context.model.learned(slots):
+        return context.clear
+    return band.higher - LEARNED * (band.higher - band.lower)
+
+
+def _useful(context: Context) -> int:
+    """The fewest executors that come within 3 % of the highest rate that any count gives."""
+    policy = context.policy
+    counts = range(policy.min_executors, policy.max_executors + 1)
+    rates = {
+        p: admitted(context.model, p * policy.slots_per_executor, context.settings) for p in counts
+    }
+    highest = max(rates.values())
+    return next(p for p, rate in rates.items() if rate >= ENOUGH * highest)
 
 
 def release(context: Context) -> Proposal | None:
@@ -48,11 +70,14 @@ def release(context: Context) -> Proposal | None:
     The batch limit does not count: idle executors are idle, however much it lets in.
     """
     now, least = context.settings.executors, context.policy.min_executors
+    if context.policy.maximum and context.load.value >= 1.0:
+        useful = _useful(context)
+        return _proposal(context, useful, raises=False) if useful < now else None
     if now <= least or _slots_load(context, now - 1) >= context.band.lower:
         return None
     for executors in range(least, now):
         settings = replace(context.settings, executors=executors)
-        carries = _slots_load(context, executors) <= context.middle
+        carries = _slots_load(context, executors) <= context.clear
         if carries and context.predicted(settings) <= context.band.higher:
             return _proposal(context, executors, raises=False)
     return None

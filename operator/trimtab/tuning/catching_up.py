@@ -1,0 +1,30 @@
+"""Whether a backlog drains as fast as it should: then everything else waits."""
+
+from __future__ import annotations
+
+from trimtab.tuning.context import Context
+from trimtab.tuning.snapshot import Batch
+
+CATCH_UP_SHARE = 0.8
+"""Share of the predicted slope at which a falling lag counts as catching up."""
+
+
+def catching_up(context: Context, batch: Batch) -> str:
+    """Words while a backlog drains as fast as it should; empty otherwise."""
+    load, settings = context.load, context.settings
+    if load.latency is not None or load.backlog <= 0 or batch.executors_min < settings.executors:
+        return ""
+    if context.policy.maximum:
+        return ""  # a backlog is what such a pipeline works off all the time
+    rate = batch.records / max(batch.duration_s, settings.trigger_s)
+    if context.late:
+        rate = min(rate, context.late.rate)
+    slope = rate - load.steady
+    slots = settings.executors * context.policy.slots_per_executor
+    full_s = context.model.duration_s(settings.max_offsets, slots)
+    predicted = settings.max_offsets / max(full_s, settings.trigger_s) - load.steady
+    needed = load.backlog / context.policy.catch_up_s
+    if slope <= 0 or slope < needed or slope < CATCH_UP_SHARE * min(predicted, slope * 2):
+        return ""
+    left_s = load.backlog / slope
+    return f"{load.backlog:.0f} records behind, falling by {slope:.0f}/s: gone in {left_s:.0f} s"

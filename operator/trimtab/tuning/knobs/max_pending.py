@@ -1,0 +1,78 @@
+"""Max-pending: calls in flight of each task of a stage that waits for a remote service, live.
+
+By Little's law the calls in flight are rate × seconds of a call, so a slot that may have m of them
+works off m/c records/s as long as it has nothing else to do. The model knows how much of a record's
+time is waiting; the fewest calls are taken that bring the load to the higher bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trimtab.api.knobs import MAX_IN_FLIGHT, How
+from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.api.reasons import Reason
+from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.load import slots_load
+
+NAME = "max-pending"
+SETTINGS = (MAX_IN_FLIGHT.name,)
+MOVES = frozenset({Kind.CONCURRENCY})
+
+MOST_AT_ONCE = 8
+"""Largest factor of one step: a service that is asked so much more may answer otherwise."""
+
+WORTH = 0.9
+"""Calls that do not reach the goal are taken only if they bring the load down by 10 %."""
+
+
+def raise_(context: Context) -> Proposal | None:
+    """The fewest calls in flight that hold the goal, else as many as one step allows if they help.
+
+    None where no stage waits for calls.
+    """
+    now = context.settings.max_in_flight
+    if now is None:
+        return None
+    most = min(MOST_AT_ONCE * now, int(MAX_IN_FLIGHT.maximum))
+    for calls in range(now + 1, most + 1):
+        offer = _proposal(context, calls, raises=True)
+        if offer.predicted <= context.band.higher and not context.policy.maximum:
+            return offer
+    best = _proposal(context, min(2 * now, most) if context.policy.maximum else most, raises=True)
+    return best if most > now and best.predicted < WORTH * context.load.value else None
+
+
+def release(context: Context) -> Proposal | None:
+    """Fewer calls, if one fewer would still be loaded below the lower bound.
+
+    Only where no executor can go: those cost, calls in flight do not.
+    """
+    now = context.settings.max_in_flight
+    fewest = context.settings.executors <= context.policy.min_executors
+    if now is None or now <= 1 or not fewest or context.policy.maximum:
+        return None
+    if _slots_load(context, now - 1) >= context.band.lower:
+        return None
+    for calls in range(1, now):
+        offer = _proposal(context, calls, raises=False)
+        if _slots_load(context, calls) <= context.clear and offer.predicted <= context.band.higher:
+            return offer
+    return None
+
+
+def _slots_load(context: Context, calls: int) -> float:
+    settings = replace(context.settings, max_in_flight=calls)
+    return slots_load(context.model, context.policy, settings, context.load.demand)
+
+
+def _proposal(context: Context, calls: int, *, raises: bool) -> Proposal:
+    settings = replace(context.settings, max_in_flight=calls)
+    return Proposal(
+        knob=NAME,
+        how=How.LIVE,
+        settings=settings,
+        predicted=context.predicted(settings),
+        raises=raises,
+        reason=Reason.CALLS_RAISED if raises else Reason.CALLS_LOWERED,
+    )

@@ -1,0 +1,115 @@
+"""What the newest batch teaches: it counts in an open trial, and may become a learned point."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trimtab.tuning import trial
+from trimtab.tuning.load import Load
+from trimtab.tuning.memory import FastestCall, Memory
+from trimtab.tuning.model import Model, fit
+from trimtab.tuning.points import Point, learn, same_size
+from trimtab.tuning.snapshot import Batch, Signals, Snapshot
+
+WARM_UP_BATCHES = 2
+"""Batches after a driver start that teach nothing: JIT, empty caches."""
+
+DOUBTFUL = 1.5
+"""A batch that takes longer than what is known by this factor is believed when it repeats."""
+
+FASTER = 0.9
+"""A call is faster than the fastest so far when it takes at most this share of its time."""
+
+
+def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
+    """The model of some points at the present settings."""
+    signals = snapshot.signals
+    tasks = signals.partitions if signals and signals.partitions else 1
+    return fit(points, tasks, snapshot.settings.max_in_flight)
+
+
+def first_guess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Model | None:
+    """The model of the last batch alone, while nothing has been learned.
+
+    It warmed up while it ran, so it shows too little capacity; that is enough to tell a pipeline
+    that already falls behind, and no ground for anything else.
+    """
+    if memory.points or batch.records <= 0 or not _whole(snapshot, memory, batch):
+        return None
+    return fitted(snapshot, (_point(snapshot, batch),))
+
+
+def falls_behind(snapshot: Snapshot, load: Load) -> bool:
+    """Whether more comes in than is worked off, and the lag shows it: two triggers of input."""
+    lag = snapshot.signals.lag_records if snapshot.signals else None
+    behind = lag is not None and lag >= 2 * snapshot.settings.trigger_s * load.steady
+    return behind and load.capacity >= 1.0
+
+
+def observe(snapshot: Snapshot, memory: Memory, batch: Batch) -> Memory:
+    """Count the newest batch in an open trial, and learn from it if it ran undisturbed.
+
+    A batch that took much longer than all that is known says is believed when the next one did too.
+    """
+    warm = True
+    if memory.trial:
+        watched = trial.observe(memory.trial, snapshot)
+        memory = replace(memory, trial=watched)
+        warm = watched.judged > 0
+    signals = snapshot.signals
+    memory = _fastest(memory, signals) if signals else memory
+    if not (warm and _whole(snapshot, memory, batch) and batch.since_start > WARM_UP_BATCHES):
+        return memory
+    point = _point(snapshot, batch)
+    if _doubtful(memory.points, fitted(snapshot, memory.points), point):
+        if memory.doubt in {"", batch.key}:
+            return replace(memory, doubt=batch.key)
+    elif memory.doubt:
+        memory = replace(memory, doubt="")
+    return replace(memory, points=learn(memory.points, point))
+
+
+def _doubtful(points: tuple[Point, ...], model: Model | None, new: Point) -> bool:
+    """Whether a batch took so much longer than what is known that it may be an accident.
+
+    A pause (garbage collection, a lost executor) makes one batch long; work that has become slower
+    makes the next one long as well.
+    """
+    if model is None:
+        return False
+    alike = (
+        p.duration_s
+        for p in points
+        if (p.slots, p.in_flight) == (new.slots, new.in_flight)
+        and same_size(p.records, new.records)
+    )
+    expected_s = next(alike, model.duration_s(new.records, new.slots))
+    return new.duration_s > DOUBTFUL * expected_s
+
+
+def _whole(snapshot: Snapshot, memory: Memory, batch: Batch) -> bool:
+    """Whether all of the batch ran once, at the newest settings and with all its executors."""
+    executors = snapshot.signals.executors_running if snapshot.signals else None
+    return (
+        not batch.replayed
+        and batch.settings_generation >= memory.generation
+        and batch.executors_min == executors == snapshot.settings.executors
+    )
+
+
+def _point(snapshot: Snapshot, batch: Batch) -> Point:
+    return Point(
+        slots=batch.executors_min * snapshot.policy.slots_per_executor,
+        records=batch.records,
+        out_s=round(batch.overhead_s, 3),
+        duration_s=round(batch.duration_s, 3),
+        in_flight=snapshot.settings.max_in_flight or 0,
+    )
+
+
+def _fastest(memory: Memory, signals: Signals) -> Memory:
+    """The memory with a call of a remote service that was clearly faster than any before."""
+    call_s, calls, before = signals.pending_call_s, signals.pending_calls, memory.fastest
+    if not call_s or not calls or (before and call_s > FASTER * before.seconds):
+        return memory
+    return replace(memory, fastest=FastestCall(round(call_s, 4), round(calls, 1)))

@@ -1,0 +1,73 @@
+"""Changes that did not help, remembered for their load level until something changed.
+
+The first time it may have been noise, so the change is tried once more after a while; what failed
+twice in a row waits until the load, another knob or the capacity is another.
+"""
+
+from __future__ import annotations
+
+from trimtab.tuning.context import Context
+from trimtab.tuning.knobs import LADDER
+from trimtab.tuning.memory import Trial, Verdict
+from trimtab.tuning.snapshot import Settings
+
+RETRY_S = 600.0
+"""Seconds until a change that failed once is tried again though nothing changed."""
+
+SAME_LEVEL = 0.2
+"""A verdict holds for loads within this share of the one it was reached at."""
+
+SAME_CAPACITY = 0.25
+"""It holds while the settings that it was tried from carry what they did, within this share."""
+
+MAX_VERDICTS = 8
+
+
+def remember(
+    verdicts: tuple[Verdict, ...], trial: Trial, settings: Settings, now_s: float, capacity: float
+) -> tuple[Verdict, ...]:
+    """The verdicts with that of a trial that failed at some settings.
+
+    `capacity` are the records/s that the settings before it carry; 0 where that is unknown.
+    """
+    again = [v for v in verdicts if _same(v, trial)]
+    failures = 1 + max((v.failures for v in again), default=0)
+    new = Verdict(
+        knob=trial.knob,
+        raises=trial.raises,
+        executors=settings.executors,
+        steady=trial.steady,
+        until_s=now_s + RETRY_S if failures == 1 else None,
+        failures=failures,
+        before=trial.before,
+        capacity=round(capacity, 3),
+    )
+    return (*(v for v in verdicts if v not in again), new)[-MAX_VERDICTS:]
+
+
+def _same(verdict: Verdict, trial: Trial) -> bool:
+    same = (verdict.knob, verdict.raises) == (trial.knob, trial.raises)
+    return same and _level(verdict, trial.steady) and _unmoved(verdict, trial.before)
+
+
+def holds(verdict: Verdict, context: Context) -> bool:
+    """Whether a verdict still speaks: in time, at its load, and nothing else has changed."""
+    if verdict.until_s is not None and context.snapshot.now_s >= verdict.until_s:
+        return False
+    if not (_level(verdict, context.load.steady) and _unmoved(verdict, context.settings)):
+        return False
+    before = verdict.before
+    if not verdict.capacity or before is None or before.executors != context.settings.executors:
+        return True
+    return abs(context.capacity - verdict.capacity) <= SAME_CAPACITY * verdict.capacity
+
+
+def _level(verdict: Verdict, steady: float) -> bool:
+    return abs(steady - verdict.steady) <= SAME_LEVEL * verdict.steady
+
+
+def _unmoved(verdict: Verdict, settings: Settings) -> bool:
+    """Whether the knobs beside that of the verdict are where they were."""
+    own = next((group.settings for group in LADDER if group.name == verdict.knob), ())
+    before, now = (verdict.before or settings).numbers(), settings.numbers()
+    return all(before.get(name) == now[name] for name in now if name not in own)

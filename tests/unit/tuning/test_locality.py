@@ -1,0 +1,55 @@
+"""The locality ladder: wider when the executors are loaded, nearer when they are light."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.tuning.contexts import context
+from tests.unit.tuning.test_decision import START, batch, memory, policy, signals, snapshot
+
+from trimtab.api.knobs import SCOPES
+from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.api.reasons import Reason
+from trimtab.tuning.bottleneck import diagnose
+from trimtab.tuning.decision import decide
+from trimtab.tuning.knobs import locality
+
+
+def drift(scope: int | None, load: float | None) -> int | None:
+    settings = replace(START, scope=scope)
+    offer = locality.drift(context(load=10.0, settings=settings, seen={"executor_load": load}))
+    return offer.settings.scope if offer else None
+
+
+@pytest.mark.parametrize(
+    ("scope", "load", "then"),
+    [
+        (0, 0.8, 1), (1, 0.95, 2), (2, 0.8, 3), (3, 0.9, None), (0, 0.79, None),
+        (3, 0.49, 2), (1, 0.1, 0), (0, 0.1, None), (2, 0.5, None), (None, 0.9, None),
+        (1, None, None),
+    ],
+)  # fmt: skip
+def test_one_scope_at_a_time(scope: int | None, load: float | None, then: int | None) -> None:
+    assert drift(scope, load) == then
+
+
+def test_the_dwell_of_a_change_of_scope_is_counted_in_batches() -> None:
+    """One executor, lightly loaded: narrower after four batches, not after four ticks."""
+    held = memory(settings=replace(START, scope=3))
+    reasons = []
+    for number, tick in enumerate((8, 8, 9, 10, 10, 11)):
+        seen = signals(batch=batch(id=tick), executor_load=0.2, sampled_at_s=1000.0 + number)
+        decision, held = decide(snapshot(seen, held, policy(target_s=20.0)), held)
+        reasons.append(decision.reason)
+    assert reasons == [Reason.WITHIN_BOUNDS] * 5 + [Reason.SCOPE_NARROWED]
+    assert SCOPES[held.settings.scope or 0] == "Zone"
+
+
+def test_tasks_away_from_their_data_narrow_the_scope_at_once() -> None:
+    now = context(load=280.0, settings=replace(START, scope=2, trigger_s=30.0, max_offsets=20_000),
+                  seen={"remote_share": 0.5})  # fmt: skip
+    assert diagnose(now.snapshot, now.model, now.load).kind is Kind.LOCALITY
+    offer = locality.raise_(now)
+    assert offer is not None
+    assert (offer.settings.scope, offer.reason) == (1, Reason.SCOPE_NARROWED)

@@ -1,0 +1,73 @@
+"""Calls in flight: Little's law, what is waiting and what is work, and when they are given back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.tuning.contexts import context
+from tests.unit.tuning.test_decision import START, policy
+
+from trimtab.api.reasons import Reason
+from trimtab.tuning.context import Context
+from trimtab.tuning.knobs import max_pending
+from trimtab.tuning.model import fit
+from trimtab.tuning.points import Point
+
+CALLS = replace(START, trigger_s=5.0, max_in_flight=1)
+WAITING = (Point(1, 250, 0.0, 2.0, 1), Point(1, 2500, 0.0, 20.0, 1))
+"""8 ms a record on one slot with one call in flight."""
+
+
+def at(load: float, **changes: Any) -> Context:
+    asked = policy(target_s=None, rate=10_000.0)
+    return context(load=load, asked=asked, settings=CALLS, **({"points": WAITING} | changes))
+
+
+@pytest.mark.parametrize(("load", "calls"), [(110, 2), (190, 2), (210, 3), (390, 4), (780, 8)])
+def test_as_few_calls_as_the_load_needs(load: float, calls: int) -> None:
+    """m calls carry m/8 ms = 125·m records/s; at most 80 % of that is used."""
+    offer = max_pending.raise_(at(load))
+    assert offer is not None
+    assert (offer.settings.max_in_flight, offer.reason) == (calls, Reason.CALLS_RAISED)
+
+
+def test_no_more_than_eight_times_as_many_at_once() -> None:
+    offer = max_pending.raise_(at(2000.0))
+    assert offer is not None
+    assert offer.settings.max_in_flight == 8
+
+
+def test_without_such_a_stage_there_is_nothing_to_move() -> None:
+    assert max_pending.raise_(context(load=280.0)) is None
+    assert max_pending.release(context(load=1.0)) is None
+
+
+def test_two_numbers_of_calls_tell_waiting_from_work() -> None:
+    """8 ms with one call, 3.5 ms with four: 2 ms of work and 6 ms of waiting."""
+    points = (Point(1, 1000, 0.0, 8.0, 1), Point(1, 1000, 0.0, 3.5, 4))
+    model = fit(points, 12, 1)
+    assert model is not None
+    assert model.waiting == pytest.approx(0.75)
+    assert model.with_in_flight(2).capacity(1) == pytest.approx(1 / 0.005)
+    assert model.with_in_flight(4).capacity(1) == pytest.approx(1 / 0.0035)
+    four = fit(points, 12, 4)
+    assert four is not None
+    assert four.with_in_flight(1).capacity(1) == pytest.approx(125)
+
+
+def test_where_calls_cut_nothing_more_of_them_are_not_offered() -> None:
+    limited = (Point(1, 1000, 0.0, 8.0, 1), Point(1, 1000, 0.0, 8.0, 2))
+    assert max_pending.raise_(at(280.0, points=limited)) is None
+
+
+def test_calls_are_given_back_when_no_executor_can_be() -> None:
+    many = replace(CALLS, max_in_flight=8)
+    points = (Point(1, 1000, 0.0, 1.0, 8),)
+    idle = context(load=200.0, settings=many, points=points, asked=policy(target_s=None, rate=1e4))
+    offer = max_pending.release(idle)
+    assert offer is not None
+    assert (offer.settings.max_in_flight, offer.reason) == (3, Reason.CALLS_LOWERED)
+    two = replace(many, executors=2)
+    assert max_pending.release(replace(idle, snapshot=replace(idle.snapshot, settings=two))) is None
