@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.errors import UnavailableError
 from trimtab.ports import MetricSource, Sample
@@ -24,6 +25,7 @@ _GAUGES = (
     "batch_running_records", "batch_running_executors_min", "batch_record_latency_seconds",
     "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
     "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
+    "pause_seconds_total", "changes_total",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
@@ -72,6 +74,7 @@ def queries(scrape_s: float) -> dict[str, str]:
         "gauges": f'{{__name__=~"trimtab_({names})"}}',
         "input_rate": f"{_BY} (irate({total}[{4 * scrape_s:g}s]))",
         "input_rate_long": f"{_BY} (rate({total}[{minute_s:g}s]))",
+        "hottest_rate": f"max by (namespace, pipeline, instance) (rate({total}[{minute_s:g}s]))",
         "partitions": f"count by (namespace, pipeline, instance) ({total})",
         "lag_records": f"{_BY} (trimtab_lag_records)",
         "lag_s": "max by (namespace, pipeline, instance) (trimtab_lag_seconds)",
@@ -109,7 +112,9 @@ def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Samp
         seen.values[what, labels.get("quantile", "")] = sample.value
         return
     name = labels["__name__"].removeprefix("trimtab_")
-    own = next((labels[k] for k in ("phase", "quantile", "state", "knob") if k in labels), "")
+    own = next(
+        (labels[k] for k in ("phase", "quantile", "state", "knob", "how") if k in labels), ""
+    )
     seen.values[name, own] = sample.value
 
 
@@ -140,7 +145,24 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         cpu_ratio=seen.number("cpu_ratio"),
         gc_ratio=seen.number("gc_ratio"),
         heap_used=seen.number("heap_used_ratio"),
+        hottest_share=_share(seen.number("hottest_rate"), seen.number("input_rate_long")),
+        pause_s={how: pause_s for how in How if (pause_s := _pause_s(seen, how)) is not None},
     )
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _pause_s(seen: Seen, how: How) -> float | None:
+    """Mean pause of the changes of this driver so far; None while there was none."""
+    return _share(seen.number("pause_seconds_total", how), seen.number("changes_total", how))
+
+
+def _sum(seen: Seen, *phases: str) -> float | None:
+    """Seconds of some phases of the last batch together; None where none of them is exported."""
+    known = [seen.number("batch_duration_seconds", phase) for phase in phases]
+    return sum(part or 0.0 for part in known) if any(p is not None for p in known) else None
 
 
 def _batch(seen: Seen, quantile: float) -> Batch | None:
@@ -161,5 +183,7 @@ def _batch(seen: Seen, quantile: float) -> Batch | None:
         **known,  # type: ignore[arg-type]
         overhead_s=sum(part or 0.0 for part in overhead),
         replayed=bool(seen.number("batch_replayed")),
+        planning_s=_sum(seen, "planning", "latest_offset"),
+        state_s=_sum(seen, "state_commit"),
         latency_s=seen.number("batch_record_latency_seconds", f"{quantile:g}"),
     )

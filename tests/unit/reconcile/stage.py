@@ -40,8 +40,8 @@ def series(
         ("executors", "state", "running"): 1.0, ("executors", "state", "pending"): 0.0,
     }  # fmt: skip
     rest = {
-        "input_rate": 25.0, "input_rate_long": 25.0, "partitions": 12.0, "lag_records": 200.0,
-        "lag_s": 8.0,
+        "input_rate": 25.0, "input_rate_long": 25.0, "hottest_rate": 2.5, "partitions": 12.0,
+        "lag_records": 200.0, "lag_s": 8.0,
     }  # fmt: skip
     named = {key[0]: key for key in reversed(labelled)}
     for name, value in values.items():

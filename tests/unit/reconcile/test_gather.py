@@ -8,6 +8,7 @@ import pytest
 from tests.unit.reconcile.stage import SCRAPE_S, series
 
 from trimtab.adapters.memory import MemoryMetrics
+from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.ports import Sample
 from trimtab.reconcile.gather import Gathered, Missing, gather, queries, signals
@@ -33,7 +34,7 @@ def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> Signals | Missing:
 def test_the_number_of_queries_does_not_grow_with_the_pipelines(count: int) -> None:
     found, metrics = gathered(*(series(f"p{i}", NOW_S) for i in range(count)))
     assert len(found.seen) == count
-    assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S)) == 7
+    assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S)) == 8
 
 
 def test_everything_that_is_exported_becomes_a_signal() -> None:
@@ -47,6 +48,29 @@ def test_everything_that_is_exported_becomes_a_signal() -> None:
     assert (known.batch.records, known.batch.duration_s, known.batch.latency_s) == (250, 2.4, 12.0)
     assert (known.batch.key, known.executors_running, known.executors_pending) == ("1/5", 1, 0)
     assert known.batch.overhead_s == pytest.approx(0.1)
+    assert known.hottest_share == pytest.approx(0.1)
+    assert (known.batch.planning_s, known.batch.state_s, known.pause_s) == (None, None, {})
+
+
+def test_phases_and_pauses_are_read_by_their_label() -> None:
+    driver = series("clicks", NOW_S)
+    labels = {k: v for k, v in driver["gauges"][0].labels.items() if k != "__name__"}
+    more = [
+        ("batch_duration_seconds", {"phase": "planning"}, 0.2),
+        ("batch_duration_seconds", {"phase": "latest_offset"}, 0.3),
+        ("batch_duration_seconds", {"phase": "state_commit"}, 1.5),
+        ("pause_seconds_total", {"how": "query"}, 3.0), ("changes_total", {"how": "query"}, 2.0),
+        ("pause_seconds_total", {"how": "live"}, 0.0), ("changes_total", {"how": "live"}, 0.0),
+    ]  # fmt: skip
+    driver["gauges"] += [
+        Sample({**labels, **own, "__name__": f"trimtab_{name}"}, value) for name, own, value in more
+    ]
+    known = seen(driver)
+    assert isinstance(known, Signals)
+    assert known.batch
+    assert known.batch.planning_s == pytest.approx(0.5)
+    assert known.batch.state_s == pytest.approx(1.5)
+    assert known.pause_s == {How.QUERY: 1.5}
 
 
 def test_an_empty_answer_gives_no_signals_and_says_so() -> None:
