@@ -53,9 +53,12 @@ def build() -> Path:
     """The directory with the glue's classes and the engine's jars, made if it is not there.
 
     Raises:
-        UnavailableError: a tool is missing, or the build failed.
+        UnavailableError: a tool is missing, the cache cannot be there, or the build failed.
     """
-    target = cached(from_environment(), "flink", [POM, *GLUE])
+    try:
+        target = cached(from_environment(), "flink", [POM, *GLUE])
+    except ValueError as error:
+        raise UnavailableError(str(error)) from error
     tools = ("java",) if target.exists() else ("java", "mvn")
     if missing := [tool for tool in tools if shutil.which(tool) is None]:
         raise UnavailableError(f"no {' and no '.join(missing)} on PATH")

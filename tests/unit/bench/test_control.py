@@ -14,7 +14,7 @@ from bench.peers import flink_jvm
 from bench.peers.catalogue import PEERS
 from click.testing import CliRunner, Result
 
-from trimtab.errors import BadInputError
+from trimtab.errors import BadInputError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import simulate
 from trimtab.simulation.scenario import Scenario
@@ -168,6 +168,13 @@ def test_without_java_and_maven_flink_says_so_and_all_goes_on_without(tmp_path: 
     assert every.exit_code == 0
     assert every.stderr == "skipped: flink (no java and no mvn on PATH)\n"
     assert [line.split()[0] for line in every.stdout.splitlines()[1:]] == PURE
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_a_cache_that_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_CACHE", "here")
+    with pytest.raises(UnavailableError, match="flink: TRIMTAB_CACHE=here: must be absolute"):
+        measure(SCENARIO, "flink", 1)
 
 
 WRONG = [

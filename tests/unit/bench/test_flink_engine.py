@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.peers.controller import Limits
 from bench.peers.flink_engine import Flink, Parameters, Records, under_way
-from bench.peers.flink_jvm import Seen
+from bench.peers.flink_jvm import Seen, class_path
 from tests.unit.bench.seen import batch, settings, signals
 
 from trimtab.tuning.snapshot import Signals
@@ -38,6 +39,14 @@ def at(now_s: float, **known: Any) -> Signals:
 
 def flink(paper: Paper, **changes: Any) -> Flink:
     return Flink(Limits(1, 8), Parameters(**changes), paper)
+
+
+def test_the_autoscaler_comes_before_the_flink_whose_classes_it_renews(tmp_path: Path) -> None:
+    (tmp_path / "jars").mkdir()
+    for name in ("ecj-3.jar", "flink-runtime-1.jar", "flink-autoscaler-1.jar"):
+        (tmp_path / "jars" / name).touch()
+    names = [part.name for part in class_path(tmp_path)]
+    assert names == ["classes", "flink-autoscaler-1.jar", "ecj-3.jar", "flink-runtime-1.jar"]
 
 
 def test_the_options_are_flinks_own() -> None:
