@@ -16,7 +16,7 @@ from bench.peers.catalogue import PEERS, Case
 from bench.peers.controller import Controller
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.errors import BadInputError, TrimtabError
+from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import Decide, simulate
 from trimtab.simulation.scenario import Scenario, load_scenario
@@ -56,6 +56,7 @@ def measure(
 
     Raises:
         BadInputError: no such controller, or no such parameter.
+        UnavailableError: this machine lacks what the controller needs.
     """
     if name == OURS:
         if given:
@@ -65,9 +66,25 @@ def measure(
         raise BadInputError(f"no controller {name!r}; there are {', '.join(NAMES)}")
     entry, case = PEERS[name], Case(scenario, seed)
     parameters = entry.parameters(given or {})
-    decide = as_decide(entry.make(case, parameters))
+    try:
+        decide = as_decide(entry.make(case, parameters))
+    except UnavailableError as error:
+        raise UnavailableError(f"{name}: {error}") from error
     run = simulate(entry.prepare(case, parameters), seed, controller=decide)
     return {"controller": name, "parameters": asdict(parameters), **figures(run, check)}
+
+
+def runnable() -> list[str]:
+    """Every controller that this machine can run; the others are named on standard error."""
+    found = [OURS]
+    for name, entry in PEERS.items():
+        try:
+            entry.needs()
+        except UnavailableError as error:
+            click.echo(f"skipped: {name} ({error})", err=True)
+        else:
+            found.append(name)
+    return found
 
 
 COLUMNS = {
@@ -126,7 +143,7 @@ def main(
     out: Path | None,
 ) -> None:
     """Run controllers on a scenario and print their figures."""
-    chosen = NAMES if names == "all" else tuple(names.split(","))
+    chosen = runnable() if names == "all" else names.split(",")
     try:
         loaded = load_scenario(scenario)
         if max_offsets:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_type_hints
 
-from bench.peers import clairvoyant, dhalion, ds2, hpa_cpu, keda, numaflow, spark_allocation
+from bench.peers import (
+    clairvoyant,
+    dhalion,
+    ds2,
+    flink_engine,
+    flink_jvm,
+    hpa_cpu,
+    keda,
+    numaflow,
+    spark_allocation,
+)
 from bench.peers.controller import Controller, Limits
 
 from trimtab.errors import BadInputError
@@ -32,6 +42,10 @@ def _as_it_is(case: Case, parameters: Any) -> Scenario:
     return case.scenario
 
 
+def _nothing() -> None:
+    """What most opponents need of the machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One opponent: its defaults, how it is made, and the scenario that is fair to it."""
@@ -39,6 +53,8 @@ class Entry:
     defaults: Any
     make: Callable[[Case, Any], Controller]
     prepare: Callable[[Case, Any], Scenario] = _as_it_is
+    needs: Callable[[], object] = _nothing
+    """Raises UnavailableError where this machine cannot run it."""
 
     def parameters(self, given: Mapping[str, str]) -> Any:
         """The defaults with some values replaced, from text.
@@ -101,6 +117,11 @@ PEERS: dict[str, Entry] = {
     "numaflow": Entry(numaflow.Parameters(), lambda case, p: numaflow.Numaflow(case.limits, p)),
     "spark": SPARK,
     "spark-pid": replace(SPARK, defaults=spark_allocation.Parameters(backpressure=True)),
+    "flink": Entry(
+        flink_engine.Parameters(),
+        lambda case, p: flink_engine.Flink(case.limits, p, flink_jvm.shared()),
+        needs=flink_jvm.shared,
+    ),
     "static-peak": Entry(
         clairvoyant.Parameters(),
         lambda case, p: clairvoyant.StaticPeak(case.scenario, case.seed, case.limits, p),

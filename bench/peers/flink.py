@@ -1,10 +1,10 @@
-"""The law of the Flink autoscaler as pure functions, for its vectors; not a controller yet.
+"""The law of the Flink autoscaler as pure functions, for its vectors and to check its engine.
 
 Source: apache/flink-kubernetes-operator at 6e9caeb (2026-07-20), JobVertexScaler.java,
 ScalingMetricEvaluator.java, utils/AutoScalerUtils.java and config/AutoScalerOptions.java of
 flink-autoscaler; Apache-2.0. Alignment is that of EVENLY_SPREAD, its historical mode. The metric
-windows, the delayed scale-down and the observed-scalability fit are left to the real engine (see
-README.md).
+windows, the delayed scale-down and the observed-scalability fit are left out: the opponent is the
+real engine, in `flink_engine.py`.
 """
 
 from __future__ import annotations

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from bench.control import NAMES, OURS, as_decide, main, measure
+from bench.peers import flink_jvm
 from bench.peers.catalogue import PEERS
 from click.testing import CliRunner, Result
 
-from trimtab.errors import BadInputError
+from trimtab.errors import BadInputError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import simulate
 from trimtab.simulation.scenario import Scenario
@@ -31,13 +33,15 @@ SHORT: dict[str, Any] = {
     "start": {"executors": 1, "trigger": 5, "maxOffsetsPerTrigger": 20000},
 }  # fmt: skip
 SCENARIO = Scenario.model_validate(SHORT)
+PURE = [name for name in NAMES if name != "flink"]
+"""Those that need no JVM; `tests/bench` has the others."""
 
 
 def timeless(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "decision_ms"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PURE)
 def test_a_controller_runs_and_can_be_repeated(name: str) -> None:
     result = measure(SCENARIO, name, 1)
     assert result["controller"] == name
@@ -143,6 +147,34 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, words: list[str], said: 
     done = run_command(tmp_path / "short.yaml", *words)
     assert done.exit_code == 1
     assert said in done.output
+
+
+@pytest.fixture
+def no_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A machine with neither Java nor Maven nor an engine that was built before."""
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setenv("TRIMTAB_CACHE", str(tmp_path / "cache"))
+    flink_jvm.shared.cache_clear()
+    yield
+    flink_jvm.shared.cache_clear()
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_without_java_and_maven_flink_says_so_and_all_goes_on_without(tmp_path: Path) -> None:
+    alone = run_command(tmp_path / "short.yaml", "--controller", "flink")
+    assert alone.exit_code == 1
+    assert alone.output == "Error: flink: no java and no mvn on PATH\n"
+    every = run_command(tmp_path / "short.yaml", "--controller", "all")
+    assert every.exit_code == 0
+    assert every.stderr == "skipped: flink (no java and no mvn on PATH)\n"
+    assert [line.split()[0] for line in every.stdout.splitlines()[1:]] == PURE
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_a_cache_that_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIMTAB_CACHE", "here")
+    with pytest.raises(UnavailableError, match="flink: TRIMTAB_CACHE=here: must be absolute"):
+        measure(SCENARIO, "flink", 1)
 
 
 WRONG = [

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from dev.localcluster import addons, daemons, doctor, images, layout, network, node, sweep, versions
+from dev.localcluster.failures import CommandError
+from dev.localcluster.jars import cached, made_once
 from dev.localcluster.paths import REPO, Paths, from_environment
 from dev.localcluster.recipes import RECIPES, Recipe, input_files, needed_for, tag
 from dev.localcluster.toolchain import Package, go_version
@@ -218,3 +220,31 @@ def test_a_pushed_image_keeps_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
         "pipeline": "example.com/x/trimtab-pipeline:2",
     }
     assert pushed == [f"docker://{reference}" for reference in told.values()]
+
+
+def test_jars_are_kept_by_the_content_of_their_sources(tmp_path: Path) -> None:
+    paths, source = Paths(cache=tmp_path, state=STATE), tmp_path / "pom.xml"
+    source.write_text("a")
+    first = cached(paths, "kafka", [source])
+    assert first.parent == tmp_path / "jars"
+    assert first.name == "kafka-ca978112ca1b"  # what the caches of today are called
+    source.write_text("b")
+    assert cached(paths, "kafka", [source]) != first
+
+
+def test_what_was_made_once_is_not_made_again_and_half_of_it_does_not_count(tmp_path: Path) -> None:
+    target, calls = tmp_path / "jars", []
+
+    def make(directory: Path) -> None:
+        calls.append(directory)
+        directory.mkdir()
+        (directory / "a.jar").touch()
+        if len(calls) == 1:
+            raise CommandError("no network")
+
+    with pytest.raises(CommandError):
+        made_once(target, "jars", make)
+    assert not target.exists()
+    assert made_once(target, "jars", make) == made_once(target, "jars", make) == target
+    assert [path.name for path in target.iterdir()] == ["a.jar"]
+    assert len(calls) == 2
