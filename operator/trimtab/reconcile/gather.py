@@ -29,6 +29,7 @@ _GAUGES = (
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
+_OWN_LABELS = ("phase", "quantile", "state", "knob", "how")
 _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
 
@@ -112,9 +113,7 @@ def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Samp
         seen.values[what, labels.get("quantile", "")] = sample.value
         return
     name = labels["__name__"].removeprefix("trimtab_")
-    own = next(
-        (labels[k] for k in ("phase", "quantile", "state", "knob", "how") if k in labels), ""
-    )
+    own = next((labels[k] for k in _OWN_LABELS if k in labels), "")
     seen.values[name, own] = sample.value
 
 

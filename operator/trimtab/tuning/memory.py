@@ -50,6 +50,8 @@ class Trial:
     """Batches that count."""
     rate_before: float = 0.0
     """Records/s of the last batch before the change, over the longer of trigger and duration."""
+    rate: float = 0.0
+    """The mean of the same over the batches that count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ SETTLE = 1
 JUDGED = 2
 """Batches that decide."""
 
+JUDGED_BY_RATE = 4
+"""The same for a goal of `max`, where small gains count and batches jitter."""
+
 LEAST_GAIN = 0.2
 """Share of the predicted gain in capacity below which a change counts as no help."""
 
@@ -68,7 +71,9 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
         return trial
     if trial.settled < _settle(trial):
         return replace(trial, batch=batch.key, settled=trial.settled + 1)
-    return replace(trial, batch=batch.key, judged=trial.judged + 1)
+    judged = trial.judged + 1
+    rate = trial.rate + (batch_rate(batch, snapshot.settings) - trial.rate) / judged
+    return replace(trial, batch=batch.key, judged=judged, rate=round(rate, 3))
 
 
 def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
@@ -115,7 +120,7 @@ def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
     if _load_changed(trial, load, band):
         message = f"the load went from {trial.steady:.0f} to {load.steady:.0f} records/s meanwhile"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
-    if trial.judged < JUDGED:
+    if trial.judged < (JUDGED_BY_RATE if snapshot.policy.maximum else JUDGED):
         return None
     seen = f"load {trial.load_before:.2f} -> {load.value:.2f}, predicted {trial.predicted_load:.2f}"
     if not trial.raises:
@@ -149,9 +154,8 @@ def _helped(
     estimates; what was relieved is never put back. A goal of `max` has no relief: there the rate
     itself must have grown.
     """
-    batch = snapshot.signals.batch if snapshot.signals else None
-    if snapshot.policy.maximum and batch is not None and trial.rate_before > 0:
-        more = batch_rate(batch, snapshot.settings) / trial.rate_before
+    if snapshot.policy.maximum and trial.rate_before > 0:
+        more = trial.rate / trial.rate_before
         return more >= 1 + MORE, f"; rate × {more:.2f}"
     if trial.knob in {parallelism.NAME, max_pending.NAME}:
         gain, ratio = _capacity_gain(trial, snapshot, model)

@@ -1,0 +1,76 @@
+"""A goal of `max`: the highest rate within the limits, and no executor that adds nothing to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trimtab.api.reasons import Action, Reason
+from trimtab.simulation.run import Run, simulate
+from trimtab.simulation.scenario import Scenario
+from trimtab.simulation.verifiers import verify
+
+LINEAR = {p: 200 * p for p in range(1, 11)}
+NOISY = {"fixed_s": 0.3, "noise": 0.03}
+
+
+def run(plant: dict[str, Any], *, rate: float = 100, **start: Any) -> Run:
+    begin = {"executors": 1, "trigger": 2, "maxOffsetsPerTrigger": 500, "backlog": 1e8}
+    return simulate(Scenario.model_validate({
+        "name": "max", "duration": 3600, "tick": 10, "partitions": 16,
+        "load": {"step": [[0, rate]]}, "plant": plant, "goal": {"throughput": {"max": True}},
+        "limits": {"executors": {"min": 1, "max": 10}}, "start": begin | start,
+    }), 1)  # fmt: skip
+
+
+def rate(one: Run, seconds: float = 600) -> float:
+    """Records/s worked off in the last seconds."""
+    late = [b for b in one.batches if b.end_s >= one.scenario.duration - seconds]
+    return sum(b.last - b.first for b in late[1:]) / (late[-1].end_s - late[0].end_s)
+
+
+@pytest.mark.parametrize(
+    ("plant", "best", "executors"),
+    [
+        ({"capacity": LINEAR, "batch": NOISY}, 2000, {10}),
+        ({"capacity": {p: 200 * p / (1 + 0.15 * (p - 1)) for p in LINEAR}, "batch": NOISY}, 851,
+         {9, 10}),
+        ({"capacity": {1: 200, 4: 700, 10: 710}, "batch": NOISY}, 710, {4, 5, 6}),
+        ({"capacity": {1: 2000}, "batch": {"fixed_s": 0.1}, "remote": {"latency_s": 0.008}}, 2000,
+         set(range(1, 11))),
+    ],
+    ids=["linear", "sub-linear", "flat above four", "waits for calls"],
+)  # fmt: skip
+def test_it_comes_within_a_tenth_of_the_highest_rate(
+    plant: dict[str, Any], best: float, executors: set[int]
+) -> None:
+    one = run(plant)
+    assert rate(one) >= 0.9 * best
+    assert one.final.executors in executors
+    assert all(verify(one).values())
+
+
+SEED_SINK = {100: 0.2, 1000: 0.25, 2000: 0.3, 4000: 1.2, 8000: 4}
+"""Seed 000's three regimes of a bulk put, and the overload beyond them."""
+
+
+def test_the_batch_ends_at_the_top_of_the_second_regime() -> None:
+    plant = {"capacity": {p: 1000 * p for p in LINEAR}, "batch": {"fixed_s": 0.1},
+             "sink": SEED_SINK}  # fmt: skip
+    one = run(plant, trigger=0.5, maxOffsetsPerTrigger=100)
+    assert 1500 <= one.final.max_offsets <= 3000
+    tried = [t for t in one.changes if t.after.settings.max_offsets > 3000]
+    assert all(t.decision.action is Action.CHANGE for t in tried), "tried, and put back"
+
+
+def test_it_stops_when_nothing_gains_three_percent() -> None:
+    one = run({"capacity": LINEAR, "batch": {"fixed_s": 0.3}})
+    assert one.changes[-1].at_s < 1800
+    assert one.ticks[-1].decision.reason is Reason.SATURATED
+
+
+def test_what_comes_in_and_is_worked_off_needs_no_more() -> None:
+    one = run({"capacity": LINEAR, "batch": {"fixed_s": 0.3}}, rate=600, backlog=0)
+    assert rate(one) == pytest.approx(600, rel=0.02)
+    assert one.final.executors < 10
