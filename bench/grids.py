@@ -1,0 +1,115 @@
+"""What each controller may be tuned over: the same number of variants for all, ours too.
+
+The first variant of each grid is what its authors ship. The names are those of `--set`. The two
+that know the plant have nothing to tune.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from bench.control import NAMES, OURS
+
+BUDGET = 12
+"""Variants of each controller."""
+
+WEIGHT = 10
+"""What a violating share of the time costs against core-hours: 1 % of it is 0.1 oracle."""
+
+Given = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A controller with parameters, and what it is called in tables."""
+
+    label: str
+    name: str
+    given: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Its parameters as they stand behind --set."""
+        return " ".join(f"{name}={value}" for name, value in self.given) or "as shipped"
+
+
+def cost(core_hours: float, least_core_hours: float, violating_share: float) -> float:
+    """The one score of the tuning, less is better: core-hours over the oracle's at load 1.0, and
+    `WEIGHT` times the share of the counted seconds that violate the goal."""
+    return core_hours / least_core_hours + WEIGHT * violating_share
+
+
+def grid(**choices: Iterable[object]) -> tuple[Given, ...]:
+    """What is shipped, then every combination of the choices."""
+    names = list(choices)
+    rows = product(*choices.values())
+    return ({}, *({n: str(v) for n, v in zip(names, row, strict=True)} for row in rows))
+
+
+def _spark() -> tuple[Given, ...]:
+    fast = grid(scaling_interval_s=[10, 20, 30], scaling_up_ratio=[0.7, 0.8],
+                scaling_down_ratio=[0.4])  # fmt: skip
+    wide = grid(scaling_interval_s=[10, 30], scaling_up_ratio=[0.8, 0.9],
+                scaling_down_ratio=[0.6])  # fmt: skip
+    slow = grid(scaling_interval_s=[60], scaling_up_ratio=[0.8], scaling_down_ratio=[0.5])
+    return (*fast, *wide[1:], *slow[1:])
+
+
+def _flink() -> tuple[Given, ...]:
+    """Around a short window, and a restart that lasts as long as a change of the plant."""
+    base = {
+        "metrics_window_s": "30", "stabilization_interval_s": "10", "restart_time_s": "5",
+        "scale_down_interval_s": "60", "catch_up_duration_s": "300",
+    }  # fmt: skip
+    rows = grid(target_utilization=[0.6, 0.7, 0.8, 0.9], partitions_known=["true", "false"])[1:]
+    best_guess = {"target_utilization": "0.8", "partitions_known": "false"}
+    others = ({"metrics_window_s": "60"}, {"catch_up_duration_s": "60"},
+              {"scale_down_interval_s": "0"})  # fmt: skip
+    return ({}, *({**base, **row} for row in rows),
+            *({**base, **best_guess, **other} for other in others))  # fmt: skip
+
+
+GRIDS: dict[str, tuple[Given, ...]] = {
+    OURS: (
+        *grid(higher=[0.8, 0.85, 0.9], lower=[0.6, 0.7], down=[3]),
+        *grid(higher=[0.9], lower=[0.7, 0.8], up=[1], down=[2, 6])[1:],
+        {"up": "1", "down": "3"},
+    ),
+    "flink": _flink(),
+    "ds2": (
+        *grid(policy_interval_s=[10, 30, 60], warm_up_intervals=[1], scaling_factor=[0, 0.2, 0.4]),
+        *grid(policy_interval_s=[10], warm_up_intervals=[2], scaling_factor=[0.2, 0.4])[1:],
+    ),
+    "dhalion": (
+        *grid(iteration_s=[15], cooldown_s=[30, 60], lag_rate_threshold=[50, 200],
+              lag_close_to_zero=[10_000, 15_000]),
+        *grid(iteration_s=[15], cooldown_s=[30], lag_rate_threshold=[50], scale_down_factor=[0.9],
+              lag_close_to_zero=[10_000, 15_000, 20_000])[1:],
+    ),
+    "keda": grid(lag_threshold=[
+        400, 700, 1000, 1400, 1700, 2000, 2400, 3000, 4000, 6000, 10_000,
+    ]),
+    "hpa-cpu": grid(target_percent=[30, 40, 45, 50, 55, 60, 65, 70, 75, 85, 90]),
+    "numaflow": (
+        *grid(target_processing_s=[5, 7, 10], cooldown_up_s=[30], cooldown_down_s=[30, 90],
+              replicas_per_scale=[5]),
+        *grid(target_processing_s=[5, 7], cooldown_up_s=[30], cooldown_down_s=[30],
+              replicas_per_scale=[10], lookback_s=[30, 60])[1:],
+        {"target_processing_s": "10", "cooldown_up_s": "30", "lookback_s": "60"},
+    ),
+    "spark": _spark(),
+    "spark-pid": _spark(),
+}  # fmt: skip
+
+
+def variants(name: str, budget: int = BUDGET) -> Sequence[Variant]:
+    """The variants of a controller, at most `budget`; one, as it is, without a grid."""
+    rows: Sequence[Given] = GRIDS.get(name, ({},))[:budget]
+    return [Variant(name, name, tuple(row.items())) for row in rows]
+
+
+def absent() -> list[str]:
+    """Controllers that have a grid and are not in the catalogue."""
+    return [name for name in GRIDS if name not in NAMES]
