@@ -33,6 +33,9 @@ whose changes are restarts).
   and seeds {tuning_seeds}. *Least* is the oracle's at load 1.0. The best variant runs below, on
   seeds {seeds}, which no tuning has seen; the other workloads were not tuned on either. `as
   shipped` is the first variant, untuned.
+- **What the goal forgives.** p95 <= 12 s at a trigger of 5 s is broken only by batches of more than
+  7.25 s. So who runs at a load near 1 breaks nothing while the load is flat, and our bound of 0.8
+  buys room for rises, faults and noise: flat loads show its price, the others its use.
 - **Spread.** Numbers are means over the seeds, with the range behind them. *Against ours*
   compares the score seed by seed: a mean difference within one standard deviation of the
   differences is a tie.
