@@ -48,15 +48,6 @@ def grid(**choices: Iterable[object]) -> tuple[Given, ...]:
     return ({}, *({n: str(v) for n, v in zip(names, row, strict=True)} for row in rows))
 
 
-def _spark() -> tuple[Given, ...]:
-    fast = grid(scaling_interval_s=[10, 20, 30], scaling_up_ratio=[0.7, 0.8],
-                scaling_down_ratio=[0.4])  # fmt: skip
-    wide = grid(scaling_interval_s=[10, 30], scaling_up_ratio=[0.8, 0.9],
-                scaling_down_ratio=[0.6])  # fmt: skip
-    slow = grid(scaling_interval_s=[60], scaling_up_ratio=[0.8], scaling_down_ratio=[0.5])
-    return (*fast, *wide[1:], *slow[1:])
-
-
 def _flink() -> tuple[Given, ...]:
     """Around a short window, and a restart that lasts as long as a change of the plant."""
     base = {
@@ -73,34 +64,44 @@ def _flink() -> tuple[Given, ...]:
 
 GRIDS: dict[str, tuple[Given, ...]] = {
     OURS: (
-        *grid(higher=[0.8, 0.85, 0.9], lower=[0.6, 0.7], down=[3]),
-        *grid(higher=[0.9], lower=[0.7, 0.8], up=[1], down=[2, 6])[1:],
-        {"up": "1", "down": "3"},
+        *grid(up=[1], lower=[0.5, 0.6, 0.65, 0.7], down=[3]),
+        *grid(up=[1], higher=[0.85], lower=[0.65, 0.7], down=[3])[1:],
+        *grid(lower=[0.6, 0.7], down=[3])[1:],
+        {"up": "1"}, {"up": "1", "lower": "0.7", "down": "2"},
+        {"up": "1", "higher": "0.75", "lower": "0.6", "down": "3"},
     ),
     "flink": _flink(),
     "ds2": (
-        *grid(policy_interval_s=[10, 30, 60], warm_up_intervals=[1], scaling_factor=[0, 0.2, 0.4]),
-        *grid(policy_interval_s=[10], warm_up_intervals=[2], scaling_factor=[0.2, 0.4])[1:],
+        *grid(policy_interval_s=[10], warm_up_intervals=[1, 2, 3], scaling_factor=[0.2, 0.3, 0.4]),
+        {"scaling_factor": "0.25"}, {"policy_interval_s": "30", "scaling_factor": "0.3"},
     ),
     "dhalion": (
-        *grid(iteration_s=[15], cooldown_s=[30, 60], lag_rate_threshold=[50, 200],
-              lag_close_to_zero=[10_000, 15_000]),
-        *grid(iteration_s=[15], cooldown_s=[30], lag_rate_threshold=[50], scale_down_factor=[0.9],
-              lag_close_to_zero=[10_000, 15_000, 20_000])[1:],
+        *grid(cooldown_s=[15, 30], lag_rate_threshold=[20, 50], scale_down_factor=[0.9, 0.95]),
+        *grid(cooldown_s=[30], lag_rate_threshold=[50], scale_down_factor=[0.9],
+              lag_close_to_zero=[5000, 15_000, 20_000])[1:],
     ),
     "keda": grid(lag_threshold=[
         400, 700, 1000, 1400, 1700, 2000, 2400, 3000, 4000, 6000, 10_000,
     ]),
-    "hpa-cpu": grid(target_percent=[30, 40, 45, 50, 55, 60, 65, 70, 75, 85, 90]),
+    "hpa-cpu": grid(target_percent=[60, 65, 70, 75, 85, 88, 90, 92, 94, 97, 100]),
     "numaflow": (
-        *grid(target_processing_s=[5, 7, 10], cooldown_up_s=[30], cooldown_down_s=[30, 90],
-              replicas_per_scale=[5]),
-        *grid(target_processing_s=[5, 7], cooldown_up_s=[30], cooldown_down_s=[30],
-              replicas_per_scale=[10], lookback_s=[30, 60])[1:],
-        {"target_processing_s": "10", "cooldown_up_s": "30", "lookback_s": "60"},
+        *grid(target_processing_s=[3, 5, 6], cooldown_up_s=[30], cooldown_down_s=[30],
+              replicas_per_scale=[10, 26], lookback_s=[30]),
+        *grid(target_processing_s=[5, 6, 7], cooldown_up_s=[30], replicas_per_scale=[10],
+              lookback_s=[30])[1:],
+        *grid(target_processing_s=[5, 6], cooldown_up_s=[30], cooldown_down_s=[30],
+              replicas_per_scale=[5], lookback_s=[60])[1:],
     ),
-    "spark": _spark(),
-    "spark-pid": _spark(),
+    "spark": (
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.7, 0.8, 0.9],
+              scaling_down_ratio=[0.4, 0.5, 0.6]),
+        *grid(scaling_interval_s=[10, 20], scaling_up_ratio=[0.9], scaling_down_ratio=[0.7])[1:],
+    ),
+    "spark-pid": (
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.6, 0.7, 0.8],
+              scaling_down_ratio=[0.3, 0.4, 0.5]),
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.5], scaling_down_ratio=[0.3, 0.4])[1:],
+    ),
 }  # fmt: skip
 
 
