@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long check fix generate venv lint types contracts unit clean
+.PHONY: help demo test test-long bench-control check fix generate venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -23,6 +23,9 @@ test: ## every gate and every test; REQUIRE_E2E=1 makes a machine without a clus
 
 test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, soaks
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/kafka -q
+
+bench-control: $(STAMP) ## every controller on every workload, about 20 minutes; docs/benchmarks/control.md
+	$(BIN)/python -m bench.suite --publish
 
 check: $(STAMP) lint types contracts unit ## the fast lane, under 3 minutes
 

@@ -15,18 +15,20 @@ import click
 from bench.peers.catalogue import PEERS, Case
 from bench.peers.controller import Controller
 
+from trimtab.api.pipeline import Bounds, Dwell
 from trimtab.api.reasons import Action, Reason
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
-from trimtab.simulation.run import Decide, simulate
+from trimtab.simulation.run import Decide, Run, simulate
 from trimtab.simulation.scenario import Scenario, load_scenario
-from trimtab.simulation.verifiers import check
+from trimtab.simulation.verifiers import check, verify
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Snapshot
 
 OURS = "trimtab"
 NAMES = (OURS, *PEERS)
+BOUNDS = {"higher", "lower"}
 
 
 def as_decide(controller: Controller) -> Decide:
@@ -49,29 +51,55 @@ def as_decide(controller: Controller) -> Decide:
     return decide
 
 
-def measure(
+def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
+    """The scenario with other bounds and dwells for our own core: higher, lower, up, down.
+
+    Raises:
+        BadInputError: a name is unknown or a value does not fit.
+    """
+    if unknown := [name for name in given if name not in {"higher", "lower", "up", "down"}]:
+        raise BadInputError(f"no parameter {unknown[0]!r}; there are higher, lower, up, down")
+    tuning = scenario.tuning
+    bounds = {**tuning.bounds.model_dump(), **{n: given[n] for n in given if n in BOUNDS}}
+    dwell = {**tuning.dwell.model_dump(), **{n: given[n] for n in given if n not in BOUNDS}}
+    try:
+        changed = {"bounds": Bounds(**bounds), "dwell": Dwell(**dwell)}
+    except ValueError as error:
+        raise BadInputError(f"parameters: {error}") from error
+    return scenario.model_copy(update={"tuning": tuning.model_copy(update=changed)})
+
+
+def play(
     scenario: Scenario, name: str, seed: int, given: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """The figures of one controller on one scenario and seed, and the parameters that it had.
+) -> tuple[Run, dict[str, Any]]:
+    """One controller on one scenario and seed, and the parameters that it had.
 
     Raises:
         BadInputError: no such controller, or no such parameter.
         UnavailableError: this machine lacks what the controller needs.
     """
+    given = given or {}
     if name == OURS:
-        if given:
-            raise BadInputError(f"{OURS} takes its parameters from the scenario")
-        return {"controller": OURS, "parameters": {}, **figures(simulate(scenario, seed))}
+        return simulate(retuned(scenario, given), seed), dict(given)
     if name not in PEERS:
         raise BadInputError(f"no controller {name!r}; there are {', '.join(NAMES)}")
     entry, case = PEERS[name], Case(scenario, seed)
-    parameters = entry.parameters(given or {})
+    parameters = entry.parameters(given)
     try:
         decide = as_decide(entry.make(case, parameters))
     except UnavailableError as error:
         raise UnavailableError(f"{name}: {error}") from error
     run = simulate(entry.prepare(case, parameters), seed, controller=decide)
-    return {"controller": name, "parameters": asdict(parameters), **figures(run, check)}
+    return run, asdict(parameters)
+
+
+def measure(
+    scenario: Scenario, name: str, seed: int, given: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The figures of one run, and the parameters; only our own core can be restarted each tick."""
+    run, parameters = play(scenario, name, seed, given)
+    verdicts = verify if name == OURS else check
+    return {"controller": name, "parameters": parameters, **figures(run, verdicts)}
 
 
 def runnable() -> list[str]:
@@ -128,7 +156,7 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
 @click.option("--scenario", required=True, type=click.Path(path_type=Path), help="Scenario file.")
 @click.option("--controller", "names", default=OURS, help="Names with commas, or all.")
 @click.option("--seeds", default="1", help="Numbers with commas.")
-@click.option("--set", "given", multiple=True, help="A parameter of the peer: name=value.")
+@click.option("--set", "given", multiple=True, help="A parameter: name=value.")
 @click.option("--max-offsets", type=int, help="Another maxOffsetsPerTrigger at the start.")
 @click.option("--json", "as_json", is_flag=True, help="The figures as a JSON list.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the JSON list to a file too.")

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bench.control import OURS, play
+
 from trimtab.simulation.figures import allowed, exact
 from trimtab.simulation.run import Run, simulate
 from trimtab.simulation.scenario import Scenario
@@ -103,11 +105,13 @@ def scenario(
     })  # fmt: skip
 
 
-def first_visits(setting: Setting) -> Iterator[Case]:
-    """Each load from 1 and from 26 executors, with nothing learned."""
+def first_visits(
+    setting: Setting, name: str = OURS, given: Mapping[str, str] | None = None
+) -> Iterator[Case]:
+    """Each load from 1 and from 26 executors, with nothing learned, by any controller."""
     for start in (1, 26):
         for load in LOADS:
-            run = simulate(scenario(f"t3-{load}-{start}", [load], start, setting), 1)
+            run, _ = play(scenario(f"t3-{load}-{start}", [load], start, setting), name, 1, given)
             yield _pieces(run)[0]
 
 

@@ -19,6 +19,7 @@ from bench.peers import (
 )
 from bench.peers.controller import Controller, Limits
 
+from trimtab.api.pipeline import Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.scenario import Scenario
 
@@ -82,7 +83,16 @@ def _read(text: str, kind: object) -> object:
 
 def _start(case: Case, **changes: Any) -> Scenario:
     start = case.scenario.start.model_copy(update=changes)
-    return case.scenario.model_copy(update={"start": start})
+    return case.scenario.model_copy(update={"start": start, "tuning": _free_limit(case)})
+
+
+def _free_limit(case: Case) -> Tuning:
+    """Without a pin on the batch limit: a pin binds every controller, and here it is the law."""
+    tuning = case.scenario.tuning
+    if tuning.pinned is None:
+        return tuning
+    pinned = tuning.pinned.model_copy(update={"max_offsets_per_trigger": None})
+    return tuning.model_copy(update={"pinned": pinned})
 
 
 def _live_limit(case: Case, parameters: Any) -> Scenario:
@@ -91,7 +101,7 @@ def _live_limit(case: Case, parameters: Any) -> Scenario:
         return case.scenario
     change = case.scenario.plant.change.model_copy(update={"query_restart_s": 0})
     plant = case.scenario.plant.model_copy(update={"change": change})
-    return case.scenario.model_copy(update={"plant": plant})
+    return case.scenario.model_copy(update={"plant": plant, "tuning": _free_limit(case)})
 
 
 def _unlimited(case: Case, parameters: Any) -> Scenario:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,25 @@ def test_walk_stays_in_its_bounds_and_follows_its_seed() -> None:
     assert rates == [rate for _, rate in again.steps] != [rate for _, rate in other.steps]
     assert min(rates) >= 20
     assert max(rates) <= 80
+
+
+def test_a_drift_leans_to_the_longer_side() -> None:
+    drift = {"start": 0, "fall": 10, "rise": 30, "low": 0, "high": 5000, "every_s": 1}
+    one, other = flow(1, duration=100, drift=drift), flow(2, duration=100, drift=drift)
+    rates = [rate for _, rate in one.steps]
+    assert all(-10 <= after - before <= 30 for before, after in itertools.pairwise(rates))
+    assert 500 < rates[-1] < 1500
+    assert rates != [rate for _, rate in other.steps]
+
+
+def test_bursts_rise_from_the_base_and_end() -> None:
+    one = flow(duration=6000, bursts={"base": 100, "low": 50, "high": 80, "chance": 0.5})
+    times, rates = zip(*one.steps, strict=True)
+    assert set(rates[::2]) == {100}
+    assert all(150 <= rate <= 180 for rate in rates[1::2])
+    widths = [end - start for start, end in zip(times[1::2], times[2::2], strict=True)]
+    assert len(widths) > 10
+    assert all(60 <= width <= 180 for width in widths)
 
 
 def test_noise_is_drawn_each_second_and_leaves_the_steps_where_they_are() -> None:

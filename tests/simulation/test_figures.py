@@ -8,7 +8,7 @@ import pytest
 
 from simulation.plants import scenario
 from trimtab.api.reasons import Action, Reason
-from trimtab.simulation.figures import allowed, exact, figures, sustainable
+from trimtab.simulation.figures import allowed, exact, figures, sustainable, violating_seconds
 from trimtab.simulation.run import Run, simulate
 from trimtab.tuning.snapshot import Settings
 
@@ -55,6 +55,14 @@ def test_a_rate_goal_asks_for_no_more_than_its_rate() -> None:
     one = run(load={"step": [[0, 2000]]}, duration=30, goal=goal, start={"executors": 3})
     assert allowed(one, 150, one.final) == [3, 4]
     assert exact(one)
+
+
+def test_a_second_without_arrivals_violates_nothing() -> None:
+    """The first batch takes 24.5 s, so the records of 58..60 wait too long; nobody waits before."""
+    one = run(load={"step": [[0, 0], [58, 1200]]}, duration=90, warmup_s=0)
+    late = violating_seconds(one)
+    assert late
+    assert min(late) >= 58
 
 
 def test_the_backlog_of_a_rate_goal_violates_when_it_grows() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trimtab.errors import BadInputError
-from trimtab.simulation.scenario import Load, Scenario, Walk
+from trimtab.simulation.scenario import Bursts, Drift, Load, Scenario, Walk
 
 
 class Arrivals:
@@ -86,6 +86,10 @@ def _steps(load: Load, duration_s: float, rng: random.Random) -> list[tuple[floa
         return _read_csv(Path(load.csv))
     if load.walk:
         return _walk(load.walk, duration_s, rng)
+    if load.drift:
+        return _drift(load.drift, duration_s, rng)
+    if load.bursts:
+        return _bursts(load.bursts, duration_s, rng)
     shape = _shape(load)
     return [(float(t), shape(t + 0.5)) for t in range(math.ceil(duration_s))]
 
@@ -106,11 +110,32 @@ def _shape(load: Load) -> Callable[[float], float]:
 
 
 def _walk(walk: Walk, duration_s: float, rng: random.Random) -> list[tuple[float, float]]:
+    return _wander(walk, duration_s, lambda: rng.gauss(0, walk.step))
+
+
+def _drift(drift: Drift, duration_s: float, rng: random.Random) -> list[tuple[float, float]]:
+    return _wander(drift, duration_s, lambda: rng.uniform(-drift.fall, drift.rise))
+
+
+def _wander(
+    walk: Walk | Drift, duration_s: float, step: Callable[[], float]
+) -> list[tuple[float, float]]:
     steps, rate, at_s = [], walk.start, 0.0
     while at_s < duration_s:
         steps.append((at_s, rate))
-        rate = min(max(rate + rng.gauss(0, walk.step), walk.low), walk.high)
+        rate = min(max(rate + step(), walk.low), walk.high)
         at_s += walk.every_s
+    return steps
+
+
+def _bursts(bursts: Bursts, duration_s: float, rng: random.Random) -> list[tuple[float, float]]:
+    steps, at_s = [(0.0, bursts.base)], 60.0
+    while at_s < duration_s:
+        if rng.random() < bursts.chance:
+            steps.append((at_s, bursts.base + rng.uniform(bursts.low, bursts.high)))
+            at_s += rng.uniform(bursts.least_s, bursts.most_s)
+            steps.append((at_s, bursts.base))
+        at_s += 60
     return steps
 
 

@@ -113,7 +113,7 @@ def _demand(run: Run, at_s: float) -> float:
 
 
 def violating_seconds(run: Run) -> list[int]:
-    """Seconds in which the goal is violated, the warm-up included."""
+    """Seconds in which the goal is violated, the warm-up included; never one without arrivals."""
     scenario, policy = run.scenario, run.scenario.policy()
     last = int(scenario.duration)
     if policy.target_s is None:
@@ -121,6 +121,8 @@ def violating_seconds(run: Run) -> list[int]:
     violating, batches, index = [], run.batches, 0
     for t in range(last):
         record = run.arrivals.total(t + 1)
+        if record <= run.arrivals.total(t):
+            continue
         while index < len(batches) and batches[index].last < record:
             index += 1
         if index == len(batches):

@@ -64,6 +64,29 @@ class Walk(ApiModel):
     every_s: Annotated[float, Field(gt=0)] = 60
 
 
+class Drift(ApiModel):
+    """A random walk that leans: each `every_s` one step between −fall and +rise, even odds."""
+
+    start: Number
+    fall: Number
+    rise: Number
+    low: Number
+    high: Number
+    every_s: Annotated[float, Field(gt=0)] = 60
+
+
+class Bursts(ApiModel):
+    """A base rate; each quiet minute may begin a burst that adds `low` to `high` for a while."""
+
+    base: Number
+    low: Number
+    high: Number
+    chance: Annotated[float, Field(ge=0, le=1)]
+    """That a burst begins in a minute without one."""
+    least_s: Annotated[float, Field(gt=0)] = 60
+    most_s: Annotated[float, Field(gt=0)] = 180
+
+
 class Diurnal(ApiModel):
     """A day: low at night, high at noon, squeezed into `period_s`."""
 
@@ -81,6 +104,8 @@ class Load(ApiModel):
     ramp: Ramp | None = None
     spikes: Spikes | None = None
     walk: Walk | None = None
+    drift: Drift | None = None
+    bursts: Bursts | None = None
     diurnal: Diurnal | None = None
     noise: Number = 0
 

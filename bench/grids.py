@@ -1,0 +1,120 @@
+"""What each controller may be tuned over: the same number of variants for all, ours too.
+
+The first variant of each grid is what its authors ship. The names are those of `--set`. The two
+that know the plant have nothing to tune.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from bench.control import NAMES, OURS
+
+BUDGET = 12
+"""Variants of each controller."""
+
+WEIGHT = 10
+"""What a violating share of the time costs against core-hours: 1 % of it is 0.1 oracle."""
+
+Given = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A controller with parameters, and what it is called in tables."""
+
+    label: str
+    name: str
+    given: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Its parameters as they stand behind --set."""
+        return " ".join(f"{name}={value}" for name, value in self.given) or "as shipped"
+
+
+def cost(core_hours: float, least_core_hours: float, violating_share: float) -> float:
+    """The one score of the tuning, less is better: core-hours over the oracle's at load 1.0, and
+    `WEIGHT` times the share of the counted seconds that violate the goal."""
+    return core_hours / least_core_hours + WEIGHT * violating_share
+
+
+def grid(**choices: Iterable[object]) -> tuple[Given, ...]:
+    """What is shipped, then every combination of the choices."""
+    names = list(choices)
+    rows = product(*choices.values())
+    return ({}, *({n: str(v) for n, v in zip(names, row, strict=True)} for row in rows))
+
+
+def _flink() -> tuple[Given, ...]:
+    """Around short windows, and a restart that lasts as long as a change of the plant."""
+    base = {"restart_time_s": "5", "scale_down_interval_s": "60", "catch_up_duration_s": "300"}
+    windows = (
+        ("30", "10", ("0.7", "0.8")),
+        ("10", "0", ("0.7", "0.8", "0.9")),
+        ("20", "10", ("0.8",)),
+    )
+    rows = [
+        {**base, "metrics_window_s": window, "stabilization_interval_s": stable,
+         "target_utilization": target, "partitions_known": known}
+        for window, stable, targets in windows
+        for target in targets
+        for known in ("true", "false")
+    ]  # fmt: skip
+    return ({}, *rows[:11])
+
+
+GRIDS: dict[str, tuple[Given, ...]] = {
+    OURS: (
+        *grid(up=[1], lower=[0.5, 0.6, 0.65, 0.7], down=[3]),
+        *grid(up=[1], higher=[0.85], lower=[0.65, 0.7], down=[3])[1:],
+        *grid(lower=[0.6, 0.7], down=[3])[1:],
+        {"up": "1"}, {"up": "1", "lower": "0.7", "down": "2"},
+        {"up": "1", "higher": "0.75", "lower": "0.6", "down": "3"},
+    ),
+    "flink": _flink(),
+    "ds2": (
+        *grid(policy_interval_s=[10], warm_up_intervals=[1, 2, 3], scaling_factor=[0.2, 0.3, 0.4]),
+        {"scaling_factor": "0.25"}, {"policy_interval_s": "30", "scaling_factor": "0.3"},
+    ),
+    "dhalion": (
+        *grid(cooldown_s=[15, 30], lag_rate_threshold=[20, 50], scale_down_factor=[0.9, 0.95]),
+        *grid(cooldown_s=[30], lag_rate_threshold=[50], scale_down_factor=[0.9],
+              lag_close_to_zero=[5000, 15_000, 20_000])[1:],
+    ),
+    "keda": grid(lag_threshold=[
+        400, 700, 1000, 1400, 1700, 2000, 2400, 3000, 4000, 6000, 10_000,
+    ]),
+    "hpa-cpu": grid(target_percent=[60, 65, 70, 75, 85, 88, 90, 92, 94, 97, 100]),
+    "numaflow": (
+        *grid(target_processing_s=[3, 5, 6], cooldown_up_s=[30], cooldown_down_s=[30],
+              replicas_per_scale=[10, 26], lookback_s=[30]),
+        *grid(target_processing_s=[5, 6, 7], cooldown_up_s=[30], replicas_per_scale=[10],
+              lookback_s=[30])[1:],
+        *grid(target_processing_s=[5, 6], cooldown_up_s=[30], cooldown_down_s=[30],
+              replicas_per_scale=[5], lookback_s=[60])[1:],
+    ),
+    "spark": (
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.7, 0.8, 0.9],
+              scaling_down_ratio=[0.4, 0.5, 0.6]),
+        *grid(scaling_interval_s=[10, 20], scaling_up_ratio=[0.9], scaling_down_ratio=[0.7])[1:],
+    ),
+    "spark-pid": (
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.6, 0.7, 0.8],
+              scaling_down_ratio=[0.3, 0.4, 0.5]),
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.5], scaling_down_ratio=[0.3, 0.4])[1:],
+    ),
+}  # fmt: skip
+
+
+def variants(name: str, budget: int = BUDGET) -> Sequence[Variant]:
+    """The variants of a controller, at most `budget`; one, as it is, without a grid."""
+    rows: Sequence[Given] = GRIDS.get(name, ({},))[:budget]
+    return [Variant(name, name, tuple(row.items())) for row in rows]
+
+
+def absent() -> list[str]:
+    """Controllers that have a grid and are not in the catalogue."""
+    return [name for name in GRIDS if name not in NAMES]

@@ -1,0 +1,120 @@
+"""What a run of the suite leaves, for verdicts, page and JSON."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.grids import Variant
+from bench.runs import Row, Trace
+from bench.steps import Case
+
+SHIPPED = " as shipped"
+"""Follows the name of a controller that runs with its own defaults, beside its tuned self."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One variant and its means over the tuning runs."""
+
+    variant: Variant
+    cost: float
+    ratio: float
+    """Core-hours over the oracle's at load 1.0."""
+    violating: float
+    """Share of the counted seconds."""
+    error: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "controller": self.variant.name, "parameters": self.variant.words,
+            "cost": round(self.cost, 4), "core_hours_over_least": round(self.ratio, 4),
+            "violating": round(self.violating, 5), "error": self.error,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One controller on the 14 first visits of T3 at one pair of bounds."""
+
+    label: str
+    words: str
+    higher: float
+    cases: tuple[Case, ...]
+
+    @property
+    def mean(self) -> float:
+        """Steps over the cases."""
+        return statistics.fmean(c.steps for c in self.cases)
+
+    @property
+    def most(self) -> int:
+        """Steps of the longest case."""
+        return max(c.steps for c in self.cases)
+
+    @property
+    def count(self) -> int:
+        """Cases that end exact, without an excursion."""
+        return sum(c.counts for c in self.cases)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "controller": self.label, "parameters": self.words, "higher": self.higher,
+            "mean": round(self.mean, 3), "most": self.most, "count": self.count,
+            "paths": [{"load": c.load, "path": [c.start, *c.path]} for c in self.cases],
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class Results:
+    """Everything of one run."""
+
+    facts: dict[str, Any]
+    tried: list[Tried] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    keda: list[Row] = field(default_factory=list)
+    """Every KEDA variant on every workload and held-out seed."""
+    curves: list[Curve] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Controllers that did not run, and why."""
+    errors: list[str] = field(default_factory=list)
+    traces: dict[str, list[Trace]] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> list[str]:
+        """Controllers with rows, in the order in which they ran."""
+        return list(dict.fromkeys(row["label"] for row in self.rows))
+
+    @property
+    def workloads(self) -> list[str]:
+        """Workloads with rows."""
+        return list(dict.fromkeys(row["workload"] for row in self.rows))
+
+    def of(self, label: str, *workloads: str) -> list[Row]:
+        """The rows of a controller, by workload and seed; of all workloads if none is named."""
+        return [
+            r for r in self.rows
+            if r["label"] == label and (not workloads or r["workload"] in workloads)
+        ]  # fmt: skip
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON; rows as lists under one list of columns, so that it stays small."""
+        return {
+            "facts": self.facts, "skipped": self.skipped, "errors": self.errors,
+            "tuning": [t.plain() for t in self.tried],
+            "rows": _columns(self.rows), "keda": _columns(self.keda, SHORT),
+            "curves": [c.plain() for c in self.curves],
+        }  # fmt: skip
+
+
+SHORT = ("workload", "label", "seed", "slo_violation_s", "core_hours")
+"""What is kept of the rows of KEDA's grid."""
+
+
+def _columns(rows: Sequence[Row], names: Sequence[str] = ()) -> dict[str, Any]:
+    names = names or (list(rows[0]) if rows else [])
+    return {"columns": names, "rows": [[row[name] for name in names] for row in rows]}

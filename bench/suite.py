@@ -1,0 +1,237 @@
+"""All controllers, all workloads, all seeds, in one run: `make bench-control`.
+
+    python -m bench.suite [--quick] [--only cosine,step] [--scenario FILE] [--controllers a,b]
+
+First every controller is tuned: each variant of its grid on the tuning workloads and seeds, one
+score for all. Then the best of each runs every workload on seeds that no tuning has seen. It
+writes the rows as JSON, one picture for each workload, and the page with its verdicts.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from bench.control import NAMES, OURS
+from bench.grids import BUDGET, WEIGHT, Variant, absent, variants
+from bench.report import page
+from bench.results import SHIPPED, Curve, Results, Tried
+from bench.runs import WORKLOADS, Job, Outcome, do_all, relabelled
+from bench.steps import SETTINGS, first_visits
+from bench.verdicts import DS2, DS2_NAIVE, verdicts
+
+from trimtab.errors import BadInputError, TrimtabError
+
+TUNED_ON = tuple(WORKLOADS / f"{name}.yaml" for name in ("cosine", "random", "spikes", "step"))
+SEEDS, TUNING_SEEDS = (1, 2, 3, 4, 5), (101, 102)
+QUICK_SEEDS, QUICK_TUNING_SEEDS, QUICK_BUDGET = (1, 2), (101,), 4
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to run."""
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    seeds: tuple[int, ...] = SEEDS
+    tuning_seeds: tuple[int, ...] = TUNING_SEEDS
+    tuned_on: tuple[Path, ...] = TUNED_ON
+    budget: int = BUDGET
+    workers: int = 2
+
+
+def say(words: str) -> None:
+    """A line of progress."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def tune(plan: Plan, results: Results) -> dict[str, Variant]:
+    """The best variant of each controller; one whose runs all fail is skipped."""
+    every = [v for name in plan.names for v in variants(name, plan.budget)]
+    jobs = [
+        Job(path, v, seed) for v in every for path in plan.tuned_on for seed in plan.tuning_seeds
+    ]
+    found: dict[Variant, list[Outcome]] = {}
+    for outcome in do_all(jobs, plan.workers, say, "tuning"):
+        found.setdefault(outcome.job.variant, []).append(outcome)
+    best: dict[str, Variant] = {}
+    for name in plan.names:
+        tried = [_tried(v, found[v]) for v in variants(name, plan.budget)]
+        results.tried += tried
+        good = [t for t in tried if not t.error]
+        if good:
+            best[name] = min(good, key=lambda t: t.cost).variant
+        else:
+            results.skipped[name] = tried[0].error
+            say(f"skipped: {name} ({tried[0].error})")
+    return best
+
+
+def _tried(variant: Variant, outcomes: Sequence[Outcome]) -> Tried:
+    if errors := [o.error for o in outcomes if o.error]:
+        return Tried(variant, 0, 0, 0, errors[0])
+    rows = [o.row for o in outcomes]
+    ratio = statistics.fmean(r["core_hours"] / r["oracle_h1_core_hours"] for r in rows)
+    violating = statistics.fmean(r["violating"] for r in rows)
+    return Tried(variant, statistics.fmean(r["cost"] for r in rows), ratio, violating)
+
+
+def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
+    """The best variants, those shipped of ours and Flink's, and all of KEDA's, on all workloads."""
+    chosen = list(best.values())
+    chosen += [Variant(n + SHIPPED, n) for n in (OURS, "flink") if n in best]
+    grid = variants("keda", plan.budget) if "keda" in best else []
+    points = [relabelled(v, f"keda {v.words}") for v in grid]
+    jobs = [
+        Job(path, variant, seed, traced=seed == plan.seeds[0] and variant in chosen)
+        for path in plan.paths for variant in (*chosen, *points) for seed in plan.seeds
+    ]  # fmt: skip
+    labels = {v.label for v in chosen}
+    for outcome in do_all(jobs, plan.workers, say, "scores"):
+        job = outcome.job
+        if outcome.error:
+            words = f"{job.path.stem}, {job.variant.label}, seed {job.seed}"
+            results.errors.append(f"{words}: {outcome.error}")
+        elif job.variant.label in labels:
+            results.rows.append(outcome.row)
+        else:
+            results.keda.append(outcome.row)
+        if outcome.trace:
+            results.traces.setdefault(outcome.row["workload"], []).append(outcome.trace)
+
+
+def curves(best: dict[str, Variant]) -> list[Curve]:
+    """T3 by ours as shipped, by DS2 told the bound, and by the tuned others, who have no bound."""
+    found = []
+    for setting in SETTINGS:
+        ours = [Variant(OURS, OURS)] if OURS in best else []
+        told = ds2_readings(setting.higher) if "ds2" in best else []
+        others = [v for name, v in best.items() if name != OURS]
+        for variant in (*ours, *told, *others):
+            cases = tuple(first_visits(setting, variant.name, dict(variant.given)))
+            found.append(Curve(variant.label, variant.words, setting.higher, cases))
+    return found
+
+
+def ds2_readings(higher: float) -> list[Variant]:
+    """DS2 at the scaling factor of a bound: both readings of useful time, its sample interval and
+    one that sees no batch of before the change."""
+    factor = ("scaling_factor", f"{1 / higher - 1:.4f}")
+    slower = (("policy_interval_s", "30"), ("warm_up_intervals", "1"))
+    return [
+        Variant(label + extra, "ds2", (("whole_batch", whole), factor, *interval))
+        for label, whole in ((DS2, "false"), (DS2_NAIVE, "true"))
+        for extra, interval in (("", ()), (", 30 s", slower))
+    ]
+
+
+def run(plan: Plan, command: str) -> Results:
+    """All of it."""
+    began = time.monotonic()
+    results = Results(_facts(plan, command))
+    results.skipped |= {n: "not in the catalogue of peers" for n in absent() if n not in NAMES}
+    best = tune(plan, results)
+    results.facts["chosen"] = {v.label: v.words for v in best.values()}
+    score(plan, best, results)
+    say("steps on the curve of T3")
+    results.curves = curves(best)
+    results.facts["wall_s"] = round(time.monotonic() - began)
+    return results
+
+
+def _facts(plan: Plan, command: str) -> dict[str, Any]:
+    dirty = _git("status", "--porcelain", "--", "bench", "operator")
+    return {
+        "command": command,
+        "commit": _git("rev-parse", "--short", "HEAD") + (" with changes" if dirty else ""),
+        "workloads": [path.stem for path in plan.paths],
+        "seeds": plan.seeds,
+        "tuning_seeds": plan.tuning_seeds,
+        "tuned_on": [path.stem for path in plan.tuned_on],
+        "budget": plan.budget,
+        "weight": WEIGHT,
+        "workers": plan.workers,
+    }
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def write(results: Results, out: Path, docs: Path | None) -> None:
+    """JSON and pictures into `out`; with `docs`, where the page lies, into its folder there."""
+    from bench.plots import picture  # noqa: PLC0415 - matplotlib is slow to load, and an extra
+
+    out.mkdir(parents=True, exist_ok=True)
+    everything = {"verdicts": [v.plain() for v in verdicts(results)], **results.plain()}
+    (out / "control.json").write_text(json.dumps(everything, separators=(",", ":")) + "\n")
+    for workload, traces in results.traces.items():
+        picture(out / f"{workload}.png", workload, traces)
+    target = docs or out / "control.md"
+    target.write_text(page(results, "control" if docs else "."))
+
+
+def plan_of(
+    *,
+    quick: bool = False,
+    only: str | None = None,
+    files: Sequence[Path] = (),
+    controllers: str | None = None,
+) -> Plan:
+    """The plan that the options ask for.
+
+    Raises:
+        BadInputError: no such workload or controller.
+    """
+    paths = list(files) or sorted(WORKLOADS.glob("*.yaml"))
+    if only:
+        known = {path.stem: path for path in paths}
+        if unknown := [name for name in only.split(",") if name not in known]:
+            raise BadInputError(f"no workload {unknown[0]!r}; there are {', '.join(known)}")
+        paths = [known[name] for name in only.split(",")]
+    names = tuple(controllers.split(",")) if controllers else NAMES
+    if strange := [name for name in names if name not in NAMES]:
+        raise BadInputError(f"no controller {strange[0]!r}; there are {', '.join(NAMES)}")
+    if quick:
+        return Plan(tuple(paths), names, QUICK_SEEDS, QUICK_TUNING_SEEDS, budget=QUICK_BUDGET)
+    return Plan(tuple(paths), names)
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Two seeds, four variants each: a look, no result.")
+@click.option("--only", help="Names of workloads with commas.")
+@click.option("--scenario", "files", multiple=True, type=click.Path(path_type=Path, exists=True),
+              help="Scenario files in place of the workloads.")  # fmt: skip
+@click.option("--controllers", help="Names with commas; all without it.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("build/bench"),
+              help="Where JSON, pictures and page go.")  # fmt: skip
+@click.option("--publish", is_flag=True, help="Into docs/benchmarks instead.")
+def main(
+    *, quick: bool, only: str | None, files: tuple[Path, ...], controllers: str | None,
+    out: Path, publish: bool,
+) -> None:  # fmt: skip
+    """Run the whole comparison and print its verdicts."""
+    try:
+        plan = plan_of(quick=quick, only=only, files=files, controllers=controllers)
+        results = run(plan, " ".join(["python -m bench.suite", *sys.argv[1:]]))
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+    pages = Path("docs/benchmarks")
+    write(results, pages / "control" if publish else out,
+          pages / "control.md" if publish else None)  # fmt: skip
+    for verdict in verdicts(results):
+        click.echo(verdict.line())
+    say(f"{results.facts['wall_s']} s in all; see {pages / 'control.md' if publish else out}")
+
+
+if __name__ == "__main__":
+    main()

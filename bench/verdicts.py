@@ -1,0 +1,210 @@
+"""What was aimed at, what came out, and whether that is enough."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.control import OURS
+from bench.results import SHIPPED, Results
+from bench.runs import Row
+from bench.stats import Point, dominates, front
+
+CONSTANT = ("constant", "bound-higher", "bound-lower")
+DS2, DS2_NAIVE = "ds2 by D − o", "ds2 by n/D"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One target, and for one of our two selves the figure."""
+
+    target: str
+    label: str
+    figure: str
+    met: bool | None
+    """None: could not be measured."""
+
+    @property
+    def word(self) -> str:
+        """For tables."""
+        return "not measured" if self.met is None else "met" if self.met else "MISSED"
+
+    def line(self) -> str:
+        """For a terminal."""
+        return f"{self.word:13}{self.label:20}{self.target}: {self.figure}"
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"target": self.target, "controller": self.label, "figure": self.figure,
+                "verdict": self.word}  # fmt: skip
+
+
+Judge = Callable[[Results, str], Iterator[Verdict]]
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    """Every target for our tuned self and for the one that is shipped."""
+    judges: tuple[Judge, ...] = (
+        _against_flink, _against_oracle, _against_keda, _reversals, _detect, _settle, _decision,
+    )  # fmt: skip
+    labels = [label for label in (OURS, OURS + SHIPPED) if label in results.labels]
+    found = [v for judge in judges for label in labels for v in judge(results, label)]
+    return found + list(_steps(results))
+
+
+def _against_flink(results: Results, label: str) -> Iterator[Verdict]:
+    ours, theirs = results.of(label), results.of("flink")
+    targets = {
+        "recover after a rise": lambda r: sum(rise["recover_s"] for rise in r["rises"]),
+        "lag area": lambda r: r["lag_area"],
+        "SLO-violation seconds": lambda r: r["slo_violation_s"],
+    }
+    for name, pick in targets.items():
+        target = f"{name} <= 0.7 of the best Flink at <= 1.05 of its core-hours"
+        if len(theirs) != len(ours):
+            yield Verdict(target, label, "flink did not run", None)
+            continue
+        ratio = quotient(sum(map(pick, ours)), sum(map(pick, theirs)))
+        hours = quotient(total(ours, "core_hours"), total(theirs, "core_hours"))
+        figure = f"{ratio:.2f} at {hours:.2f}"
+        yield Verdict(target, label, figure, ratio <= 0.7 and hours <= 1.05)
+
+
+def _against_oracle(results: Results, label: str) -> Iterator[Verdict]:
+    rows = results.of(label)
+    ratios = [r["core_hours"] / r["oracle_core_hours"] for r in rows]
+    mean, worst = statistics.fmean(ratios), max(ratios)
+    where = rows[ratios.index(worst)]
+    held = 1 - statistics.fmean(r["violating"] for r in rows)
+    short = [
+        w for w in results.workloads
+        if statistics.fmean(r["violating"] for r in results.of(label, w)) > 0.01
+    ]  # fmt: skip
+    figure = (
+        f"mean {mean:.2f}, worst {worst:.2f} ({where['workload']}, seed {where['seed']}); goal held"
+        f" in {100 * held:.2f} % of the seconds; below 99 %: {', '.join(short) or 'none'}"
+    )
+    yield Verdict(
+        "core-hours / oracle at the same bound <= 1.15 mean, <= 1.4 worst, the goal held in >= 99 %"
+        " of the seconds on every workload",
+        label, figure, mean <= 1.15 and worst <= 1.4 and not short,
+    )  # fmt: skip
+
+
+def keda_points(results: Results, workloads: Sequence[str]) -> dict[str, Point]:
+    """Mean core-hours and violating seconds of each KEDA variant, summed over workloads."""
+    rows = [r for r in results.keda if r["workload"] in workloads]
+    labels = dict.fromkeys(r["label"] for r in rows)
+    return {label: point([r for r in rows if r["label"] == label]) for label in labels}
+
+
+def point(rows: Sequence[Row]) -> Point:
+    """Core-hours and violating seconds, the mean of the seeds of each workload, added up."""
+    seeds = len({r["seed"] for r in rows}) or 1
+    hours, late = total(rows, "core_hours"), total(rows, "slo_violation_s")
+    return round(hours / seeds, 3), round(late / seeds, 1)
+
+
+def undominated(ours: Point, theirs: dict[str, Point]) -> list[str]:
+    """The points of their Pareto front that ours does not dominate, by label."""
+    best = set(front(list(theirs.values())))
+    return [name for name, at in theirs.items() if at in best and not dominates(ours, at)]
+
+
+def _against_keda(results: Results, label: str) -> Iterator[Verdict]:
+    target = "dominate every point of KEDA's Pareto front over its lagThreshold, all workloads"
+    if not results.keda:
+        yield Verdict(target, label, "keda did not run", None)
+        return
+    theirs = keda_points(results, results.workloads)
+    ours = point(results.of(label))
+    left = undominated(ours, theirs)
+    size = len(front(list(theirs.values())))
+    alone = [w for w in results.workloads
+             if undominated(point(results.of(label, w)), keda_points(results, [w]))]  # fmt: skip
+    figure = (
+        f"{size - len(left)} of {size} points; workload by workload all points in"
+        f" {len(results.workloads) - len(alone)} of {len(results.workloads)}"
+    )
+    yield Verdict(target, label, figure, not left)
+
+
+def _reversals(results: Results, label: str) -> Iterator[Verdict]:
+    rows = results.of(label, *CONSTANT)
+    target = "no reversal at a constant load, 5 % noise on batches and arrivals, also at a bound"
+    if not rows:
+        yield Verdict(target, label, "not run", None)
+        return
+    each = total(rows, "reversals") / total(rows, "hours")
+    changes = total(rows, "steps") / total(rows, "hours")
+    figure = f"{each:.2f} each hour, {changes:.2f} changes each hour"
+    yield Verdict(target, label, figure, each == 0)
+
+
+def _detect(results: Results, label: str) -> Iterator[Verdict]:
+    yield _within(
+        results, label, "detect_s", "detect a rise <= metric delay + scrape + dwell.up·tick"
+    )
+
+
+def _settle(results: Results, label: str) -> Iterator[Verdict]:
+    known = "settle on a known curve <= 40 s"
+    new = "settle on a new curve <= detect + live change + (steps − 1) rounds"
+    yield _within(results, label, "settle_s", known, known=True)
+    yield _within(results, label, "settle_s", new, known=False)
+
+
+def _within(
+    results: Results, label: str, figure: str, target: str, *, known: bool | None = None
+) -> Verdict:
+    limit = figure.replace("_s", "_limit_s")
+    found = [
+        (rise[figure], rise[limit], row["workload"], row["seed"])
+        for row in results.of(label) for rise in row["rises"]
+        if rise[limit] is not None and known in {None, rise["known"]}
+    ]  # fmt: skip
+    if not found:
+        return Verdict(target, label, "no such rise", None)
+    late = [f for f in found if f[0] > f[1] + 1e-6]
+    worst = max(found, key=lambda f: f[0] - f[1])
+    words = (
+        f"{len(found) - len(late)} of {len(found)} rises; the worst {worst[0]:.0f} s where"
+        f" {worst[1]:.0f} s are allowed ({worst[2]}, seed {worst[3]})"
+    )
+    return Verdict(target, label, words, not late)
+
+
+def _decision(results: Results, label: str) -> Iterator[Verdict]:
+    worst = max(r["decision_ms"] for r in results.of(label))
+    yield Verdict("a decision <= 1 ms", label, f"{worst:.2f} ms, the worst median", worst <= 1)
+
+
+def _steps(results: Results) -> Iterator[Verdict]:
+    """T3 against the DS2 that takes the fewest steps; who ends nowhere takes none, so count too."""
+    for ours in (c for c in results.curves if c.label == OURS):
+        target = f"steps on T3 at {ours.higher:g} below those of DS2, by D − o"
+        found = [c for c in results.curves if c.label.startswith(DS2) and c.higher == ours.higher]
+        if not found:
+            yield Verdict(target, OURS, "ds2 did not run", None)
+            continue
+        ds2 = min(found, key=lambda c: c.mean)
+        figure = (
+            f"{ours.mean:.2f} mean, {ours.most} most, {ours.count} of {len(ours.cases)} count;"
+            f" {ds2.label}: {ds2.mean:.2f}, {ds2.most}, {ds2.count}"
+        )
+        fewer = ours.mean < ds2.mean and ours.most <= ds2.most
+        yield Verdict(target, OURS, figure, fewer and ours.count >= ds2.count)
+
+
+def total(rows: Sequence[Row], name: str) -> float:
+    """The sum of one figure."""
+    return float(sum(r[name] for r in rows))
+
+
+def quotient(ours: float, theirs: float) -> float:
+    """Ours over theirs; 1 if both are nothing."""
+    if theirs:
+        return ours / theirs
+    return float("inf") if ours else 1.0

@@ -1,0 +1,94 @@
+"""One run as the suite does it, and what it is told to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from bench.control import NAMES, OURS, play
+from bench.grids import Variant
+from bench.rises import rises
+from bench.runs import WORKLOADS, Job, do
+from bench.suite import SEEDS, TUNED_ON, TUNING_SEEDS, plan_of
+
+from trimtab.errors import BadInputError
+from trimtab.simulation.figures import figures
+from trimtab.simulation.scenario import Scenario
+from trimtab.simulation.verifiers import check
+from unit.bench.test_control import SHORT
+
+SCENARIO: dict[str, Any] = {**SHORT, "plant": {**SHORT["plant"], "metrics": {}}}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "short.yaml"
+    path.write_text(yaml.safe_dump(SCENARIO))
+    return path
+
+
+@pytest.mark.parametrize("name", [OURS, "ds2"])
+def test_a_run_leaves_a_row_and_a_trace(file: Path, name: str) -> None:
+    outcome = do(Job(file, Variant("me", name), 1, traced=True))
+    assert outcome.error == ""
+    assert outcome.row["label"] == "me"
+    assert outcome.row["hours"] == 0.25
+    least = outcome.row["core_hours"] / outcome.row["oracle_h1_core_hours"]
+    late = 10 * outcome.row["slo_violation_s"] / 900
+    assert outcome.row["cost"] == pytest.approx(least + late, abs=1e-3)
+    assert outcome.trace is not None
+    assert len(outcome.trace.at_s) == len(outcome.trace.executors) == 45
+    assert outcome.trace.load[5:12] == [150] * 5 + [900] * 2
+
+
+def test_a_run_that_breaks_says_why(file: Path, tmp_path: Path) -> None:
+    assert "no controller 'nobody'" in do(Job(file, Variant("x", "nobody"), 1)).error
+    assert "cannot read" in do(Job(tmp_path / "none.yaml", Variant(OURS, OURS), 1)).error
+
+
+def test_a_rise_has_its_times_and_its_limits() -> None:
+    run, _ = play(Scenario.model_validate(SCENARIO), OURS, 1)
+    (rise,) = rises(run, figures(run, check))
+    assert (rise.at_s, rise.known) == (200, False)
+    assert rise.detect_limit_s == 25
+    assert rise.rounds >= 1
+    assert rise.settle_limit_s == rise.detect_s + 5 + (rise.rounds - 1) * 50
+
+
+def test_a_load_that_was_carried_before_is_known() -> None:
+    load = {"step": [[0, 150], [200, 900], [500, 150], [600, 920]]}
+    run, _ = play(Scenario.model_validate({**SCENARIO, "load": load}), OURS, 1)
+    first, second = rises(run, figures(run, check))
+    assert (first.known, second.known) == (False, True)
+    assert second.settle_limit_s == 40
+
+
+def test_the_limit_of_records_is_pinned_but_for_whom_it_is_the_law() -> None:
+    pinned = {**SCENARIO, "tuning": {"pinned": {"trigger": 5, "maxOffsetsPerTrigger": 20000}}}
+    moved = {
+        name: {t.after.settings.max_offsets for t in run.ticks}
+        for name in NAMES
+        for run, _ in [play(Scenario.model_validate(pinned), name, 1)]
+    }
+    assert {n for n, limits in moved.items() if limits != {20000}} == {
+        "spark-pid", "oracle", "static-peak",
+    }  # fmt: skip
+
+
+def test_a_plan_takes_names_and_files(file: Path) -> None:
+    whole = plan_of()
+    assert len(whole.paths) == 17
+    assert (whole.names, whole.seeds) == (NAMES, SEEDS)
+    assert not set(SEEDS) & set(TUNING_SEEDS)
+    assert set(TUNED_ON) < set(whole.paths)
+    assert plan_of(only="step,gap").paths == (WORKLOADS / "step.yaml", WORKLOADS / "gap.yaml")
+    assert plan_of(files=[file], controllers="keda").paths == (file,)
+    assert plan_of(quick=True).budget < whole.budget
+
+
+@pytest.mark.parametrize("words", [{"only": "nothing"}, {"controllers": "nobody"}])
+def test_a_plan_of_nothing_is_refused(words: dict[str, str]) -> None:
+    with pytest.raises(BadInputError, match="there are"):
+        plan_of(**words)

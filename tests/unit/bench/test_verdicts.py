@@ -1,0 +1,125 @@
+"""The verdicts on rows whose figures are made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bench.control import OURS
+from bench.report import page
+from bench.results import SHIPPED, Curve, Results
+from bench.steps import Case
+from bench.verdicts import DS2, DS2_NAIVE, Verdict, keda_points, undominated, verdicts
+
+FACTS = {
+    "command": "c", "commit": "0000000", "wall_s": 1, "workers": 2, "budget": 12, "weight": 10,
+    "tuned_on": ["step"], "tuning_seeds": [101], "seeds": [1, 2], "chosen": {OURS: "as shipped"},
+}  # fmt: skip
+
+
+def row(label: str = OURS, seed: int = 1, workload: str = "step", **changes: Any) -> dict[str, Any]:
+    return {
+        "workload": workload, "label": label, "seed": seed, "steps": 2, "reversals": 0,
+        "slo_violation_s": 10, "violating": 0.002, "lag_area": 1000, "core_hours": 11.0,
+        "oracle_core_hours": 10.0, "oracle_h1_core_hours": 8.0, "decision_ms": 0.1, "hours": 1.5,
+        "cost": 1.4, "rises": [], **changes,
+    }  # fmt: skip
+
+
+def rise(**changes: Any) -> dict[str, Any]:
+    return {
+        "known": False, "detect_s": 20, "settle_s": 60, "recover_s": 40, "detect_limit_s": 30,
+        "settle_limit_s": 75, **changes,
+    }  # fmt: skip
+
+
+def results(*rows: dict[str, Any], **changes: Any) -> Results:
+    return Results(FACTS, rows=list(rows), **changes)
+
+
+def verdict(found: Results, words: str, label: str = OURS) -> Verdict:
+    return next(v for v in verdicts(found) if words in v.target and v.label == label)
+
+
+@pytest.mark.parametrize(
+    ("late", "hours", "met"), [(14, 10.5, True), (13, 10.5, False), (14, 10.4, False)]
+)
+def test_flink_is_beaten_by_violation_at_its_core_hours(late: int, hours: float, met: bool) -> None:
+    flink = row("flink", slo_violation_s=late + 0.3, core_hours=hours)
+    found = results(row(slo_violation_s=10, core_hours=11), flink)
+    assert verdict(found, "SLO-violation seconds").met is met
+
+
+def test_without_flink_nothing_is_claimed() -> None:
+    assert [v.met for v in verdicts(results(row())) if "Flink" in v.target] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "met"),
+    [({}, True), ({"core_hours": 14.1}, False), ({"violating": 0.011}, False)],
+)
+def test_the_oracle_asks_for_cost_and_for_the_goal(changes: dict[str, Any], met: bool) -> None:
+    cheap = [row(seed=seed, core_hours=10) for seed in range(2, 9)]
+    found = results(*cheap, row(workload="gap", **changes))
+    assert verdict(found, "oracle").met is met
+
+
+def test_keda_points_that_are_left_are_those_of_its_front() -> None:
+    points = [row(f"keda {n}", slo_violation_s=late, core_hours=hours)
+              for n, late, hours in (("a", 0, 20), ("b", 12, 12), ("c", 30, 25))]  # fmt: skip
+    found = results(row(slo_violation_s=10, core_hours=11), keda=points)
+    theirs = keda_points(found, ["step"])
+    assert theirs["keda b"] == (12, 12)
+    assert undominated((11, 10), theirs) == ["keda a"]
+    assert verdict(found, "KEDA").met is False
+    assert verdict(results(row(slo_violation_s=0), keda=points), "KEDA").met
+
+
+def test_reversals_count_at_constant_loads_only() -> None:
+    held = results(row(reversals=3), row(workload="constant"))
+    turned = results(row(workload="bound-lower", reversals=1))
+    assert verdict(held, "reversal").met
+    assert verdict(turned, "reversal").met is False
+    assert verdict(results(row()), "reversal").met is None
+
+
+def test_the_reaction_is_held_against_its_limits() -> None:
+    known = rise(known=True, settle_s=41, settle_limit_s=40)
+    blind = rise(detect_limit_s=None, settle_limit_s=None, detect_s=500)
+    found = results(row(rises=[rise(), known, blind]))
+    assert verdict(found, "detect a rise").met
+    assert verdict(found, "new curve").met
+    assert verdict(found, "known curve").met is False
+    assert "41 s where 40 s" in verdict(found, "known curve").figure
+
+
+def curve(label: str, *steps: int, right: int = 9) -> Curve:
+    cases = tuple(Case(1, 1, tuple(range(9 - n, 9)), (right,), right == 9) for n in steps)
+    return Curve(label, "as shipped", 1.0, cases)
+
+
+@pytest.mark.parametrize(("ours", "met"), [((1, 2), True), ((1, 3), False), ((2, 2), False)])
+def test_t3_is_held_against_the_best_ds2_that_leaves_the_overhead_out(
+    ours: tuple[int, ...], met: bool
+) -> None:
+    others = [curve(DS2, 5, 5), curve(DS2 + ", 30 s", 2, 2), curve(DS2_NAIVE, 1, 1)]
+    found = results(row(), curves=[curve(OURS, *ours), *others])
+    assert verdict(found, "T3").met is met
+
+
+def test_few_steps_to_nowhere_do_not_count() -> None:
+    found = results(row(), curves=[curve(OURS, 1, 1, right=5), curve(DS2, 2, 2)])
+    assert verdict(found, "T3").met is False
+
+
+def test_the_page_names_what_did_not_run_and_where_we_lose() -> None:
+    rows = [row(label, seed, cost=1.3 if label == "ds2" else 1.4)
+            for label in (OURS, OURS + SHIPPED, "ds2", "oracle") for seed in (1, 2)]  # fmt: skip
+    found = results(*rows, skipped={"flink": "no Java"}, errors=["gap, keda, seed 3: it broke"])
+    text = page(found, "control")
+    assert "**Did not run:** `flink`: no Java." in text
+    assert "**1 runs failed**, the first: gap, keda, seed 3: it broke" in text
+    losses = text.split("## Where a peer is better than ours")[1].split("##")[0]
+    assert "| step | ds2 |" in losses
+    assert "oracle" not in losses
+    assert "![" not in text
