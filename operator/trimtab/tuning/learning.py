@@ -58,7 +58,8 @@ def observe(snapshot: Snapshot, memory: Memory, batch: Batch) -> Memory:
         warm = watched.judged > 0
     signals = snapshot.signals
     memory = _fastest(memory, signals) if signals else memory
-    if not (warm and _whole(snapshot, memory, batch) and batch.since_start > WARM_UP_BATCHES):
+    new = batch.key != memory.taught and batch.since_start > WARM_UP_BATCHES
+    if not (warm and new and _whole(snapshot, memory, batch)):
         return memory
     point = _point(snapshot, batch)
     if _doubtful(memory.points, fitted(snapshot, memory.points), point):
@@ -66,7 +67,8 @@ def observe(snapshot: Snapshot, memory: Memory, batch: Batch) -> Memory:
             return replace(memory, doubt=batch.key)
     elif memory.doubt:
         memory = replace(memory, doubt="")
-    return replace(memory, points=learn(memory.points, point))
+    points = learn(memory.points, point)
+    return memory if points is memory.points else replace(memory, points=points, taught=batch.key)
 
 
 def _doubtful(points: tuple[Point, ...], model: Model | None, new: Point) -> bool:

@@ -109,6 +109,8 @@ class Memory:
     evidence: Evidence = Evidence()
     trial: Trial | None = None
     points: tuple[Point, ...] = ()
+    taught: str = ""
+    """The last batch that moved a point."""
     doubt: str = ""
     """The last batch, if it took so much longer than the points say that it was not believed."""
     verdicts: tuple[Verdict, ...] = ()

@@ -6,13 +6,16 @@ What they say of a batch of any size on any slots is the business of `model.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SAME_SIZE = 1.25
 """Two batches whose record counts differ by less than this factor are of one size."""
 
 TOLERANCE = 0.15
-"""A point is moved when a new batch differs by more than this share."""
+"""A batch that differs by more than this share is no noise."""
+
+ENOUGH = 5
+"""Batches that a point is the mean of before it rests."""
 
 SPREAD = 1.5
 """Record counts, or slots, must differ by this factor before a slope is read from them."""
@@ -26,7 +29,7 @@ OUT_OF_PROPORTION = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One learned batch: its slots, records, seconds outside the work, seconds in all."""
+    """One learned size of batch: slots, records, seconds outside the work, seconds in all."""
 
     slots: int
     records: int
@@ -34,6 +37,8 @@ class Point:
     duration_s: float
     in_flight: int = 0
     """Calls in flight of each slot; 0 where no stage waits for calls."""
+    batches: int = 1
+    """How many batches it is the mean of."""
 
     @property
     def slot_seconds(self) -> float:
@@ -42,19 +47,37 @@ class Point:
 
 
 def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
-    """The points with a new batch: replaced when its class moved, added when it is of a new one."""
+    """The points with a new batch: added when it is of a new class, else that class's mean moved.
+
+    A class that has seen enough rests, until a batch differs clearly from it: then it goes half of
+    the way, since the batch that differs most is the one with the most noise.
+    """
     if new.records <= 0:
         return points
     for index, old in enumerate(points):
         at_once = (old.slots, old.in_flight) == (new.slots, new.in_flight)
         if at_once and same_size(old.records, new.records):
-            if abs(new.duration_s - old.duration_s) <= TOLERANCE * old.duration_s:
+            near = abs(new.duration_s - old.duration_s) <= TOLERANCE * old.duration_s
+            if near and old.batches >= ENOUGH:
                 return points
-            return (*points[:index], *points[index + 1 :], new)
+            moved = _towards(old, new, old.batches + 1 if near else 2)
+            return (*points[:index], *points[index + 1 :], moved)
     same = [p for p in points if (p.slots, p.in_flight) == (new.slots, new.in_flight)]
     if len(same) >= POINTS_PER_SLOTS:
         points = tuple(p for p in points if p is not same[0])
     return (*points, new)[-MAX_POINTS:]
+
+
+def _towards(old: Point, new: Point, batches: int) -> Point:
+    """The mean of a class with one more batch, which counts for one of so many."""
+    share = 1 / batches
+    return replace(
+        old,
+        records=round(old.records + share * (new.records - old.records)),
+        out_s=round(old.out_s + share * (new.out_s - old.out_s), 3),
+        duration_s=round(old.duration_s + share * (new.duration_s - old.duration_s), 3),
+        batches=batches,
+    )
 
 
 def same_size(a: int, b: int) -> bool:

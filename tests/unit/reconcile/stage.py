@@ -12,6 +12,7 @@ from trimtab.errors import BadInputError
 from trimtab.ports import Sample
 from trimtab.reconcile.gather import queries
 from trimtab.reconcile.loop import ControlLoop
+from trimtab.tuning.points import ENOUGH
 
 NAMESPACE = "n"
 SCRAPE_S = CONFIG.scrape_s
@@ -159,6 +160,12 @@ class Stage:
         for name in names or ("clicks",):
             self.run_driver(name)
         self.tick()
+
+    def rest(self, **values: Any) -> None:
+        """As many batches of one kind as the model learns from before it rests."""
+        for batch in range(1000, 1000 + ENOUGH):
+            self.see(series("clicks", self.clock.now_s + 10, batch_id=batch, **values))
+            self.tick()
 
     def overload(self, batch: int, **values: Any) -> None:
         """The next sample of a driver that cannot keep up."""

@@ -61,6 +61,8 @@ def test_noise_in_a_rate_is_not_written() -> None:
 def sawtooth(stage: Stage, ticks: int) -> int:
     """Ticks at 140 records/s: the lag goes up to a batch and down again, p95 wobbles by 10 %."""
     noise, writes = random.Random("sawtooth"), 0
+    stage.rest(batch_records=1400, batch_duration_seconds=1.0, input_rate=140.0,
+               input_rate_long=140.0)  # fmt: skip
     for batch in range(ticks):
         values = {
             "batch_id": 100 + batch, "batches_total": 100 + batch,
@@ -102,6 +104,7 @@ def test_a_lag_that_grows_beyond_a_batch_is_written(stage: Stage) -> None:
 
 
 def test_what_is_written_anyway_carries_the_newest_numbers(stage: Stage) -> None:
+    stage.rest()
     for batch, latency, lag in ((6, 12.0, 200.0), (7, 14.0, 240.0), (8, 15.4, 260.0)):
         values = {"batch_record_latency_seconds": latency, "lag_records": lag}
         stage.see(series("clicks", stage.clock.now_s + 10, batch_id=batch, **values))
@@ -115,6 +118,7 @@ def test_what_is_written_anyway_carries_the_newest_numbers(stage: Stage) -> None
 
 def test_a_latency_that_wobbles_on_the_target_turns_the_condition_once(stage: Stage) -> None:
     """The goal is 15 s. Prometheus keeps the worst of a minute, that is of seven ticks here."""
+    stage.rest()
     seen, told = [14.9], []
     for batch, latency in enumerate([15.1, 14.9, 15.2, 14.8] * 5 + [14.9] * 8):
         seen.append(latency)
@@ -142,7 +146,7 @@ def test_a_pipeline_that_stays_saturated_is_not_written() -> None:
     stage.put_pipeline("clicks", limits=limits, tuning={"pinned": {"trigger": "5s"}})
     stage.running()
     applied = stage.document()["generation"]
-    for batch in range(6, 12):
+    for batch in range(6, 14):
         stage.overload(batch, settings_generation=applied, batch_settings_generation=applied)
         stage.tick()
     assert stage.condition("Saturated")[0] == "True"

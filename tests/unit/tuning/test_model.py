@@ -7,7 +7,7 @@ import math
 import pytest
 
 from trimtab.tuning.model import USUAL_EXPONENT, Model, fit
-from trimtab.tuning.points import Point, knee_of, learn
+from trimtab.tuning.points import ENOUGH, Point, knee_of, learn
 
 
 def true_batch(records: int, slots: int, *, out: float = 0.1, fixed: float = 2.8) -> Point:
@@ -99,18 +99,21 @@ def test_sustainable_is_where_the_batch_fills_its_trigger() -> None:
     assert model.duration_s(rate * 5.0, 2) == pytest.approx(5.0)
 
 
-def test_a_steady_pipeline_does_not_change_its_points() -> None:
-    points = learn((), Point(1, 250, 0.1, 4.8))
-    assert learn(points, Point(1, 260, 0.1, 4.9)) is points
+def test_a_point_is_a_mean_that_comes_to_rest() -> None:
+    points: tuple[Point, ...] = ()
+    for duration_s in (4.8, 5.0, 4.6, 5.2, 4.9):
+        points = learn(points, Point(1, 250, 0.1, duration_s))
+    assert points == (Point(1, 250, 0.1, 4.9, batches=ENOUGH),)
+    assert learn(points, Point(1, 260, 0.1, 5.4)) is points
 
 
-def test_a_moved_class_is_replaced_and_learning_is_idempotent() -> None:
-    points = learn((), Point(1, 250, 0.1, 4.8))
-    moved = learn(points, Point(1, 250, 0.1, 9.0))
-    assert len(moved) == 1
-    assert learn(moved, Point(1, 250, 0.1, 9.0)) == learn(
-        learn(moved, Point(1, 250, 0.1, 9.0)), Point(1, 250, 0.1, 9.0)
-    )
+def test_a_batch_that_differs_clearly_moves_it_half_of_the_way() -> None:
+    points = (Point(1, 250, 0.1, 4.8, batches=ENOUGH),)
+    once = learn(points, Point(1, 250, 0.1, 9.0))
+    assert once == (Point(1, 250, 0.1, 6.9, batches=2),)
+    for _ in range(6):
+        once = learn(once, Point(1, 250, 0.1, 9.0))
+    assert once[0].duration_s == pytest.approx(9.0, rel=0.1)
 
 
 def test_an_empty_batch_teaches_nothing() -> None:

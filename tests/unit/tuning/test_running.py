@@ -101,7 +101,7 @@ def test_a_trial_is_held_against_what_the_late_batch_showed() -> None:
 
 def test_it_is_over_and_the_decision_says_why() -> None:
     known = under_way(batch=batch(), executors_running=1, running_executors_min=1, running_s=70.0)
-    before = memory(evidence=Evidence(over=1))
+    before = memory(evidence=Evidence(over=1), taught="1/7")
     decision, after = decide(snapshot(known, before), before)
     assert decision.action is Action.CHANGE
     assert "; the running batch of 500 records has lasted 70 s, predicted" in decision.message
