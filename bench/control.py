@@ -15,7 +15,7 @@ import click
 from bench.peers.catalogue import PEERS, Case
 from bench.peers.controller import Controller
 
-from trimtab.api.pipeline import Bounds, Dwell
+from trimtab.api.pipeline import Bounds, Dwell, Goal
 from trimtab.api.reasons import Action, Reason
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
@@ -28,7 +28,7 @@ from trimtab.tuning.snapshot import Snapshot
 
 OURS = "trimtab"
 NAMES = (OURS, *PEERS)
-BOUNDS = {"higher", "lower"}
+BOUNDS, DWELLS = ("higher", "lower"), ("up", "down")
 
 
 def as_decide(controller: Controller) -> Decide:
@@ -52,21 +52,35 @@ def as_decide(controller: Controller) -> Decide:
 
 
 def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
-    """The scenario with other bounds and dwells for our own core: higher, lower, up, down.
+    """The scenario with what may be tuned of our own core: the bounds `higher` and `lower`, the
+    dwells `up` and `down`, and the goal's `catch_up` in seconds.
 
     Raises:
         BadInputError: a name is unknown or a value does not fit.
     """
-    if unknown := [name for name in given if name not in {"higher", "lower", "up", "down"}]:
-        raise BadInputError(f"no parameter {unknown[0]!r}; there are higher, lower, up, down")
+    names = {*BOUNDS, *DWELLS, "catch_up"}
+    if unknown := [name for name in given if name not in names]:
+        raise BadInputError(f"no parameter {unknown[0]!r}; there are {', '.join(sorted(names))}")
     tuning = scenario.tuning
     bounds = {**tuning.bounds.model_dump(), **{n: given[n] for n in given if n in BOUNDS}}
-    dwell = {**tuning.dwell.model_dump(), **{n: given[n] for n in given if n not in BOUNDS}}
+    dwell = {**tuning.dwell.model_dump(), **{n: given[n] for n in given if n in DWELLS}}
     try:
         changed = {"bounds": Bounds(**bounds), "dwell": Dwell(**dwell)}
+        goal = _goal(scenario.goal, given.get("catch_up"))
     except ValueError as error:
         raise BadInputError(f"parameters: {error}") from error
-    return scenario.model_copy(update={"tuning": tuning.model_copy(update=changed)})
+    tuned = {"tuning": tuning.model_copy(update=changed), "goal": goal}
+    return scenario.model_copy(update=tuned)
+
+
+def _goal(goal: Goal, catch_up: str | None) -> Goal:
+    if catch_up is None:
+        return goal
+    kinds = {"latency": goal.latency, "throughput": goal.throughput}
+    changed = {"catch_up": float(catch_up)}
+    return goal.model_copy(
+        update={name: kind.model_copy(update=changed) for name, kind in kinds.items() if kind}
+    )
 
 
 def play(

@@ -68,11 +68,11 @@ def _flink() -> tuple[Given, ...]:
 
 GRIDS: dict[str, tuple[Given, ...]] = {
     OURS: (
-        *grid(up=[1], lower=[0.5, 0.6, 0.65, 0.7], down=[3]),
-        *grid(up=[1], higher=[0.85], lower=[0.65, 0.7], down=[3])[1:],
-        *grid(lower=[0.6, 0.7], down=[3])[1:],
-        {"up": "1"}, {"up": "1", "lower": "0.7", "down": "2"},
-        {"up": "1", "higher": "0.75", "lower": "0.6", "down": "3"},
+        *grid(up=[1], lower=[0.6, 0.65, 0.7], down=[3], catch_up=[60, 120]),
+        {"up": "1", "catch_up": "60"}, {"lower": "0.7", "down": "3", "catch_up": "60"},
+        {"up": "1", "lower": "0.7", "down": "2", "catch_up": "60"},
+        {"up": "1", "higher": "0.85", "lower": "0.7", "down": "3", "catch_up": "60"},
+        {"up": "1", "higher": "0.85", "lower": "0.75", "down": "3", "catch_up": "60"},
     ),
     "flink": _flink(),
     "ds2": (

@@ -168,6 +168,7 @@ def test_verifiers_hold_on_random_plants(
     )
     verdicts = verify(run)
     verdicts.pop("settles")  # a noisy plant at the edge of a bound may still be on its way
+    verdicts.pop("not_always_busy")  # a plant may be too slow for any setting
     assert all(verdicts.values()), verdicts
 
 
@@ -231,6 +232,17 @@ def test_a_batch_that_lost_an_executor_is_no_evidence() -> None:
     run = simulate(case(plant=plant(), faults=[lost], start=start, goal=goal), 1)
     assert max(b.duration_s for b in run.batches) > 55
     assert not [t for t in run.ticks if "running batch" in t.decision.message]
+
+
+@pytest.mark.parametrize(("fixed_s", "holds"), [(0.4, True), (0.48, False)])
+def test_a_driver_that_is_always_busy_is_told(fixed_s: float, holds: bool) -> None:
+    """A pinned trigger of 0.5 s that planning alone all but fills: the goal is met even so."""
+    busy = {"capacity": {1: 5000}, "batch": {"fixed_s": fixed_s}}
+    pinned = {"pinned": {"trigger": 0.5, "maxOffsetsPerTrigger": 20000}}
+    start = {"executors": 1, "trigger": 0.5, "maxOffsetsPerTrigger": 20000}
+    one = case(plant=busy, start=start, load={"step": [[0, 20]]},
+               tuning=pinned | {"bounds": {"higher": 1, "lower": 0.9}})  # fmt: skip
+    assert verify(simulate(one, 1))["not_always_busy"] is holds
 
 
 FLAT = {"capacity": {3: 250, 10: 260}, "batch": {"fixed_s": 0.3}}

@@ -11,6 +11,9 @@ from trimtab.tuning.knobs import LADDER
 SETTLE_SHARE = 0.25
 """The last share of a piece of constant load in which nothing may move."""
 
+USUAL, MOST_BUSY = 1.25, 0.95
+GIVEN_UP = {Reason.SATURATED, Reason.GOAL_INFEASIBLE, Reason.FAILED_BEFORE}
+
 
 def within_limits(run: Run) -> bool:
     """Executors never leave the limits, not even in a trial."""
@@ -55,12 +58,32 @@ def settles(run: Run) -> bool:
     return not any(t.at_s >= quiet_s for t in run.changes)
 
 
+def not_always_busy(run: Run) -> bool:
+    """A pipeline that holds a latency is not at work all the time, but while it catches up.
+
+    Of the batches that hold no more than a quarter above what a trigger brings, at most 95 % of the
+    time is work. A run that ends Saturated says itself that it has too much to do.
+    """
+    if run.scenario.policy().target_s is None or run.ticks[-1].decision.reason in GIVEN_UP:
+        return True
+    triggers = {t.after.generation: t.after.settings.trigger_s for t in run.ticks}
+    busy_s = span_s = 0.0
+    for batch in run.batches:
+        trigger_s = triggers.get(batch.generation, run.scenario.start.trigger)
+        usual = run.arrivals.plain_rate(batch.start_s) * trigger_s
+        if batch.last - batch.first <= USUAL * usual:
+            busy_s += batch.end_s - batch.start_s
+            span_s += max(trigger_s, batch.end_s - batch.start_s)
+    return busy_s <= MOST_BUSY * span_s
+
+
 VERIFIERS: dict[str, Callable[[Run], bool]] = {
     "within_limits": within_limits,
     "nothing_moves_in_a_trial": nothing_moves_in_a_trial,
     "holds_on_no_data": holds_on_no_data,
     "one_knob_a_tick": one_knob_a_tick,
     "settles": settles,
+    "not_always_busy": not_always_busy,
 }
 
 

@@ -31,6 +31,9 @@ USUAL_EXPONENT = 0.9
 LEAST_EXPONENT = 0.5
 """Capacity is taken to grow at least as the root of the slots: less is for a trial to show."""
 
+SEEN = 0.1
+"""Share of the smallest batch's work below which an intercept may be nothing but noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -220,17 +223,17 @@ def _fixed(points: Sequence[Point]) -> float:
         return 0.0
     smallest = min(p.slot_seconds for p in points)
     middle = sorted(intercepts)[len(intercepts) // 2]
-    return min(max(middle, 0.0), 0.95 * smallest)
+    return 0.0 if middle < SEEN * smallest else min(middle, 0.95 * smallest)
 
 
 def _intercept(group: Sequence[Point]) -> float:
-    """Intercept of the least-squares line of slot-seconds over records, weighted by 1/n.
+    """Intercept of the least-squares line of slot-seconds over records, weighted by 1/n².
 
-    The weight keeps one large catch-up batch from deciding what small batches cost. Where the sizes
-    lie close together noise would decide: there the slope is drawn towards that of a line through
-    the origin, which takes all of the work to grow with the records.
+    Noise is a share of a batch's time, so that small batches tell the intercept best. Where the
+    sizes lie close together noise would decide: there the slope is drawn towards that of a line
+    through the origin, which takes all of the work to grow with the records.
     """
-    weights = [1 / p.records for p in group]
+    weights = [1 / p.records**2 for p in group]
     total = math.fsum(weights)
     mean_n = math.fsum(w * p.records for w, p in zip(weights, group, strict=True)) / total
     mean_y = math.fsum(w * p.slot_seconds for w, p in zip(weights, group, strict=True)) / total

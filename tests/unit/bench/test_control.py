@@ -182,7 +182,7 @@ WRONG = [
     ("keda", {"lag": "5"}, "no parameter 'lag'; there are lag_threshold,"),
     ("keda", {"lag_threshold": "much"}, "invalid literal"),
     ("keda", {"allow_idle_consumers": "1"}, "want true or false"),
-    (OURS, {"speed": "1"}, "no parameter 'speed'; there are higher, lower, up, down"),
+    (OURS, {"speed": "1"}, "no parameter 'speed'; there are catch_up, down, higher, lower, up"),
 ]
 
 

@@ -37,11 +37,17 @@ def test_a_peer_knows_the_parameters_of_its_grid(name: str) -> None:
     assert len(set(made)) == BUDGET
 
 
-def test_our_own_variants_move_bounds_and_dwells() -> None:
-    found = [retuned(SCENARIO, row).tuning for row in GRIDS[OURS]]
-    assert found[0] == SCENARIO.tuning
-    assert all(t.bounds.lower < t.bounds.higher for t in found)
-    assert len({(*t.bounds, *t.dwell) for t in found}) == BUDGET
+def test_our_own_variants_move_bounds_dwells_and_the_catch_up() -> None:
+    found = [retuned(SCENARIO, row) for row in GRIDS[OURS]]
+    assert found[0] == SCENARIO
+    tunings = [scenario.tuning for scenario in found]
+    goals = [scenario.goal.latency for scenario in found]
+    assert all(t.bounds.lower < t.bounds.higher for t in tunings)
+    moved = {
+        (*t.bounds, *t.dwell, goal.catch_up if goal else None)
+        for t, goal in zip(tunings, goals, strict=True)
+    }
+    assert len(moved) == BUDGET
 
 
 @pytest.mark.parametrize("given", [{"speed": "1"}, {"up": "soon"}, {"higher": "2"}])
