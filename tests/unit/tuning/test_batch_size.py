@@ -1,0 +1,75 @@
+"""The batch-size knob where a pause has its price, and where the latency holds executors back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.tuning.contexts import context
+from tests.unit.tuning.test_decision import START, policy
+
+from trimtab.api.knobs import How
+from trimtab.api.reasons import Reason
+from trimtab.tuning.knobs import batch_size, parallelism
+from trimtab.tuning.points import Point
+
+LIGHT = (Point(1, 100, 0.1, 0.9), Point(1, 1000, 0.1, 8.1))
+"""8 ms a record and 0.1 s outside the work."""
+
+
+def test_a_pause_leaves_a_debt_that_counts() -> None:
+    """280 records/s wait for 1.5 s: that is 4.7 records/s more over a catch-up of 90 s."""
+    now = context(load=280.0, asked=policy(target_s=None, rate=10_000.0))
+    live, query = now.predicted(now.settings), now.predicted(now.settings, How.QUERY)
+    assert query == pytest.approx(live * (280 + 280 * 1.5 / 90) / 280)
+
+
+def test_the_debt_is_that_of_the_pauses_measured_here() -> None:
+    now = context(load=280.0, seen={"pause_s": {How.QUERY: 9.0, How.LIVE: 3.0}})
+    assert now.pause_s(How.QUERY) == 9.0
+    assert now.pause_s(How.LIVE) == 0.0, "what waits for executors is not a pause of the query"
+    assert now.pause_s(How.DRIVER) == 40.0
+
+
+@pytest.mark.parametrize(("pause_s", "moves"), [(1.5, True), (30.0, False)])
+def test_a_longer_trigger_is_not_worth_a_broken_goal(pause_s: float, moves: bool) -> None:
+    now = context(load=5.0, points=LIGHT, settings=replace(START, trigger_s=2.0),
+                  asked=policy(target_s=30.0), seen={"pause_s": {How.QUERY: pause_s}})  # fmt: skip
+    offer = batch_size.release(now)
+    assert (offer is not None) is moves
+    assert offer is None or offer.reason is Reason.TRIGGER_LENGTHENED
+
+
+def held_back(**asked: Any) -> Any:
+    """25 records/s on two executors: one would do, but not at a trigger of 10 s."""
+    points = (Point(1, 250, 0.1, 4.9), Point(1, 2500, 0.1, 22.9), Point(2, 250, 0.1, 2.5))
+    rest = replace(START, executors=2)
+    return context(load=25.0, points=points, settings=rest, asked=policy(**asked))
+
+
+def test_the_trigger_is_shortened_where_only_the_latency_keeps_executors() -> None:
+    now = held_back()
+    assert parallelism.release(now) is None
+    offer = batch_size.release(now)
+    assert offer is not None
+    assert (offer.reason, offer.raises) == (Reason.TRIGGER_SHORTENED, False)
+    then = replace(now, snapshot=replace(now.snapshot, settings=offer.settings))
+    fewer = parallelism.release(then)
+    assert fewer is not None
+    assert fewer.settings.executors == 1
+
+
+@pytest.mark.parametrize("asked", [{"pinned": {"executors": 2.0}}, {"min_executors": 2}])
+def test_executors_that_must_stay_need_no_room(asked: dict[str, Any]) -> None:
+    assert batch_size.release(held_back(**asked)) is None
+
+
+def test_no_batch_is_let_grow_past_the_knee() -> None:
+    """1,000 records are the best batch; at 280/s a trigger of 5 s would hold 1,400."""
+    points = (Point(4, 500, 0.1, 1.0), Point(4, 1000, 0.1, 1.5), Point(4, 2500, 0.1, 12.0))
+    settings = replace(START, executors=4, trigger_s=10.0)
+    offer = batch_size.raise_(context(load=280.0, points=points, settings=settings))
+    assert offer is not None
+    assert offer.settings.trigger_s * 280 <= 1000
+    assert offer.settings.max_offsets <= 1000
