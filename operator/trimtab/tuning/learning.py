@@ -17,6 +17,9 @@ WARM_UP_BATCHES = 2
 DOUBTFUL = 1.5
 """A batch that takes longer than what is known by this factor is believed when it repeats."""
 
+COLD, BEHIND = 2.0, 2.0
+"""Load by a batch that warmed up, and triggers of input behind, that leave no doubt of overload."""
+
 FASTER = 0.9
 """A call is faster than the fastest so far when it takes at most this share of its time."""
 
@@ -40,10 +43,13 @@ def first_guess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Model | Non
 
 
 def falls_behind(snapshot: Snapshot, load: Load) -> bool:
-    """Whether more comes in than is worked off, and the lag shows it: two triggers of input."""
+    """Whether far more comes in than is worked off, and the lag shows it.
+
+    A batch that warmed up may have taken twice as long as the next ones will.
+    """
     lag = snapshot.signals.lag_records if snapshot.signals else None
-    behind = lag is not None and lag >= 2 * snapshot.settings.trigger_s * load.steady
-    return behind and load.capacity >= 1.0
+    behind = lag is not None and lag >= BEHIND * snapshot.settings.trigger_s * load.steady
+    return behind and load.capacity >= COLD
 
 
 def observe(snapshot: Snapshot, memory: Memory, batch: Batch) -> Memory:

@@ -1,0 +1,78 @@
+"""What a batch teaches, what it does not, and when a first guess is acted on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.tuning.test_decision import START, batch, memory, overloaded, signals, snapshot
+
+from trimtab.api.reasons import Reason
+from trimtab.tuning import learning
+from trimtab.tuning.decision import decide
+from trimtab.tuning.memory import Evidence, FastestCall, Memory
+from trimtab.tuning.points import Point
+
+COLD_BATCH = batch(records=600, duration_s=20.0, since_start=1)
+"""The first batch of a driver: 30 records/s."""
+
+
+def decided(rate: float, lag: float, **remembered: object) -> Reason:
+    held = memory(points=(), evidence=Evidence(over=1), **remembered)
+    seen = overloaded(batch=COLD_BATCH, input_rate=rate, input_rate_long=rate, lag_records=lag)
+    return decide(snapshot(seen, held), held)[0].reason
+
+
+@pytest.mark.parametrize(
+    ("rate", "lag", "reason"),
+    [
+        (280.0, 9000.0, Reason.EXECUTORS_RAISED),
+        (280.0, 5000.0, Reason.CALIBRATING),
+        (35.0, 800.0, Reason.CALIBRATING),
+    ],
+    ids=["drowning", "no lag to speak of", "it may just be cold"],
+)
+def test_the_first_batch_speaks_only_where_there_is_no_doubt(
+    rate: float, lag: float, reason: Reason
+) -> None:
+    assert decided(rate, lag) is reason
+
+
+def test_while_nothing_is_known_the_phases_are_told() -> None:
+    cold = replace(COLD_BATCH, planning_s=1.5, state_s=0.5)
+    decision, _ = decide(snapshot(signals(batch=cold), memory(points=())), memory(points=()))
+    assert decision.reason is Reason.CALIBRATING
+    assert decision.message.startswith("600 records in 20.0 s, planning 1.5 s, state 0.5 s of it")
+
+
+def taught(held: Memory, *durations_s: float) -> Memory:
+    for number, duration_s in enumerate(durations_s):
+        one = batch(id=100 + number, records=1000, duration_s=duration_s, overhead_s=0.1)
+        held = learning.observe(snapshot(signals(batch=one), held), held, one)
+    return held
+
+
+def test_one_long_batch_is_not_believed_and_two_are() -> None:
+    known = memory(points=(Point(1, 1000, 0.1, 8.0, batches=5),))
+    once = taught(known, 20.0)
+    assert (once.points, once.doubt) == (known.points, "1/100")
+    assert taught(known, 20.0, 8.1).doubt == ""
+    twice = taught(known, 20.0, 20.0)
+    assert twice.points[0].duration_s == pytest.approx(14.0)
+
+
+def test_a_batch_is_counted_once_however_often_it_is_seen() -> None:
+    one = batch(id=100, records=1000, duration_s=8.0)
+    now = snapshot(signals(batch=one), memory(points=()))
+    first = learning.observe(now, memory(points=()), one)
+    assert learning.observe(now, first, one) == first
+
+
+def test_the_fastest_call_is_kept_with_how_many_there_were() -> None:
+    one = batch(since_start=1)
+    held = memory()
+    for call_s, calls in ((0.05, 4.0), (0.02, 2.0), (0.03, 8.0)):
+        seen = signals(batch=one, pending_call_s=call_s, pending_calls=calls)
+        held = learning.observe(snapshot(seen, held), held, one)
+    assert held.fastest == FastestCall(0.02, 2.0)
+    assert held.settings == START
