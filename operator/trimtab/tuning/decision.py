@@ -81,7 +81,9 @@ def _steer(context: Context, batch: Batch) -> tuple[Decision, Memory]:
             model = context.model.with_in_flight(before.max_in_flight)
             capacity = model.capacity(before.executors * context.policy.slots_per_executor)
             return _close(snapshot, memory, end, load, capacity)
-        return _hold(memory, Reason.TRIAL_OPEN, words.progress(memory.trial), load), memory
+        return _hold(
+            memory, Reason.TRIAL_OPEN, words.progress(memory.trial, context.policy), load
+        ), memory
     if draining := catching_up(context, batch):
         memory = regime.switch(replace(memory, evidence=Evidence()), Regime.CATCHING_UP,
                                snapshot.now_s)  # fmt: skip

@@ -15,7 +15,7 @@ from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
 from trimtab.tuning.regime import Band
-from trimtab.tuning.snapshot import Batch, Settings, Signals, Snapshot
+from trimtab.tuning.snapshot import Batch, Policy, Settings, Signals, Snapshot
 
 SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
@@ -114,13 +114,18 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
     return None
 
 
+def needed(policy: Policy) -> int:
+    """Batches that decide a trial."""
+    return JUDGED_BY_RATE if policy.maximum else JUDGED
+
+
 def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band) -> Outcome | None:
     """Keep or revert; None while it is too early."""
     settings = snapshot.settings
     if _load_changed(trial, load, band):
         message = f"the load went from {trial.steady:.0f} to {load.steady:.0f} records/s meanwhile"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
-    if trial.judged < (JUDGED_BY_RATE if snapshot.policy.maximum else JUDGED):
+    if trial.judged < needed(snapshot.policy):
         return None
     seen = f"load {trial.load_before:.2f} -> {load.value:.2f}, predicted {trial.predicted_load:.2f}"
     if not trial.raises:

@@ -9,8 +9,8 @@ from trimtab.tuning.knobs import locality
 from trimtab.tuning.learning import WARM_UP_BATCHES
 from trimtab.tuning.load import least_latency_s
 from trimtab.tuning.memory import Trial
-from trimtab.tuning.snapshot import Batch
-from trimtab.tuning.trial import JUDGED
+from trimtab.tuning.snapshot import Batch, Policy
+from trimtab.tuning.trial import needed
 
 
 def loads(context: Context) -> str:
@@ -25,7 +25,8 @@ def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
     """Why a change is made, and what else a person should know of it."""
     why = f"{bottleneck.kind} ({bottleneck.evidence})" if proposal.raises else "more than needed"
     if proposal.knob == locality.NAME and bottleneck.kind is BottleneckKind.NONE:
-        why = "the executors are loaded" if proposal.reason is Reason.SCOPE_WIDENED else "light"
+        wider = proposal.reason is Reason.SCOPE_WIDENED
+        why = f"the executors are {'loaded' if wider else 'light'}"
     why += f"; {context.late.words}" if context.late else ""
     forbidden = infeasible(context) if proposal.raises else ""
     return f"{why}; {forbidden}" if forbidden else why
@@ -46,11 +47,11 @@ def infeasible(context: Context) -> str:
     )
 
 
-def progress(watched: Trial) -> str:
+def progress(watched: Trial, policy: Policy) -> str:
     """How far a trial is."""
     return (
         f"trial of {watched.knob} (generation {watched.generation}): {watched.settled} batches"
-        f" left out, {watched.judged} of {JUDGED} judged"
+        f" left out, {watched.judged} of {needed(policy)} judged"
     )
 
 
