@@ -11,14 +11,15 @@ import click
 import yaml
 from bench.simreal import campaign, plots
 from bench.simreal.fit import Fitted, fit, scenario
-from bench.simreal.predict import DURATION_S, compare, medians, summary, table
+from bench.simreal.predict import DURATION_S, compare, medians
 from bench.simreal.seen import Measured
+from bench.simreal.tables import errors, summary, windows
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.paths import REPO
 
 FOLDER = REPO / "docs/benchmarks/simulator"
-SHOWN = ("p2-busy", "p3-short")
-"""Settings of the picture over time: a steady one and a saturated one, both predicted."""
+SHOWN = ("p3-busy", "p4-busy", "p3-short")
+"""Settings of the picture over time, all predicted: two steady ones and a saturated one."""
 
 data = click.option(
     "--data", type=click.Path(path_type=Path), default=FOLDER / "measured.json",
@@ -54,23 +55,31 @@ def fit_command(data: Path) -> None:
 @main.command()
 @data
 @click.option("--out", type=click.Path(path_type=Path), default=FOLDER, help="Folder.")
-def report(data: Path, out: Path) -> None:
+@click.option("--again", type=click.Path(path_type=Path, exists=True), help="Repeated settings.")
+def report(data: Path, out: Path, again: Path | None) -> None:
     """Fit, predict, print the tables, and write scenario and pictures; exit 1 off target."""
     known, fitted, unknown = _load(data)
     base, rest = [compare(fitted, m) for m in known], [compare(fitted, m) for m in unknown]
     found = medians(rest)
     click.echo("\n\n".join([
-        f"fitted: {json.dumps(asdict(fitted))}", table(base), table(rest), summary(found),
+        f"fitted: {json.dumps(asdict(fitted))}", errors(base), errors(rest), summary(found),
+        windows([*known, *unknown]),
     ]))  # fmt: skip
+    if again:
+        repeated = campaign.read(again)
+        click.echo("\n\n".join(
+            ["\nagain, by the same fit:", errors([compare(fitted, m) for m in repeated]),
+             windows(repeated)]
+        ))  # fmt: skip
     by_name = {m.setting.name: m for m in unknown}
-    steady, full = (by_name[name] for name in SHOWN)
-    document = scenario(fitted, steady.setting, DURATION_S).model_dump(
+    shown = [by_name[name] for name in SHOWN]
+    document = scenario(fitted, shown[0].setting, DURATION_S).model_dump(
         mode="json", by_alias=True, exclude_unset=True
     )
     out.mkdir(parents=True, exist_ok=True)
     (out / "fitted.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
     plots.scatter(out / "scatter.png", base, rest)
-    plots.overlay(out / "overlay.png", fitted, steady, full)
+    plots.overlay(out / "overlay.png", fitted, shown)
     if not found.met:
         raise SystemExit(1)
 

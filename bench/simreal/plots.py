@@ -47,18 +47,19 @@ def _finish(axis: Any, title: str, target: float) -> None:
     axis.grid(alpha=0.25)
 
 
-def overlay(path: Path, fitted: Fitted, steady: Measured, full: Measured) -> None:
-    """One window each: p95 of a steady setting, records worked off in a saturated one."""
-    figure, axes = plt.subplots(2, 1, figsize=(11, 6), constrained_layout=True)
-    for seen, axis in ((steady, axes[0]), (full, axes[1])):
+def overlay(path: Path, fitted: Fitted, shown: Sequence[Measured]) -> None:
+    """One window each: the batches' p95, or the records worked off where it is saturated."""
+    figure, axes = plt.subplots(len(shown), 1, figsize=(11, 3 * len(shown)),
+                                constrained_layout=True)  # fmt: skip
+    for seen, axis in zip(shown, axes, strict=True):
         length_s = seen.batches[-1].committed_s - seen.batches[0].committed_s
         sources = ((seen.batches, INK, "measured", "o"),
                    (simulated(fitted, seen), ACCENT, "simulated", "s"))  # fmt: skip
         for batches, color, label, marker in sources:
             first = batches[0]
-            shown = [b for b in batches if b.committed_s - first.committed_s <= length_s]
-            at = [b.committed_s - first.committed_s for b in shown]
-            values = [_value(b, first, seen.setting.saturated) for b in shown]
+            window = [b for b in batches if b.committed_s - first.committed_s <= length_s]
+            at = [b.committed_s - first.committed_s for b in window]
+            values = [_value(b, first, seen.setting.saturated) for b in window]
             axis.plot(at, values, color=color, label=label, marker=marker, markersize=4)
         what = "records since the first commit" if seen.setting.saturated else "p95 of a batch, s"
         axis.set(title=seen.setting.name, ylabel=what, xlabel="seconds since the first commit")

@@ -10,13 +10,15 @@ import pytest
 from bench.simreal.__main__ import main
 from bench.simreal.campaign import read, write
 from bench.simreal.fit import Fitted, fit, scenario, waves
-from bench.simreal.predict import compare, medians, rest, simulated, summary, table
+from bench.simreal.predict import compare, medians, rest, simulated
 from bench.simreal.seen import Batch, Measured, from_prometheus, rate
 from bench.simreal.settings import CAMPAIGN, Setting
+from bench.simreal.tables import errors, summary, windows
 from click.testing import CliRunner
 
 from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.run import simulate
+from trimtab.simulation.scenario import load_scenario
 
 TRUTH = Fitted(0.4, 0.2, {1: 120.0, 5: 550.0}, 0.0)
 BY_NAME = {s.name: s for s in CAMPAIGN}
@@ -83,10 +85,16 @@ def test_a_plant_predicts_itself() -> None:
     assert found.p95 == pytest.approx(0, abs=0.02)
     assert found.met
     assert "met" in summary(found)
-    lines = table(comparisons).splitlines()
+    lines = errors(comparisons).splitlines()
     assert len(lines) == 10
     assert len({line.count("|") for line in lines}) == 1
     assert sum("grows" in line for line in lines) == 4
+
+
+def test_a_window_shows_its_spread() -> None:
+    batches = (Batch(0, 0.0, 90, 2.0, 4, 1, 90), Batch(1, 5.0, 110, 4.0, 5, 1, 200))
+    seen = Measured(BY_NAME["p1-idle"], batches, 0, 1.5)
+    assert windows([seen]).splitlines()[-1] == "| p1-idle | 2 | 100 | 3.00 | 1.41 | 1.5 |"
 
 
 def test_errors_have_their_sign_and_medians_their_size() -> None:
@@ -149,8 +157,14 @@ def test_measurements_survive_their_file(tmp_path: Path) -> None:
 def test_the_report_writes_tables_scenario_and_pictures(tmp_path: Path) -> None:
     path = tmp_path / "measured.json"
     write(path, [made(s) for s in CAMPAIGN], "abc1234")
-    done = CliRunner().invoke(main, ["report", "--data", str(path), "--out", str(tmp_path)])
+    repeated = tmp_path / "again.json"
+    write(repeated, [made(BY_NAME["p4-busy"])], "abc1234")
+    options = {"--data": path, "--out": tmp_path, "--again": repeated}
+    given = [str(word) for option in options.items() for word in option]
+    done = CliRunner().invoke(main, ["report", *given])
     assert done.exit_code == 0, done.output
     assert "target 15%" in done.output
+    assert done.output.count("| p4-busy |") == 4
     names = ("scatter.png", "overlay.png", "fitted.yaml")
     assert all((tmp_path / name).stat().st_size > 100 for name in names)
+    assert load_scenario(tmp_path / "fitted.yaml").plant.waves
