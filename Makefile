@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long bench-control check fix generate venv lint types contracts unit clean
+.PHONY: help demo test test-long bench-control bench-simulator check fix generate venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -26,6 +26,12 @@ test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, soaks
 
 bench-control: $(STAMP) ## every controller on every workload, about 20 minutes; docs/benchmarks/control.md
 	$(BIN)/python -m bench.suite --publish
+
+bench-simulator: $(STAMP) ## the simulator against the real driver: half an hour; figures in build/simreal
+	$(LOCALCLUSTER) doctor --install
+	$(BIN)/python -m bench.simreal measure --out build/simreal/measured.json; \
+	  code=$$?; $(LOCALCLUSTER) down; exit $$code
+	$(BIN)/python -m bench.simreal report --data build/simreal/measured.json --out build/simreal
 
 check: $(STAMP) lint types contracts unit ## the fast lane, under 3 minutes
 

@@ -51,6 +51,11 @@ def install(kube: Kube, tags: dict[str, str], tick_s: float) -> None:
 def example(kube: Kube, folder: Path = EXAMPLE) -> None:
     """Apply an example and wait until its Kafka and its pipeline are Ready."""
     kube.call("apply", "-f", str(folder))
+    wait_ready(kube)
+
+
+def wait_ready(kube: Kube) -> None:
+    """Wait until the example's Kafka and pipeline are Ready."""
     kube.wait("Kafka ready", 240, lambda: condition(kube.get("tkc", "events"), "Ready") == "True")
     kube.wait(
         "pipeline ready", 240, lambda: condition(kube.get("spl", "clicks"), "Ready") == "True"

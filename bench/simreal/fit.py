@@ -1,0 +1,105 @@
+"""The plant's parameters from measured batches, by least squares of the relative error.
+
+A batch of n records on p executors takes `fixed_s + per_task_s·tasks/p + waves(p)·n/cap(p)`,
+which is linear in the costs and in 1/cap(p) of each executor count that was measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bench.simreal.seen import Batch, Measured
+from bench.simreal.settings import PARTITIONS, Setting
+
+from trimtab.simulation.scenario import Scenario
+
+Matrix = np.ndarray[Any, np.dtype[np.float64]]
+MOST_EXECUTORS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The parameters of the plant that were fitted."""
+
+    fixed_s: float
+    per_task_s: float
+    capacity: dict[int, float]
+    """Records/s by executors, in whole waves of tasks."""
+    noise: float
+    """Standard deviation of a batch's duration around the fit, as a share of it."""
+
+
+def waves(executors: int) -> float:
+    """How much longer the work takes because tasks are whole: the plant's `waves`."""
+    return math.ceil(PARTITIONS / executors) * executors / PARTITIONS
+
+
+def fit(measured: Sequence[Measured]) -> Fitted:
+    """The parameters that fit best; each setting weighs the same, however many its batches.
+
+    Raises:
+        ValueError: the settings do not tell the parameters apart.
+    """
+    counts = sorted({m.setting.executors for m in measured})
+    rows, sizes = [], []
+    for seen in measured:
+        rows += [_row(batch, seen.setting.executors, counts) for batch in seen.batches]
+        sizes += [len(seen.batches)] * len(seen.batches)
+    design, weights = np.array(rows), 1 / np.sqrt(np.array(sizes, dtype=float))
+    solution = _not_negative(design * weights[:, None], weights)
+    fixed_s, per_task_s, *inverse = (float(x) for x in solution)
+    if min(inverse) <= 0:
+        raise ValueError(f"no capacity can be told from {len(rows)} batches: {solution}")
+    errors = design @ solution - 1
+    noise = math.sqrt(float(np.average(errors**2, weights=weights**2)))
+    capacity = {p: round(1 / x, 1) for p, x in zip(counts, inverse, strict=True)}
+    return Fitted(round(fixed_s, 4), round(per_task_s, 4), capacity, round(noise, 4))
+
+
+def _row(batch: Batch, executors: int, counts: Sequence[int]) -> list[float]:
+    """Coefficients of the parameters, divided by the duration: the right-hand side is 1."""
+    work = [waves(p) * batch.records if p == executors else 0.0 for p in counts]
+    return [x / batch.duration_s for x in (1.0, PARTITIONS / executors, *work)]
+
+
+def _not_negative(design: Matrix, right: Matrix) -> Matrix:
+    """Least squares with no parameter below 0: the best of all choices of those that are not 0."""
+    width, best, least = design.shape[1], None, math.inf
+    choices = itertools.chain.from_iterable(
+        itertools.combinations(range(width), size) for size in range(1, width + 1)
+    )
+    for chosen in map(list, choices):
+        part, _, rank, _ = np.linalg.lstsq(design[:, chosen], right)
+        solution = np.zeros(width)
+        solution[chosen] = part
+        error = float(np.sum((design @ solution - right) ** 2))
+        if rank == len(chosen) and part.min() >= 0 and error < least:
+            best, least = solution, error
+    if best is None:
+        raise ValueError("the settings do not tell the parameters apart")
+    return best
+
+
+def scenario(fitted: Fitted, setting: Setting, duration_s: float, backlog: float = 0) -> Scenario:
+    """The fitted plant under one setting: the same settings, the same load, a backlog to begin."""
+    return Scenario.model_validate({
+        "name": f"simreal-{setting.name}", "duration": duration_s, "partitions": PARTITIONS,
+        "load": {"step": [[0, setting.load]]},
+        "plant": {
+            "capacity": fitted.capacity, "waves": True,
+            "batch": {
+                "fixed_s": fitted.fixed_s, "per_task_s": fitted.per_task_s, "noise": fitted.noise,
+            },
+        },
+        "goal": {"latency": {"percentile": 95, "target": 15}},
+        "limits": {"executors": {"min": 1, "max": MOST_EXECUTORS}},
+        "start": {
+            "executors": setting.executors, "trigger": setting.trigger_s,
+            "maxOffsetsPerTrigger": setting.max_offsets, "backlog": backlog,
+        },
+    })  # fmt: skip

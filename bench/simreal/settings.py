@@ -1,0 +1,45 @@
+"""The twelve settings of the campaign: four to fit on, eight to predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PARTITIONS = 12
+"""Of the quickstart's topic: the tasks of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is pinned, and the load on it."""
+
+    name: str
+    executors: int
+    trigger_s: float
+    max_offsets: int
+    load: float
+    """Records/s."""
+    saturated: bool
+    """The load is more than the pipeline works off, so that the batch limit cuts each batch."""
+    fitted: bool = False
+    """Its measurements go into the fit; all others are predicted."""
+
+
+CAMPAIGN = (
+    Setting("p5-busy", 5, 10, 6000, 300, False),
+    Setting("p5-idle", 5, 10, 6000, 40, False, fitted=True),
+    Setting("p4-busy", 4, 2, 4000, 250, False),
+    Setting("p3-busy", 3, 5, 4000, 200, False),
+    Setting("p2-busy", 2, 2, 4000, 60, False),
+    Setting("p1-idle", 1, 10, 2500, 15, False, fitted=True),
+    Setting("p1-full", 1, 5, 1500, 140, True, fitted=True),
+    Setting("p1-short", 1, 2, 400, 130, True),
+    Setting("p2-full", 2, 10, 3000, 280, True),
+    Setting("p3-short", 3, 2, 1200, 400, True),
+    Setting("p4-full", 4, 5, 4000, 560, True),
+    Setting("p5-full", 5, 5, 5000, 680, True, fitted=True),
+)
+"""In the order of the campaign: the saturated ones last, so that no backlog has to be drained.
+
+One executor and five tell the fixed cost from that of a task; small batches and large ones tell
+both from the work; what lies between one and five is the plant's to interpolate.
+"""
