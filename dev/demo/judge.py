@@ -14,7 +14,8 @@ from typing import Any
 from dev.demo.watch import Sample
 
 from trimtab.tuning.model import Model, fit
-from trimtab.tuning.points import Point
+from trimtab.tuning.points import Point, learn
+from trimtab.tuning.trial import SETTLE_AFTER_START
 
 BOUNDS = (0.5, 0.8)
 """Lower and higher bound of the example."""
@@ -78,14 +79,21 @@ def phases(schedule: Sequence[tuple[float, float]]) -> list[Phase]:
 
 
 def measured_model(samples: Sequence[Sample], partitions: int) -> Model | None:
-    """The capacity that the batches of this run showed; each batch counts once."""
-    seen: dict[int, Point] = {}
+    """The capacity that the batches of this run showed; each batch counts once.
+
+    The first ones after a change of the executors are left out, as the operator leaves them out.
+    """
+    points: tuple[Point, ...] = ()
+    last, executors, since = -1, 0, 0
     for s in samples:
-        if s.batch is None or not s.records or s.duration is None or not s.executors_min:
+        if s.batch in {None, last} or not s.records or s.duration is None or not s.executors_min:
             continue
-        if s.executors_min == s.running:
-            seen[s.batch] = Point(s.executors_min, int(s.records), 0.1, s.duration)
-    return fit(list(seen.values()), partitions)
+        last = s.batch or 0
+        since = since + 1 if s.executors_min == s.running == executors else 0
+        executors = s.executors_min
+        if since > SETTLE_AFTER_START:
+            points = learn(points, Point(executors, int(s.records), 0.1, s.duration))
+    return fit(points, partitions)
 
 
 def allowed(model: Model, rate: float, trigger_s: float, most: int,

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.tuning.points import SPREAD, Point, knee_of
 
-WIDE = 3.0
+WIDE = 2.5
 """Record counts that differ by this factor tell the slope whatever the noise."""
 
 USUAL_EXPONENT = 0.9

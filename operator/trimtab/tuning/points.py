@@ -23,6 +23,9 @@ SPREAD = 1.5
 POINTS_PER_SLOTS = 4
 MAX_POINTS = 24
 
+REPEATED = 2
+"""Batches of a size before it says anything of the regimes."""
+
 OUT_OF_PROPORTION = 1.2
 """Records that take this factor longer each than in the best smaller batch: overload."""
 
@@ -90,12 +93,14 @@ def knee_of(points: Sequence[Point]) -> int | None:
 
     The regimes of a batch's time over its size are flat, slow growth and overload (seed 000). In
     the first two a larger batch costs less for each record, since what does not grow is shared; in
-    the third it costs more.
+    the third it costs more. One batch may be long for any reason, a cold JVM for one: it takes two
+    of each size, and three sizes.
     """
     knees = []
     for slots in {p.slots for p in points}:
-        group = sorted((p for p in points if p.slots == slots), key=lambda p: p.records)
-        for index, large in enumerate(group[1:], start=1):
+        seen = (p for p in points if p.slots == slots and p.batches >= REPEATED)
+        group = sorted(seen, key=lambda p: p.records)
+        for index, large in enumerate(group[2:], start=2):
             best = min(group[:index], key=_each_s)
             larger = large.records >= SPREAD * best.records
             if larger and _each_s(large) > OUT_OF_PROPORTION * _each_s(best):

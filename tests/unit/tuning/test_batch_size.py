@@ -65,9 +65,12 @@ def test_executors_that_must_stay_need_no_room(asked: dict[str, Any]) -> None:
     assert batch_size.release(held_back(**asked)) is None
 
 
+LATE_KNEE = {500: 1.0, 1000: 1.5, 2500: 12.0}
+
+
 def test_no_batch_is_let_grow_past_the_knee() -> None:
     """1,000 records are the best batch; at 280/s a trigger of 5 s would hold 1,400."""
-    points = (Point(4, 500, 0.1, 1.0), Point(4, 1000, 0.1, 1.5), Point(4, 2500, 0.1, 12.0))
+    points = tuple(Point(4, n, 0.1, s, batches=2) for n, s in LATE_KNEE.items())
     settings = replace(START, executors=4, trigger_s=10.0)
     offer = batch_size.raise_(context(load=280.0, points=points, settings=settings))
     assert offer is not None

@@ -94,10 +94,19 @@ def test_a_trigger_that_holds_records_back_is_shortened_not_paid_with_executors(
 def test_overload_raises_executors_to_the_fewest_that_hold() -> None:
     before = memory(evidence=AT_THE_EDGE, settings=replace(START, trigger_s=5.0))
     asked = policy(max_executors=8)
-    decision, after = decide(snapshot(overloaded(), before, asked), before)
+    decision, after = decide(snapshot(overloaded(partitions=64), before, asked), before)
     assert decision.reason is Reason.EXECUTORS_RAISED
     assert after.settings.executors == 5
     assert "executors 1 -> 5" in decision.message
+
+
+@pytest.mark.parametrize(("partitions", "executors"), [(12, 4), (13, 5), (10, 5), (64, 5), (5, 5)])
+def test_an_executor_that_saves_no_wave_is_not_asked_for(partitions: int, executors: int) -> None:
+    """Twelve tasks take three waves on five slots, as on four, and four are within the bound."""
+    before = memory(evidence=AT_THE_EDGE, settings=replace(START, trigger_s=5.0))
+    seen = overloaded(partitions=partitions)
+    _, after = decide(snapshot(seen, before, policy(max_executors=8)), before)
+    assert after.settings.executors == executors
 
 
 @pytest.mark.parametrize(("learned", "raised_to"), [((1,), 5), ((1, 8), 5), ((1, 4), 4)])
@@ -111,7 +120,7 @@ def test_a_raise_beyond_what_is_learned_stays_clear_of_the_bound(
     )
     asked = policy(target_s=None, rate=380.0, max_executors=8)
     seen = overloaded(
-        batch=batch(records=1000, duration_s=8.0, overhead_s=0.0), input_rate=380.0,
+        batch=batch(records=1000, duration_s=8.0, overhead_s=0.0), partitions=64, input_rate=380.0,
         input_rate_long=380.0,
     )  # fmt: skip
     _, after = decide(snapshot(seen, before, asked), before)
@@ -134,7 +143,7 @@ def test_recommend_says_and_does_not_move() -> None:
     asked = policy(mode=Mode.RECOMMEND)
     decision, after = decide(snapshot(overloaded(), before, asked), before)
     assert decision.action is Action.RECOMMEND
-    assert decision.settings.executors == 5
+    assert decision.settings.executors == 4
     assert after.settings == before.settings
     assert not decision.moves
 

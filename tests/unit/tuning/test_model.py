@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -137,8 +138,10 @@ def test_the_third_regime_begins_where_a_record_costs_more(
     seconds: float, knee: int | None
 ) -> None:
     """4,000 records would take 0.6 s at the price of the best smaller batch."""
-    points = [Point(1, n, 0.0, s) for n, s in (SEED | {4000: seconds}).items()]
+    points = [Point(1, n, 0.0, s, batches=2) for n, s in (SEED | {4000: seconds}).items()]
     assert knee_of(points) == knee
+    assert knee_of([replace(p, batches=1) for p in points]) is None, "one batch may be cold"
+    assert knee_of(points[2:]) is None, "two sizes may both be noise"
     model = fit(points, tasks=12)
     assert model is not None
     assert model.knee == knee
@@ -152,7 +155,7 @@ def test_a_slope_from_sizes_close_together_is_not_believed() -> None:
 
 
 def test_batches_of_other_sizes_are_not_compared() -> None:
-    model = fit([Point(1, 250, 0.1, 4.5), Point(2, 2500, 0.1, 11.0), Point(3, 700, 0.1, 3.0)], 12)
+    model = fit([Point(1, 250, 0.1, 4.5), Point(2, 2500, 0.1, 11.0), Point(3, 600, 0.1, 3.0)], 12)
     assert model is not None
     assert not model.comparable(1, 2)
     assert model.comparable(1, 3)

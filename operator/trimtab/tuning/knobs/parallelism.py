@@ -8,6 +8,7 @@ that the bounds allow (design section 7, `exact`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from trimtab.api.knobs import EXECUTORS, How
@@ -41,8 +42,22 @@ def raise_(context: Context) -> Proposal | None:
     for executors in range(now + 1, most + 1):
         settings = replace(context.settings, executors=executors)
         if context.predicted(settings) <= _aim(context, executors):
-            return _proposal(context, executors, raises=True)
+            return _proposal(context, _aligned(context, executors), raises=True)
     return _proposal(context, most, raises=True) if most > now else None
+
+
+def _aligned(context: Context, executors: int) -> int:
+    """The fewest executors that run the tasks in as many waves, if they too are within the bound.
+
+    12 tasks on 5 slots take three waves, as on 4: the fifth slot idles in most of them.
+    """
+    per_executor, tasks = context.policy.slots_per_executor, context.model.tasks
+    waves = math.ceil(tasks / (executors * per_executor))
+    fewest = math.ceil(math.ceil(tasks / waves) / per_executor)
+    if not context.settings.executors < fewest < executors:
+        return executors
+    settings = replace(context.settings, executors=fewest)
+    return fewest if context.predicted(settings) <= context.band.higher else executors
 
 
 def _aim(context: Context, executors: int) -> float:
