@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from simulation.plants import BASE, scenario
 from trimtab.errors import BadInputError
 from trimtab.simulation.arrivals import Arrivals, arrivals
-from trimtab.simulation.scenario import Load, load_scenario
+from trimtab.simulation.scenario import load_scenario
+from trimtab.simulation.shapes import Load
 
 
 def flow(seed: int = 1, duration: float = 100, **load: Any) -> Arrivals:

@@ -133,6 +133,12 @@ def test_a_lost_driver_runs_the_same_batch_again_and_says_so() -> None:
     assert [(b.run, b.since_start) for b in run] == [(1, 1), (2, 1), (2, 2)]
 
 
+def test_a_lost_driver_takes_its_restart_where_nothing_else_is_said() -> None:
+    lost = {"at": 4.5, "kind": "driver_lost"}
+    change = {"change": {"driver_restart_s": 20}}
+    assert times(batches(faulty(lost, plant=change), 2))[1] == (24.5, 26.0)
+
+
 def test_a_slow_remote_slows_the_batches_that_begin_meanwhile() -> None:
     slow = {"at": 3, "kind": "remote_slow", "factor": 3, "for_s": 2}
     remote = {"remote": {"latency_s": 0.005}}

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trimtab.errors import BadInputError
-from trimtab.simulation.scenario import Bursts, Drift, Load, Scenario, Walk
+from trimtab.simulation.scenario import Scenario
+from trimtab.simulation.shapes import Bursts, Drift, Load, Walk
 
 
 class Arrivals:

@@ -275,7 +275,7 @@ class Plant:
             self.lost -= lost
             self._arrange()
 
-        self._agenda.note(self.now_s + fault.back_after_s, Kind.FAULT, back)
+        self._agenda.note(self.now_s + (fault.back_after_s or 0.0), Kind.FAULT, back)
 
     def _lose_driver(self, fault: Fault) -> None:
         """The batch under way is lost and runs again with its range once the driver is back."""
@@ -283,7 +283,9 @@ class Plant:
             self.replay = (self.running.first, self.running.last)
             self.running = None
         self.since_start = 0
-        self.away_until_s = self.down_until_s = self.now_s + fault.back_after_s
+        restart_s, told_s = self.plant.change.driver_restart_s, fault.back_after_s
+        away_s = restart_s if told_s is None else told_s
+        self.away_until_s = self.down_until_s = self.now_s + away_s
         if self.asked is None:
             self.run += 1
             self._start_at(self.down_until_s)

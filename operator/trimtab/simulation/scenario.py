@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator
 
 from trimtab.api.common import ApiModel
 from trimtab.api.knobs import SCOPES
 from trimtab.api.pipeline import ExecutorResources, Goal, Limits, Tuning
 from trimtab.errors import BadInputError
+from trimtab.simulation.shapes import Load, Number
 from trimtab.tuning.snapshot import Policy, Settings
 
-Number = Annotated[float, Field(ge=0)]
 Scope = Literal["Process", "Node", "Zone", "Any"]
 
 REMOTE_SHARE: dict[Scope, float] = {"Process": 0, "Node": 0.25, "Zone": 0.5, "Any": 1}
@@ -25,104 +25,6 @@ REMOTE_SHARE: dict[Scope, float] = {"Process": 0, "Node": 0.25, "Zone": 0.5, "An
 
 WARM_UP_S = 300.0
 """Left out of the figures that add up over time, unless the load is constant."""
-
-
-class Cosine(ApiModel):
-    """mean + amplitude·cos(2π(t − phase)/period), never below 0."""
-
-    mean: Number
-    amplitude: Number
-    period_s: Annotated[float, Field(gt=0)]
-    phase_s: float = 0
-
-
-class Ramp(ApiModel):
-    """From one rate to another between two times, constant outside."""
-
-    start_s: Number
-    end_s: Number
-    low: Number
-    high: Number
-
-
-class Spikes(ApiModel):
-    """A base rate with a peak of `width_s` every `every_s`."""
-
-    base: Number
-    peak: Number
-    every_s: Annotated[float, Field(gt=0)]
-    width_s: Number
-
-
-class Walk(ApiModel):
-    """A random walk between bounds, one Gaussian step each `every_s`."""
-
-    start: Number
-    step: Number
-    low: Number
-    high: Number
-    every_s: Annotated[float, Field(gt=0)] = 60
-
-
-class Drift(ApiModel):
-    """A random walk that leans: each `every_s` one step between −fall and +rise, even odds."""
-
-    start: Number
-    fall: Number
-    rise: Number
-    low: Number
-    high: Number
-    every_s: Annotated[float, Field(gt=0)] = 60
-
-
-class Bursts(ApiModel):
-    """A base rate; each quiet minute may begin a burst that adds `low` to `high` for a while."""
-
-    base: Number
-    low: Number
-    high: Number
-    chance: Annotated[float, Field(ge=0, le=1)]
-    """That a burst begins in a minute without one."""
-    least_s: Annotated[float, Field(gt=0)] = 60
-    most_s: Annotated[float, Field(gt=0)] = 180
-
-
-class Diurnal(ApiModel):
-    """A day: low at night, high at noon, squeezed into `period_s`."""
-
-    low: Number
-    high: Number
-    period_s: Annotated[float, Field(gt=0)] = 86400
-
-
-class Load(ApiModel):
-    """Records/s over time: exactly one shape, and noise on each second."""
-
-    step: Annotated[list[tuple[Number, Number]], Field(min_length=1)] | None = None
-    csv: str | None = None
-    cosine: Cosine | None = None
-    ramp: Ramp | None = None
-    spikes: Spikes | None = None
-    walk: Walk | None = None
-    drift: Drift | None = None
-    bursts: Bursts | None = None
-    diurnal: Diurnal | None = None
-    noise: Number = 0
-
-    @model_validator(mode="after")
-    def _one_shape(self) -> Load:
-        shapes = [name for name in type(self).model_fields if name != "noise"]
-        if sum(getattr(self, name) is not None for name in shapes) != 1:
-            raise ValueError(f"write exactly one of {', '.join(shapes)}")
-        starts = [at for at, _ in self.step or [(0.0, 0.0)]]
-        if starts[0] != 0 or starts != sorted(set(starts)):
-            raise ValueError("the times of step begin at 0 and rise")
-        return self
-
-    @property
-    def constant(self) -> bool:
-        """Whether it is one rate for all the run."""
-        return self.step is not None and len(self.step) == 1
 
 
 class BatchCost(ApiModel):
@@ -183,7 +85,8 @@ class Change(ApiModel):
     joins_batch: bool = True
     query_restart_s: Number = 1.5
     driver_restart_s: Number = 40
-    """For knobs that restart the driver; the tuner moves none yet."""
+    """Of a driver that was lost, where the fault does not say how long it is away; no knob that the
+    tuner moves restarts the driver."""
 
 
 class Cluster(ApiModel):
@@ -234,7 +137,8 @@ class Fault(ApiModel):
     at: Number
     kind: Literal["executor_lost", "gc_pause", "driver_lost", "remote_slow", "pods_pending"]
     count: Annotated[int, Field(ge=1)] = 1
-    back_after_s: Number = 0
+    back_after_s: Number | None = None
+    """By default a lost executor is replaced at once, and a lost driver takes its restart."""
     for_s: Number = 0
     factor: Annotated[float, Field(gt=0)] = 1
 
