@@ -9,6 +9,7 @@ from trimtab.tuning.knobs import locality
 from trimtab.tuning.learning import WARM_UP_BATCHES
 from trimtab.tuning.load import least_latency_s
 from trimtab.tuning.memory import Trial
+from trimtab.tuning.model import WIDE
 from trimtab.tuning.snapshot import Batch, Policy
 from trimtab.tuning.trial import needed
 
@@ -35,8 +36,10 @@ def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
 def infeasible(context: Context) -> str:
     """That physics forbids the goal, with the numbers; empty where it does not."""
     policy, load = context.policy, context.load
-    # one late batch says nothing of what any setting could do at best
-    if policy.target_s is None or context.late is not None:
+    # neither one late batch nor small ones tell what a setting could do at best at this load
+    seen = max((records for _, records in context.model.batches), default=0)
+    guessed = WIDE * seen < load.steady * context.settings.trigger_s
+    if policy.target_s is None or context.late is not None or guessed:
         return ""
     least_s = least_latency_s(context.model, policy, load.steady)
     if least_s <= policy.target_s:

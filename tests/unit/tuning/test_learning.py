@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, batch, memory, overloaded, signals, snapshot
 
 from trimtab.api.reasons import Reason
-from trimtab.tuning import learning
+from trimtab.tuning import learning, words
 from trimtab.tuning.decision import decide
 from trimtab.tuning.memory import Evidence, FastestCall, Memory
 from trimtab.tuning.points import Point
@@ -76,3 +77,11 @@ def test_the_fastest_call_is_kept_with_how_many_there_were() -> None:
         held = learning.observe(snapshot(seen, held), held, one)
     assert held.fastest == FastestCall(0.02, 2.0)
     assert held.settings == START
+
+
+@pytest.mark.parametrize(("records", "said"), [(250, False), (2500, True)])
+def test_physics_is_not_called_in_on_the_word_of_small_batches(records: int, said: bool) -> None:
+    """280/s at a trigger of 10 s are batches of 2,800: from 250 that would be a guess."""
+    points = (Point(1, records, 0.1, records / 40),)
+    now = context(load=280.0, points=points, seen={"batch": batch(id=1)}, taught="1/1")
+    assert bool(words.infeasible(now)) is said
