@@ -31,6 +31,8 @@ REFUSED = [
     ("spec.goal.latency.target", "0s", "write a duration above zero, like 500ms, 10s"),
     ("spec.goal.latency.target", "soon", "write a duration above zero, like 500ms, 10s"),
     ("spec.goal.latency.percentile", 90, "supported values"),
+    ("spec.goal", {"throughput": {}}, "write exactly one of throughput"),
+    ("spec.goal", {"throughput": {"recordsPerSecond": 5, "max": True}}, "write exactly one of"),
     ("spec.transform.sql", "SELECT 1", "write exactly one transform"),
     ("spec.transform.python.module", "clicks", "write module:function"),
     ("spec.source.kafka.bootstrapServers", "kafka:9092", "write either cluster"),
@@ -50,6 +52,11 @@ REFUSED = [
     ("spec.tuning.pinned", {"locality": "Any"}, 'unknown field "spec.tuning.pinned.locality"'),
     ("metadata.name", "x" * 41, "use at most 40 characters"),
 ]
+
+
+def test_a_goal_of_the_highest_rate_is_taken(kubectl: Any, pipeline: dict[str, Any]) -> None:
+    most = change(pipeline, "spec.goal", {"throughput": {"max": True}})
+    kubectl("apply", "--dry-run=server", "-f", "-", manifest=most)
 
 
 @pytest.mark.parametrize(("path", "value", "words"), REFUSED)
