@@ -179,24 +179,7 @@ class Scenario(ApiModel):
 
     def policy(self) -> Policy:
         """What the controller is asked to do."""
-        latency, rate = self.goal.latency, self.goal.throughput
-        most = self.limits.most_executors(ExecutorResources())
-        catch_up_s = latency.catch_up if latency else rate.catch_up if rate else 600.0
-        return Policy(
-            target_s=latency.target if latency else None,
-            quantile=(latency.percentile if latency else 95) / 100,
-            rate=float(rate.records_per_second) if rate and rate.records_per_second else None,
-            maximum=bool(rate and rate.max),
-            catch_up_s=catch_up_s,
-            min_executors=min(self.limits.executors.min, most),
-            max_executors=most,
-            mode=self.tuning.mode,
-            pinned=self.tuning.pinned.numbers() if self.tuning.pinned else {},
-            higher=self.tuning.bounds.higher,
-            lower=self.tuning.bounds.lower,
-            dwell_up=self.tuning.dwell.up,
-            dwell_down=self.tuning.dwell.down,
-        )
+        return Policy.stated(self.goal, self.limits, self.tuning, ExecutorResources())
 
     def settings(self) -> Settings:
         """The settings of the start; a knob that the plant has no use for is None."""

@@ -150,30 +150,18 @@ def _memory(facts: Facts) -> Bottleneck | None:
     )
 
 
-def _state(facts: Facts) -> Bottleneck | None:
-    state_s = facts.batch.state_s
-    if facts.share(state_s) < PART_HIGH:
-        return None
-    words = f"the commit of state takes {state_s:.1f} s of {facts.batch.duration_s:.1f} s"
-    return Bottleneck(Kind.STATE_COMMIT, words)
+def _part(
+    kind: Kind, words: str, seconds: Callable[[Batch], float | None]
+) -> Callable[[Facts], Bottleneck | None]:
+    """The cause that one phase takes a large part of the batch."""
 
+    def look(facts: Facts) -> Bottleneck | None:
+        part_s = seconds(facts.batch)
+        if facts.share(part_s) < PART_HIGH:
+            return None
+        return Bottleneck(kind, f"{words} {part_s:.1f} s of {facts.batch.duration_s:.1f} s")
 
-def _planning(facts: Facts) -> Bottleneck | None:
-    planning_s = facts.batch.planning_s
-    if facts.share(planning_s) < PART_HIGH:
-        return None
-    return Bottleneck(
-        Kind.DRIVER_PLANNING,
-        f"the driver plans for {planning_s:.1f} s of {facts.batch.duration_s:.1f} s",
-    )
-
-
-def _sink(facts: Facts) -> Bottleneck | None:
-    sink_s = facts.batch.sink_s
-    if facts.share(sink_s) < PART_HIGH:
-        return None
-    words = f"writing takes {sink_s:.1f} s of {facts.batch.duration_s:.1f} s"
-    return Bottleneck(Kind.SINK, words)
+    return look
 
 
 def _overhead(facts: Facts) -> Bottleneck | None:
@@ -198,14 +186,6 @@ def _skew(facts: Facts) -> Bottleneck | None:
         f"the busiest partition holds {share:.0%} of the records, an even share for"
         f" {working} slots is {1 / working:.0%}",
     )
-
-
-def _fetch(facts: Facts) -> Bottleneck | None:
-    fetch_s = facts.batch.fetch_s
-    if facts.share(fetch_s) < PART_HIGH:
-        return None
-    words = f"reading takes {fetch_s:.1f} s of {facts.batch.duration_s:.1f} s"
-    return Bottleneck(Kind.FETCH, words)
 
 
 def _calls(facts: Facts) -> Bottleneck | None:
@@ -276,7 +256,12 @@ def _concurrency(facts: Facts) -> Bottleneck:
 
 
 CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
-    _past_the_knee, _limit, _trigger, _memory, _state, _planning, _sink, _overhead, _skew, _fetch,
+    _past_the_knee, _limit, _trigger, _memory,
+    _part(Kind.STATE_COMMIT, "the commit of state takes", lambda batch: batch.state_s),
+    _part(Kind.DRIVER_PLANNING, "the driver plans for", lambda batch: batch.planning_s),
+    _part(Kind.SINK, "writing takes", lambda batch: batch.sink_s),
+    _overhead, _skew,
+    _part(Kind.FETCH, "reading takes", lambda batch: batch.fetch_s),
     _calls, _partitions, _locality, _cpu,
 )  # fmt: skip
 

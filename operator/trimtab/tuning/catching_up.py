@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trimtab.tuning.context import Context
+from trimtab.tuning.load import admitted
 from trimtab.tuning.snapshot import Batch
 
 CATCH_UP_SHARE = 0.8
@@ -20,9 +21,7 @@ def catching_up(context: Context, batch: Batch) -> str:
     if context.late:
         rate = min(rate, context.late.rate)
     slope = rate - load.steady
-    slots = settings.executors * context.policy.slots_per_executor
-    full_s = context.model.duration_s(settings.max_offsets, slots)
-    predicted = settings.max_offsets / max(full_s, settings.trigger_s) - load.steady
+    predicted = admitted(context.model, context.slots, settings) - load.steady
     needed = load.backlog / context.policy.catch_up_s
     if slope <= 0 or slope < needed or slope < CATCH_UP_SHARE * min(predicted, slope * 2):
         return ""

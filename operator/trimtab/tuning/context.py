@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
-from trimtab.tuning.load import Load, predict
+from trimtab.tuning.load import Load, predict, slots_load
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.model import Model
 from trimtab.tuning.regime import Band
@@ -67,6 +67,16 @@ class Context:
     def predicted(self, settings: Settings, how: How = How.LIVE) -> float:
         """The load that other settings would have, the debt of the pause included."""
         return predict(self.model, self.policy, settings, self.load, self.pause_s(how))
+
+    def slots_load(self, settings: Settings) -> float:
+        """How much the slots of other settings would have to do, whatever the limit lets in."""
+        return slots_load(self.model, self.policy, settings, self.load.demand)
+
+    def offer(
+        self, knob: str, how: How, settings: Settings, reason: Reason, *, raises: bool
+    ) -> Proposal:
+        """A change with the load that is predicted for it."""
+        return Proposal(knob, how, settings, self.predicted(settings, how), raises, reason)
 
 
 @dataclass(frozen=True, slots=True)

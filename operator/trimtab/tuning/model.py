@@ -68,11 +68,6 @@ class Model:
             return True
         return max(sizes[one], sizes[other]) <= WIDE * min(sizes[one], sizes[other])
 
-    @property
-    def largest(self) -> int:
-        """The most slots of a learned point."""
-        return self.per_record[-1][0]
-
     def slowed(self, factor: float) -> Model:
         """The same pipeline with all that its slots do slower by a factor."""
         weights = tuple((slots, weight * factor) for slots, weight in self.per_record)

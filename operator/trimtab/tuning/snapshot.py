@@ -15,7 +15,14 @@ from trimtab.api.knobs import (
     TRIGGER,
     KnobValues,
 )
-from trimtab.api.pipeline import Mode, StreamPipelineSpec
+from trimtab.api.pipeline import (
+    ExecutorResources,
+    Goal,
+    Limits,
+    Mode,
+    StreamPipelineSpec,
+    Tuning,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +104,31 @@ class Policy:
     @classmethod
     def of(cls, spec: StreamPipelineSpec) -> Policy:
         """The policy that a spec states."""
-        latency, rate = spec.goal.latency, spec.goal.throughput
+        return cls.stated(spec.goal, spec.limits, spec.tuning, spec.resources.executor)
+
+    @classmethod
+    def stated(
+        cls, goal: Goal, limits: Limits, tuning: Tuning, executor: ExecutorResources
+    ) -> Policy:
+        """The policy that these parts of a spec, or of a scenario, state."""
+        latency, rate = goal.latency, goal.throughput
         catch_up_s = latency.catch_up if latency else rate.catch_up if rate else math.inf
-        most = spec.limits.most_executors(spec.resources.executor)
+        most = limits.most_executors(executor)
         return cls(
             target_s=latency.target if latency else None,
             quantile=(latency.percentile if latency else 95) / 100,
             rate=float(rate.records_per_second) if rate and rate.records_per_second else None,
             maximum=bool(rate and rate.max),
             catch_up_s=catch_up_s,
-            min_executors=min(spec.limits.executors.min, most),
+            min_executors=min(limits.executors.min, most),
             max_executors=most,
-            slots_per_executor=spec.resources.executor.cores,
-            mode=spec.tuning.mode,
-            pinned=spec.tuning.pinned.numbers() if spec.tuning.pinned else {},
-            higher=spec.tuning.bounds.higher,
-            lower=spec.tuning.bounds.lower,
-            dwell_up=spec.tuning.dwell.up,
-            dwell_down=spec.tuning.dwell.down,
+            slots_per_executor=executor.cores,
+            mode=tuning.mode,
+            pinned=tuning.pinned.numbers() if tuning.pinned else {},
+            higher=tuning.bounds.higher,
+            lower=tuning.bounds.lower,
+            dwell_up=tuning.dwell.up,
+            dwell_down=tuning.dwell.down,
         )
 
     def clamp(self, settings: Settings) -> Settings:

@@ -16,7 +16,7 @@ from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, TRIGGER, TRIGGERS_S, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import latency_load, slots_load
+from trimtab.tuning.load import latency_load
 from trimtab.tuning.snapshot import Settings
 
 NAME = "batch-size"
@@ -90,13 +90,13 @@ def _room_for_fewer(context: Context) -> Settings | None:
     if policy.target_s is None or stay or now.executors <= policy.min_executors:
         return None
     fewer = replace(now, executors=now.executors - 1)
-    if slots_load(context.model, policy, fewer, context.load.demand) >= context.band.lower:
+    if context.slots_load(fewer) >= context.band.lower:
         return None
     for trigger_s in reversed([t for t in TRIGGERS_S if t < now.trigger_s]):
         settings = _with_trigger(context, trigger_s)
         for executors in range(policy.min_executors, now.executors):
             then = replace(settings, executors=executors)
-            carries = slots_load(context.model, policy, then, context.load.demand)
+            carries = context.slots_load(then)
             holds = context.predicted(then) <= context.band.higher and _fits(context, then)
             if carries <= context.clear and holds:
                 return settings
@@ -152,11 +152,4 @@ def _proposal(context: Context, settings: Settings, *, raises: bool) -> Proposal
         reason = Reason.BATCH_LIMIT_LOWERED
     else:
         reason = Reason.BATCH_LIMIT_RAISED
-    return Proposal(
-        knob=NAME,
-        how=How.QUERY,
-        settings=settings,
-        predicted=_predicted(context, settings),
-        raises=raises,
-        reason=reason,
-    )
+    return context.offer(NAME, How.QUERY, settings, reason, raises=raises)

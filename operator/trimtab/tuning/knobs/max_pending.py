@@ -13,7 +13,6 @@ from trimtab.api.knobs import MAX_IN_FLIGHT, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import slots_load
 
 NAME = "max-pending"
 SETTINGS = (MAX_IN_FLIGHT.name,)
@@ -63,16 +62,10 @@ def release(context: Context) -> Proposal | None:
 
 def _slots_load(context: Context, calls: int) -> float:
     settings = replace(context.settings, max_in_flight=calls)
-    return slots_load(context.model, context.policy, settings, context.load.demand)
+    return context.slots_load(settings)
 
 
 def _proposal(context: Context, calls: int, *, raises: bool) -> Proposal:
     settings = replace(context.settings, max_in_flight=calls)
-    return Proposal(
-        knob=NAME,
-        how=How.LIVE,
-        settings=settings,
-        predicted=context.predicted(settings),
-        raises=raises,
-        reason=Reason.CALLS_RAISED if raises else Reason.CALLS_LOWERED,
-    )
+    reason = Reason.CALLS_RAISED if raises else Reason.CALLS_LOWERED
+    return context.offer(NAME, How.LIVE, settings, reason, raises=raises)

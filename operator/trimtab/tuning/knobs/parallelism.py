@@ -15,7 +15,7 @@ from trimtab.api.knobs import EXECUTORS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import admitted, slots_load
+from trimtab.tuning.load import admitted
 
 NAME = "parallelism"
 SETTINGS = (EXECUTORS.name,)
@@ -100,16 +100,10 @@ def release(context: Context) -> Proposal | None:
 
 def _slots_load(context: Context, executors: int) -> float:
     settings = replace(context.settings, executors=executors)
-    return slots_load(context.model, context.policy, settings, context.load.demand)
+    return context.slots_load(settings)
 
 
 def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:
     settings = replace(context.settings, executors=executors)
-    return Proposal(
-        knob=NAME,
-        how=How.LIVE,
-        settings=settings,
-        predicted=context.predicted(settings),
-        raises=raises,
-        reason=Reason.EXECUTORS_RAISED if raises else Reason.EXECUTORS_RELEASED,
-    )
+    reason = Reason.EXECUTORS_RAISED if raises else Reason.EXECUTORS_RELEASED
+    return context.offer(NAME, How.LIVE, settings, reason, raises=raises)
