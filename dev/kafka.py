@@ -6,8 +6,6 @@ new directory. Used by `tests/kafka` and by hand: `python -m dev.kafka DIRECTORY
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
+from dev.localcluster.jars import ensure_jars
+from dev.localcluster.paths import from_environment
 
-POM = Path(__file__).resolve().parent.parent / "images" / "pom.xml"
-CACHE = Path.home() / ".cache" / "trimtab" / "jars"
 CLUSTER_ID = "dHJpbXRhYi10cmltdGFiLQ"  # any 16 bytes in base64
 START_TIMEOUT_S = 60.0
 
@@ -27,17 +25,9 @@ def jars(profile: str) -> Path:
     """The directory with the jars of one profile of the pom (`kafka` or `spark`).
 
     Raises:
-        subprocess.CalledProcessError: Maven could not fetch them; its words are on stderr.
+        CommandError: Maven could not fetch them.
     """
-    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
-    target = CACHE / f"{profile}-{digest}"
-    if not target.exists():
-        partial = target.with_name(f"{target.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
-        subprocess.run(["mvn", "-q", "-B", "-f", str(POM), "-P", profile, *goal], check=True)
-        partial.rename(target)
-    return target
+    return ensure_jars(from_environment(), profile)
 
 
 def free_port() -> int:
