@@ -92,6 +92,7 @@ def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
     for run in runs:
         click.echo(f"seed {run.seed}:")
         for tick in run.ticks:
-            if tick.decision.action != "Hold":
-                words = f"{tick.decision.action} {tick.decision.reason}: {tick.decision.message}"
-                click.echo(f"  {tick.at_s:7.0f} s  {words}")
+            for told in tick.decision.told:
+                if told.action != "Hold":
+                    words = f"{told.action} {told.reason}: {told.message}"
+                    click.echo(f"  {tick.at_s:7.0f} s  {words}")

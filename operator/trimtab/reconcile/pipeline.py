@@ -27,7 +27,7 @@ from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.driver_state import driver_state
 from trimtab.reconcile.gather import Gathered, Missing, signals
 from trimtab.reconcile.plan import differs, plan
-from trimtab.reconcile.report import Record, differ, is_news, plain, status
+from trimtab.reconcile.report import Record, differ, news, plain, status
 from trimtab.reconcile.world import World
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
@@ -177,12 +177,11 @@ def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk
     """The same reason and message as Event, metric and log line."""
     parent, old, meta = case.parent, case.old, case.parent["metadata"]
     name = f"{meta['namespace']}/{meta['name']}"
-    if decision and is_news(old.decisions, decision):
-        desk.telemetry.decision(meta["namespace"], meta["name"], decision.action, decision.reason)
-        log.info("%s: %s %s: %s", name, decision.action, decision.reason, decision.message)
+    for told in news(old.decisions, decision):
+        desk.telemetry.decision(meta["namespace"], meta["name"], told.action, told.reason)
+        log.info("%s: %s %s: %s", name, told.action, told.reason, told.message)
         desk.writer.event(
-            parent, warning=False, reason=decision.reason,
-            message=f"{decision.action}: {decision.message}",
+            parent, warning=False, reason=told.reason, message=f"{told.action}: {told.message}",
         )  # fmt: skip
     before, now = get_condition(old.conditions, "Stalled"), get_condition(new.conditions, "Stalled")
     if now and now.status == "True" and (before is None or before.reason != now.reason):

@@ -159,9 +159,11 @@ def _recommended(decision: Decision | None) -> KnobValues | None:
 def _decisions(
     old: tuple[DecisionRecord, ...], decision: Decision | None, generation: int, now_s: float
 ) -> tuple[DecisionRecord, ...]:
-    if decision is None or not is_news(old, decision):
-        return old
-    record = DecisionRecord(
+    return (*old, *(_record(d, generation, now_s) for d in news(old, decision)))[-MAX_DECISIONS:]
+
+
+def _record(decision: Decision, generation: int, now_s: float) -> DecisionRecord:
+    return DecisionRecord(
         time=timestamp(now_s),
         action=decision.action,
         reason=decision.reason,
@@ -169,10 +171,14 @@ def _decisions(
         generation=generation,
         changes=list(decision.changes),
     )
-    return (*old, record)[-MAX_DECISIONS:]
 
 
-def is_news(old: tuple[DecisionRecord, ...], decision: Decision) -> bool:
+def news(old: tuple[DecisionRecord, ...], decision: Decision | None) -> list[Decision]:
+    """What of a tick's decision is to be told by Event, log and list, in order."""
+    return [d for d in decision.told if _is_news(old, d)] if decision else []
+
+
+def _is_news(old: tuple[DecisionRecord, ...], decision: Decision) -> bool:
     """Whether a decision is to be told: not a hold, and not the recommendation of the last tick."""
     if not reportable(decision):
         return False

@@ -23,10 +23,10 @@ def within_limits(run: Run) -> bool:
 
 
 def nothing_moves_in_a_trial(run: Run) -> bool:
-    """While a trial is open only its own end moves anything."""
+    """While a trial is open only its own end moves anything, or a change that follows its end."""
     ends = {Action.REVERT, Action.KEEP}
     return all(
-        t.decision.action in ends or t.decision.reason is Reason.CLAMPED
+        t.decision.action in ends or t.decision.closed or t.decision.reason is Reason.CLAMPED
         for t in run.changes
         if t.before.trial is not None
     )

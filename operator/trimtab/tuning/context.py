@@ -17,6 +17,9 @@ PAUSES_S = {How.LIVE: 0.0, How.QUERY: 1.5, How.DRIVER: 40.0}
 """Seconds without a commit that a change costs, until this pipeline's own were measured: the middle
 of what was seen on a real cluster (docs/benchmarks/first-run.md)."""
 
+MORE = 0.03
+"""Least share by which a change must raise the rate of a goal of `max` to be worth it."""
+
 CLEAR = 0.25
 """Share of the dead band that an estimate keeps clear of the higher bound."""
 

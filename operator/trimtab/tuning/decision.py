@@ -30,6 +30,13 @@ class Decision:
     changes: tuple[str, ...] = ()
     load: Load | None = None
     bottleneck: Bottleneck = NOTHING
+    closed: Decision | None = None
+    """The end of the trial that this change followed at once."""
+
+    @property
+    def told(self) -> tuple[Decision, ...]:
+        """What there is to tell, in order: the end of a trial comes before what followed it."""
+        return (self.closed, self) if self.closed else (self,)
 
     @property
     def moves(self) -> bool:
@@ -72,18 +79,27 @@ def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
     return _steer(Context(snapshot, memory, model, load, band, late), signals.batch)
 
 
+def _watch(context: Context, batch: Batch, watched: Trial) -> tuple[Decision, Memory]:
+    """Judge the open trial; once its change is kept, the next one need not wait for a tick."""
+    snapshot, memory, load = context.snapshot, context.memory, context.load
+    end = trial.judge(watched, snapshot, context.model, load, context.band)
+    if end is None:
+        message = words.progress(watched, context.policy)
+        return _hold(memory, Reason.TRIAL_OPEN, message, load), memory
+    capacity = trial.capacity_before(watched, context.policy, context.model)
+    closing, closed = _close(snapshot, memory, end, load, capacity)
+    if end.action is Action.REVERT:
+        return closing, closed
+    following, after = _steer(replace(context, memory=closed), batch)
+    if not following.moves:
+        return closing, after
+    return replace(following, closed=closing), after
+
+
 def _steer(context: Context, batch: Batch) -> tuple[Decision, Memory]:
     snapshot, memory, load = context.snapshot, context.memory, context.load
     if memory.trial:
-        end = trial.judge(memory.trial, snapshot, context.model, load, context.band)
-        if end:
-            before = memory.trial.before
-            model = context.model.with_in_flight(before.max_in_flight)
-            capacity = model.capacity(before.executors * context.policy.slots_per_executor)
-            return _close(snapshot, memory, end, load, capacity)
-        return _hold(
-            memory, Reason.TRIAL_OPEN, words.progress(memory.trial, context.policy), load
-        ), memory
+        return _watch(context, batch, memory.trial)
     if draining := catching_up(context, batch):
         memory = regime.switch(replace(memory, evidence=Evidence()), Regime.CATCHING_UP,
                                snapshot.now_s)  # fmt: skip
@@ -168,6 +184,9 @@ def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
 def _open(context: Context, proposal: Proposal) -> Memory:
     memory, now_s = context.memory, context.snapshot.now_s
     batch = context.snapshot.signals.batch if context.snapshot.signals else None
+    rate = 0.0
+    if batch:
+        rate = trial.rate_before(memory.points, batch, context.slots, context.settings)
     opened = Trial(
         knob=proposal.knob,
         generation=memory.generation + 1,
@@ -179,7 +198,7 @@ def _open(context: Context, proposal: Proposal) -> Memory:
         predicted_load=round(proposal.predicted, 3),
         slowdown=round(context.late.slowdown, 3) if context.late else 1.0,
         batch=context.memory.evidence.batch,
-        rate_before=round(trial.batch_rate(batch, context.settings), 3) if batch else 0.0,
+        rate_before=round(rate, 3),
     )
     if proposal.how is not How.LIVE:
         memory = replace(memory, paused_at_s=(*memory.paused_at_s, now_s)[-MAX_PAUSES:])

@@ -57,14 +57,14 @@ def observe(snapshot: Snapshot, memory: Memory, batch: Batch) -> Memory:
 
     A batch that took much longer than all that is known says is believed when the next one did too.
     """
-    warm = True
+    warm = batch.since_start > WARM_UP_BATCHES
     if memory.trial:
         watched = trial.observe(memory.trial, snapshot)
         memory = replace(memory, trial=watched)
         warm = watched.judged > 0
     signals = snapshot.signals
     memory = _fastest(memory, signals) if signals else memory
-    new = batch.key != memory.taught and batch.since_start > WARM_UP_BATCHES
+    new = batch.key != memory.taught
     if not (warm and new and _whole(snapshot, memory, batch)):
         return memory
     point = _point(snapshot, batch)

@@ -38,7 +38,8 @@ def steady_input(signals: Signals) -> float | None:
     fresh, mean = signals.input_rate, signals.input_rate_long
     if fresh is None or mean is None:
         return fresh if mean is None else mean
-    return fresh if abs(fresh - mean) > STEP * max(fresh, mean) else mean
+    apart = abs(fresh - mean) / max(fresh, mean, 1e-9)
+    return mean + min(1.0, apart / STEP) * (fresh - mean)
 
 
 def measure(snapshot: Snapshot, model: Model | None) -> Load | None:

@@ -46,6 +46,8 @@ class Trial:
     """The last batch that was counted."""
     settled: int = 0
     """Batches at the new settings that were left out of the comparison."""
+    settled_s: float = 0.0
+    """Seconds that they took."""
     judged: int = 0
     """Batches that count."""
     rate_before: float = 0.0

@@ -7,18 +7,24 @@ after executors start are left out (their JVMs warm up).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason
+from trimtab.tuning.context import MORE
 from trimtab.tuning.knobs import locality, max_pending, parallelism
 from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
+from trimtab.tuning.points import Point, same_size
 from trimtab.tuning.regime import Band
 from trimtab.tuning.snapshot import Batch, Policy, Settings, Signals, Snapshot
 
 SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
+
+WARM_S = 20.0
+"""Seconds of batches after which started executors are warm, however few batches that were."""
 
 SETTLE = 1
 """Batches left out after any other change."""
@@ -47,9 +53,6 @@ EXPIRES_S = 300.0
 NOISE = 0.1
 """Two measured capacities that differ by less than this share are not told apart."""
 
-MORE = 0.03
-"""Least share by which a change must raise the rate of a goal of `max`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -69,8 +72,9 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     batch = signals.batch if signals else None
     if batch is None or batch.key == trial.batch or not belongs(trial, batch, snapshot.settings):
         return trial
-    if trial.settled < _settle(trial):
-        return replace(trial, batch=batch.key, settled=trial.settled + 1)
+    if trial.settled < _settle(trial) and trial.settled_s < WARM_S:
+        settled_s = round(trial.settled_s + batch.duration_s, 3)
+        return replace(trial, batch=batch.key, settled=trial.settled + 1, settled_s=settled_s)
     judged = trial.judged + 1
     rate = trial.rate + (batch_rate(batch, snapshot.settings) - trial.rate) / judged
     return replace(trial, batch=batch.key, judged=judged, rate=round(rate, 3))
@@ -178,7 +182,7 @@ def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[floa
     per_executor, now = snapshot.policy.slots_per_executor, snapshot.settings
     slots_before = model.slots(trial.before.executors * per_executor)
     slots_now = model.slots(now.executors * per_executor)
-    before = model.with_in_flight(trial.before.max_in_flight).capacity(slots_before)
+    before = capacity_before(trial, snapshot.policy, model)
     calls = (now.max_in_flight or 1) / (trial.before.max_in_flight or 1)
     ratio = slots_now / slots_before * calls
     if not model.comparable(slots_before, slots_now):
@@ -186,6 +190,24 @@ def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[floa
     return model.capacity(slots_now) / (before / trial.slowdown), ratio
 
 
-def batch_rate(batch: Batch, settings: Settings) -> float:
+def capacity_before(trial: Trial, policy: Policy, model: Model) -> float:
+    """Records/s that the settings before the trial carry once a batch is under way."""
+    slots = trial.before.executors * policy.slots_per_executor
+    return model.with_in_flight(trial.before.max_in_flight).capacity(slots)
+
+
+def rate_before(points: Sequence[Point], batch: Batch, slots: int, settings: Settings) -> float:
+    """Records/s before a change: those of the mean of batches like the last one, else its own."""
+    calls = settings.max_in_flight or 0
+    alike = (
+        batch_rate(point, settings)
+        for point in points
+        if (point.slots, point.in_flight) == (slots, calls)
+        and same_size(point.records, batch.records)
+    )
+    return next(alike, batch_rate(batch, settings))
+
+
+def batch_rate(batch: Batch | Point, settings: Settings) -> float:
     """Records/s of a batch over the longer of its duration and the trigger."""
     return batch.records / max(batch.duration_s, settings.trigger_s, 1e-3)

@@ -233,6 +233,30 @@ def test_a_change_that_helped_is_kept() -> None:
     assert after.settings.executors == 4
 
 
+def test_what_outgrew_a_raise_under_trial_is_answered_in_the_same_tick() -> None:
+    """The end of the trial is told first, then the change that follows it."""
+    asked = policy(max_executors=20, dwell_up=1)
+    before = replace(on_trial(open_trial(steady=100.0), executors=2), evidence=AT_THE_EDGE)
+    seen = replace(after_change(2, 6.0), lag_records=9000.0, partitions=64)
+    decision, after = decide(snapshot(seen, before, asked), before)
+    assert [d.action for d in decision.told] == [Action.KEEP, Action.CHANGE]
+    assert "the load went from 100 to 280" in decision.told[0].message
+    assert after.settings.executors > 2
+    assert after.trial is not None
+    assert (after.trial.generation, after.generation) == (3, 3)
+
+
+@pytest.mark.parametrize(("duration_s", "judged"), [(25.0, 1), (6.0, 0)])
+def test_executors_are_warm_after_three_batches_or_twenty_seconds(
+    duration_s: float, judged: int
+) -> None:
+    before = on_trial(open_trial(settled=1, settled_s=duration_s, batch="1/19"))
+    _, after = decide(snapshot(after_change(4, 3.6), before), before)
+    assert after.trial is not None
+    assert after.trial.judged == judged
+    assert after.trial.settled == 2 - judged
+
+
 def test_a_change_that_did_not_help_is_put_back_and_remembered() -> None:
     before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
     before = replace(before, doubt="1/19")  # the first batch that counts was as slow

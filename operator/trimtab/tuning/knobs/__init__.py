@@ -11,13 +11,10 @@ from dataclasses import dataclass
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind
-from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.context import MORE, Context, Proposal
 from trimtab.tuning.knobs import batch_size, locality, max_pending, parallelism
 
 Move = Callable[[Context], Proposal | None]
-
-GAINS = 0.97
-"""Under a goal of `max` a change is offered where it promises at least 3 % more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
         able += [group for group in LADDER if group not in able]
     offers = [offer for group in able if (offer := group.raise_(context))]
     if context.policy.maximum:
-        return [offer for offer in offers if offer.predicted <= GAINS * context.load.value]
+        return [offer for offer in offers if offer.predicted <= (1 - MORE) * context.load.value]
     reaching = [offer for offer in offers if offer.predicted <= context.band.higher]
     if reaching:
         return sorted(reaching, key=lambda o: (context.pause_s(o.how), o.settings.executors))

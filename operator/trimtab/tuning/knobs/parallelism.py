@@ -14,7 +14,7 @@ from dataclasses import replace
 from trimtab.api.knobs import EXECUTORS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.context import MORE, Context, Proposal
 from trimtab.tuning.load import admitted
 
 NAME = "parallelism"
@@ -26,9 +26,6 @@ LEARNED = 0.1
 
 LATE = 2
 """Largest factor of a raise that only the age of one batch speaks for: it may be just a pause."""
-
-ENOUGH = 0.97
-"""Share of the highest rate that is enough for a goal of `max`."""
 
 
 def raise_(context: Context) -> Proposal | None:
@@ -69,14 +66,14 @@ def _aim(context: Context, executors: int) -> float:
 
 
 def _useful(context: Context) -> int:
-    """The fewest executors that come within 3 % of the highest rate that any count gives."""
+    """The fewest executors that come near the highest rate that any count gives."""
     policy = context.policy
     counts = range(policy.min_executors, policy.max_executors + 1)
     rates = {
         p: admitted(context.model, p * policy.slots_per_executor, context.settings) for p in counts
     }
     highest = max(rates.values())
-    return next(p for p, rate in rates.items() if rate >= ENOUGH * highest)
+    return next(p for p, rate in rates.items() if rate >= (1 - MORE) * highest)
 
 
 def release(context: Context) -> Proposal | None:
