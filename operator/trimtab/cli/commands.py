@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -43,18 +43,61 @@ def explain(
 ) -> None:
     """Say in words what a StreamPipeline does, and why."""
     from trimtab.cli.explain import explain as in_words  # noqa: PLC0415
-    from trimtab.cli.explain import pipelines_in  # noqa: PLC0415
 
     try:
-        if filename:
-            found = pipelines_in(filename.read(), name, namespace)
-        elif name:
-            found = [_from_cluster(name, namespace, kubeconfig)]
-        else:
+        found = _pipelines(name, namespace, filename, kubeconfig)
+        if not found:
             raise click.UsageError("say which pipeline: NAME or -f FILE")
         click.echo("\n\n".join(in_words(manifest) for manifest in found))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.argument("name", required=False)
+@click.option("-n", "--namespace", help="Default: that of the current context.")
+@click.option("-f", "--filename", type=click.File(), help="YAML or JSON; - is standard input.")
+@click.option("--kubeconfig", help="Default: kubectl's.")
+@click.option("--record-ms", type=float, help="Slot time of a record.")
+@click.option("--batch-ms", type=float, help="Time that a batch shall take.")
+@click.option("--executors", type=int)
+@click.option("--cores", type=int, help="Task slots of each executor.")
+@click.option("--partitions", type=int, help="Of the source's topics.")
+@click.option("--record-bytes", type=float)
+@click.option("--pending-ratio", type=float, default=2.0, show_default=True)
+@click.option("--rate", type=float, help="Records/s to carry.")
+@click.option("--call-ms", type=float, help="Time of a remote call, one a record.")
+@click.option("--heap", help="Heap of each executor, e.g. 768Mi.")
+@click.option("--allocated", help="Bytes that each executor allocates a second, e.g. 80Mi.")
+@click.option("--occupied", help="What stays in the old generation, e.g. 200Mi.")
+def size(
+    name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Work out sizes from figures that are given or that a pipeline has learned, and show how.
+
+    What is given wins over what NAME or FILE says.
+    """
+    from trimtab.cli.size import derivation, given, measured  # noqa: PLC0415
+
+    try:
+        found = _pipelines(name, namespace, filename, kubeconfig)
+        if len(found) > 1:
+            raise click.UsageError("the file holds several pipelines: say which one, NAME")
+        click.echo(derivation((measured(found[0]) if found else {}) | given(options)))
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _pipelines(
+    name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
+) -> list[Manifest]:
+    """The pipelines that were named, from a file or the cluster; none if none was."""
+    from trimtab.cli.explain import pipelines_in  # noqa: PLC0415
+
+    if filename:
+        return pipelines_in(filename.read(), name, namespace)
+    return [_from_cluster(name, namespace, kubeconfig)] if name else []
 
 
 def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:

@@ -1,0 +1,97 @@
+"""`trimtab size`: the sizes that follow from given figures, or from what a pipeline has learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.quantities import parse_quantity
+from trimtab.api.status import StreamPipelineStatus
+from trimtab.errors import BadInputError
+from trimtab.ports import Manifest
+from trimtab.sizing.sheet import Figures, sheet
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.model import fit
+
+BATCH_SHARE = 0.8
+"""Share of the trigger that a batch shall take: it must end before the next one starts."""
+
+MILLISECONDS = {"record_ms": "record_s", "batch_ms": "target_s", "call_ms": "call_s"}
+QUANTITIES = {
+    "heap": "heap_bytes", "allocated": "allocated_bytes_per_s", "occupied": "occupied_bytes",
+}  # fmt: skip
+NEEDED = {
+    "record_s": "--record-ms", "executors": "--executors", "cores": "--cores",
+    "partitions": "--partitions", "record_bytes": "--record-bytes", "target_s": "--batch-ms",
+}  # fmt: skip
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """The figures of the options that are given, in seconds and bytes.
+
+    Raises:
+        BadInputError: a quantity does not read.
+    """
+    figures: dict[str, Any] = {}
+    for option, value in options.items():
+        if value is None:
+            continue
+        if option in MILLISECONDS:
+            figures[MILLISECONDS[option]] = value / 1000
+        elif option in QUANTITIES:
+            try:
+                figures[QUANTITIES[option]] = parse_quantity(value)
+            except ValueError as error:
+                raise BadInputError(f"--{option}: {error}") from error
+        else:
+            figures[option] = value
+    return figures
+
+
+def measured(manifest: Manifest) -> dict[str, Any]:
+    """The figures that a StreamPipeline's spec and status hold, by the names of `Figures`.
+
+    Raises:
+        BadInputError: it does not read, or nothing has been learned yet.
+    """
+    try:
+        spec = StreamPipelineSpec.model_validate(manifest.get("spec"))
+        status = StreamPipelineStatus.model_validate(manifest.get("status") or {})
+        memory = Memory.from_dict(status.controller or {})
+    except (ValidationError, KeyError, TypeError) as error:
+        raise BadInputError(
+            f"the StreamPipeline has no figures yet, or does not read: {error}"
+        ) from error
+    model = fit(memory.points, status.partitions or 1, memory.settings.max_in_flight)
+    if model is None or not status.partitions:
+        raise BadInputError("the StreamPipeline has learned nothing yet: give the figures yourself")
+    cores = spec.resources.executor.cores
+    slots = model.slots(memory.settings.executors * cores)
+    return {
+        "record_s": model.weight(slots),
+        "executors": memory.settings.executors,
+        "cores": cores,
+        "partitions": status.partitions,
+        "target_s": BATCH_SHARE * memory.settings.trigger_s,
+    }
+
+
+def derivation(figures: dict[str, Any]) -> str:
+    """Every size with how it follows, one a line.
+
+    Raises:
+        BadInputError: a figure is missing or does not fit; says which option gives it.
+    """
+    missing = [option for name, option in NEEDED.items() if figures.get(name) is None]
+    if missing:
+        raise BadInputError(f"give {', '.join(missing)} too, or name a pipeline that has run")
+    try:
+        lines = sheet(Figures(**figures))
+    except ValueError as error:
+        raise BadInputError(str(error)) from error
+    wide = max(len(line.name) for line in lines), max(len(line.value) for line in lines)
+    return "\n".join(
+        f"{line.name:<{wide[0]}}  {line.value:>{wide[1]}}  {line.derivation}" for line in lines
+    )

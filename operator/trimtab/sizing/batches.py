@@ -1,0 +1,84 @@
+"""How large a batch is, and what must be fetched to fill it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+def slots(executors: int, cores: int) -> int:
+    """Task slots; the notes' spout_parallelism = workers × spouts per worker."""
+    return executors * cores
+
+
+def batch_records(target_s: float, record_s: float, slots: int) -> int:
+    """Records that so many slots work off in the time that a batch shall take."""
+    return round(target_s / record_s * slots)
+
+
+def batch_kb(records: int, record_bytes: float) -> float:
+    """Kilobytes (1024 bytes) of a batch."""
+    return records * record_bytes / 1024
+
+
+def fetch_bytes(kilobytes: float, partitions: int) -> int:
+    """Bytes that must be fetched of each partition to fill a batch."""
+    return math.ceil(kilobytes * 1024 / partitions)
+
+
+def buffer_records(records: int) -> int:
+    """The least power of two that is larger than the records of a batch in one stage."""
+    return int(2 ** math.floor(math.log2(max(1, records)) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What fits into a fetch of so many bytes from each partition: least and most."""
+
+    records: tuple[int, int]
+    """Of one partition."""
+    batch_records: tuple[int, int]
+    batch_bytes: tuple[int, int]
+
+
+def fill(partitions: int, fetch_bytes: int, record_bytes: tuple[int, int]) -> Fill:
+    """How full a fetch becomes with whole records of sizes in a range (least, most), in bytes.
+
+    The least bytes come with the size of which one more record just does not fit.
+
+    Raises:
+        ValueError: the range is empty, or a record does not fit.
+    """
+    small, large = record_bytes
+    if not 0 < small <= large <= fetch_bytes:
+        raise ValueError(
+            f"records of {small} to {large} bytes do not fit a fetch of {fetch_bytes} bytes"
+        )
+    fewest, most = fetch_bytes // large, fetch_bytes // small
+    # the smallest size at which just k records fit leaves the most room unused
+    sizes = {large, small, *(fetch_bytes // (k + 1) + 1 for k in range(fewest, most))}
+    filled = [fetch_bytes // s * s for s in sizes if small <= s <= large]
+    fullest = max(k * min(large, fetch_bytes // k) for k in range(fewest, most + 1))
+    return Fill(
+        (fewest, most),
+        (partitions * fewest, partitions * most),
+        (partitions * min(filled), partitions * fullest),
+    )
+
+
+def fetch_holds(limit: int, record_bytes: float, partitions: int, fetch_bytes: int) -> bool:
+    """Whether a partition's share of a full batch comes with one fetch; else the fetch binds."""
+    return limit * record_bytes / partitions <= fetch_bytes
+
+
+def aligned_partitions(partitions: int, slots: int) -> int:
+    """The fewest partitions, not below those that are, that share out evenly over the slots."""
+    return math.ceil(max(1, partitions) / slots) * slots
+
+
+def state_stage_chokes(state_s: float, worker_s: float, workers: int) -> bool:
+    """Whether the stage that all workers' results pass is slower than they are.
+
+    It takes in what all workers make, so it must be faster than one of them by their number.
+    """
+    return state_s * workers >= worker_s
