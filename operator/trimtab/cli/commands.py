@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from trimtab.api.quantities import parse_duration
 from trimtab.errors import BadInputError, TrimtabError
 from trimtab.ports import Manifest
 
@@ -87,6 +88,37 @@ def size(
         click.echo(derivation((measured(found[0]) if found else {}) | given(options)))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.option("-b", "--bootstrap-servers", required=True)
+@click.option("-t", "--topic", required=True, help="It must be there.")
+@click.option("--record-bytes", type=click.IntRange(16, 900_000), default=1000, show_default=True)
+@click.option("--seconds", type=click.FloatRange(1, 3600), default=10.0, show_default=True)
+@click.option("--auto", is_flag=True, help="Tune the producer first, by at most 8 probes.")
+@click.option("--latency", default="100ms", show_default=True, help="Goal of --auto: p95 to ack.")
+@click.option("--probe-seconds", type=click.FloatRange(0.5, 60), default=2.0, show_default=True)
+@click.option("--batch-bytes", type=click.IntRange(1, 1_000_000))
+@click.option("--in-flight", type=click.IntRange(1, 5), help="More would not keep the order.")
+@click.option("--linger-ms", type=click.IntRange(0, 1000))
+@click.option("--compression", type=click.Choice(["none", "lz4", "zstd", "snappy", "gzip"]))
+@click.option("--json", "as_json", is_flag=True)
+def produce(as_json: bool, auto: bool, latency: str, **options: Any) -> None:
+    """Load a topic as fast as it goes for some seconds; with --auto tune the producer first.
+
+    The settings are those of the knobs `producer.*` of a pipeline.
+    """
+    try:
+        from trimtab.cli import produce as load  # noqa: PLC0415
+    except ImportError as error:
+        missing = "the Kafka client is missing: pip install 'trimtab[job]'"
+        raise click.ClickException(missing) from error
+    try:
+        goal_s = parse_duration(latency) if auto else None
+        result = load.run(options, goal_s, lambda words: click.echo(words, err=True))
+    except (TrimtabError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(json.dumps(result, indent=1) if as_json else load.in_words(result))
 
 
 def _pipelines(

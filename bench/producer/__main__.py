@@ -1,0 +1,142 @@
+"""The producer tuner against a grid search: `python -m bench.producer --out docs/benchmarks`.
+
+For each added round trip the whole grid is measured, then the tuner runs from cold, and then its
+choice and the grid's best are measured in turn, so that both meet the same machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from bench.producer.place import TOPIC, brokers
+
+from trimtab.cli.produce import payloads, probe, tune
+from trimtab.tuning.producer import Probe, ProducerSettings, best_of
+
+ROUND_TRIPS_MS = (0.0, 5.0, 20.0)
+BATCHES = (16_384, 65_536, 262_144, 1_000_000)
+IN_FLIGHT = (1, 2, 5)
+COMPRESSIONS = ("none", "lz4")
+RECORD_BYTES = 1000
+REPEATS = 5
+WANTED = 0.9
+"""Share of the grid's best rate that the tuner is to reach."""
+
+Measure = Callable[[ProducerSettings], Probe]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One round trip: what the grid found, what the tuner found, both measured again in turn."""
+
+    round_trip_ms: float
+    grid: list[Probe]
+    steps: list[str]
+    probes: list[Probe]
+    start: Probe
+    grid_again: list[Probe]
+    tuned_again: list[Probe]
+
+    @property
+    def ratio(self) -> float:
+        """Median rate of the tuner's choice over that of the grid's best."""
+        return _median(self.tuned_again) / _median(self.grid_again)
+
+
+def _median(probes: list[Probe]) -> float:
+    return statistics.median(p.rate for p in probes)
+
+
+def row(round_trip_ms: float, measure: Measure, goal_s: float) -> Row:
+    """Measure one round trip."""
+    settings = [
+        ProducerSettings(batch, in_flight, compression)
+        for batch, in_flight, compression in itertools.product(BATCHES, IN_FLIGHT, COMPRESSIONS)
+    ]
+    grid = [measure(each) for each in settings]
+    steps: list[str] = []
+    best, probes = tune(measure, goal_s, steps.append)
+    winner = best_of(grid, goal_s)
+    again = [(measure(winner.settings), measure(best.settings)) for _ in range(REPEATS)]
+    return Row(round_trip_ms, grid, steps, probes, probes[0],
+               [a for a, _ in again], [b for _, b in again])  # fmt: skip
+
+
+POINTS = len(BATCHES) * len(IN_FLIGHT) * len(COMPRESSIONS)
+HEAD = f"""# The producer tuner against a grid search
+
+`python -m bench.producer` at commit {{commit}}. One broker on loopback behind a TCP proxy that holds
+every byte back; records of {RECORD_BYTES} bytes that compress about as JSON does; 4 partitions; goal:
+p95 <= {{goal_ms:.0f}} ms from send to acknowledgement, and as many bytes/s as that allows. The grid:
+{len(BATCHES)} batch sizes × {len(IN_FLIGHT)} numbers in flight × {len(COMPRESSIONS)} compressions,
+{POINTS} points. The tuner begins with one batch of 16 KiB at a time. Its choice and the grid's best
+were then measured {REPEATS} times in turn; rates are their medians, with the range.
+
+| round trip added | start, MB/s | grid's best, MB/s | p95, ms | tuned, MB/s | p95, ms | probes | tuned / grid | 0.9 wanted |
+|---|---|---|---|---|---|---|---|---|
+"""  # noqa: E501
+
+
+def page(rows: list[Row], goal_s: float, commit: str) -> str:
+    """The page in Markdown."""
+    table = "".join(_line(each) for each in rows)
+    steps = "".join(_steps(each, goal_s) for each in rows)
+    return HEAD.format(commit=commit, goal_ms=1000 * goal_s) + table + steps
+
+
+def _line(each: Row) -> str:
+    verdict = "met" if each.ratio >= WANTED else "MISSED"
+    return (
+        f"| {each.round_trip_ms:g} ms | {each.start.rate / 1e6:.1f} | {_rates(each.grid_again)}"
+        f" | {_p95(each.grid_again)} | {_rates(each.tuned_again)} | {_p95(each.tuned_again)}"
+        f" | {len(each.probes)} | {each.ratio:.2f} | {verdict} |\n"
+    )
+
+
+def _steps(each: Row, goal_s: float) -> str:
+    winner = best_of(each.grid, goal_s).settings
+    steps = "\n".join(f"    {step}" for step in each.steps)
+    return (
+        f"\n## {each.round_trip_ms:g} ms\n\nThe grid's best: {winner}. The tuner, step by step:\n\n"
+        f"{steps}\n"
+    )
+
+
+def _rates(probes: list[Probe]) -> str:
+    rates = sorted(p.rate / 1e6 for p in probes)
+    return f"{statistics.median(rates):.1f} ({rates[0]:.1f}–{rates[-1]:.1f})"
+
+
+def _p95(probes: list[Probe]) -> str:
+    return f"{1000 * statistics.median(p.p95_s for p in probes):.0f}"
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("build/producer"))
+@click.option("--goal-ms", default=200.0, show_default=True)
+@click.option("--seconds", default=2.0, show_default=True, help="Of each probe.")
+def main(out: Path, goal_ms: float, seconds: float) -> None:
+    """Measure every round trip and write producer.md."""
+    records, rows, goal_s = payloads(RECORD_BYTES), [], goal_ms / 1000
+    with brokers(ROUND_TRIPS_MS) as at:
+        for round_trip_ms, bootstrap in at.items():
+
+            def measure(settings: ProducerSettings, bootstrap: str = bootstrap) -> Probe:
+                return probe(bootstrap, TOPIC, settings, seconds=seconds, records=records)
+
+            rows.append(row(round_trip_ms, measure, goal_s))
+            click.echo(f"{round_trip_ms:g} ms: {rows[-1].ratio:.2f} of the grid's best")
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=True,
+                            capture_output=True, text=True).stdout.strip()  # fmt: skip
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "producer.md").write_text(page(rows, goal_s, commit))
+
+
+if __name__ == "__main__":
+    main()

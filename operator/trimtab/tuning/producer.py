@@ -1,0 +1,176 @@
+"""The producer tuner: batch size, requests in flight and compression of a Kafka producer.
+
+A producer sends batches of B bytes, f requests at a time, each of which takes a round trip R. By
+Little's law no more than f·B/R bytes/s pass (after Kafka's design of a pipelining producer, seed
+001). While the rate is near that, the pipe binds: more requests in flight first, since they cost no
+latency, then larger batches. Where it is not, the processors bind, and what is left is compression
+and fewer, larger requests. Records wait in memory for no more than twice what is in flight, so that
+larger batches and more of them in flight are paid with latency, and the goal decides.
+
+Bang-bang: a probe that misses the goal is backed off from, one that meets it is built upon; a
+change that brings less than 3 % is put back, and two such knobs in a row end it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+MOST_IN_FLIGHT = 5
+"""An idempotent producer keeps the order of a partition up to so many requests in flight."""
+
+LEAST_BATCH, MOST_BATCH = 16_384, 1_000_000
+"""Bytes of a batch: Kafka's default, and what a broker takes by default."""
+
+PIPE_FULL = 0.3
+"""Share of f·B/R from which on the requests in flight are what is waited for."""
+
+SLACK = 1.2
+"""Requests in flight beyond those that the rate needs, where fewer are tried."""
+
+STEP = 8
+"""Largest factor of one step of the batch."""
+
+BACK = 0.9
+"""Share of the goal that a batch which missed it is brought to."""
+
+MORE = 0.03
+"""Least share by which a change must raise the rate."""
+
+MAX_PROBES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSettings:
+    """The knobs of a producer; the start is max-pending 1, as in every calibration."""
+
+    batch_bytes: int = LEAST_BATCH
+    in_flight: int = 1
+    compression: str = "none"
+    linger_ms: int = 5
+
+    @property
+    def pending_bytes(self) -> int:
+        """Most bytes that wait in memory: what is in flight, and as much being collected."""
+        return 2 * self.in_flight * self.batch_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"batch.size={self.batch_bytes} max.in.flight={self.in_flight}"
+            f" compression={self.compression} linger.ms={self.linger_ms}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What one setting gave."""
+
+    settings: ProducerSettings
+    rate: float
+    """Bytes/s of records that were acknowledged."""
+    p95_s: float
+    """95th percentile of the time from the send to the acknowledgement."""
+    round_trip_s: float
+    """Seconds of a request, in the mean."""
+
+    @property
+    def pipe(self) -> float:
+        """f·B/R in bytes/s."""
+        batch = self.settings.batch_bytes * self.settings.in_flight
+        return batch / max(self.round_trip_s, 1e-4)
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What to probe next, and why; no settings: it is over."""
+
+    settings: ProducerSettings | None
+    reason: str
+
+
+def best_of(probes: Sequence[Probe], goal_s: float) -> Probe:
+    """The fastest probe that holds the goal; where none does, the one with the least latency."""
+    holding = [p for p in probes if p.p95_s <= goal_s]
+    if holding:
+        return max(holding, key=lambda p: p.rate)
+    return min(probes, key=lambda p: p.p95_s)
+
+
+def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
+    """The next settings to try, from the probes so far (none: the start); pure."""
+    if not probes:
+        return Next(ProducerSettings(), "the start: one small batch at a time")
+    best, tried = best_of(probes, goal_s), {p.settings for p in probes}
+    if len(probes) >= MAX_PROBES:
+        return Next(None, f"{MAX_PROBES} probes")
+    if _useless(probes, goal_s) >= 2:
+        return Next(None, f"two changes in a row brought less than {MORE:.0%}")
+    last = probes[-1]
+    if last.p95_s > goal_s and (back := _back(last, best, goal_s)) and back not in tried:
+        return Next(back, f"p95 {1000 * last.p95_s:.0f} ms is above the goal: smaller batches")
+    for settings, reason in _offers(best, goal_s):
+        if settings not in tried:
+            return Next(settings, reason)
+    return Next(None, "no knob is left that could help")
+
+
+def _useless(probes: Sequence[Probe], goal_s: float) -> int:
+    """Changes in a row, up to the last, that held the goal and brought no more."""
+    count = 0
+    for index in range(len(probes) - 1, 0, -1):
+        before = best_of(probes[:index], goal_s)
+        probe = probes[index]
+        if probe.p95_s > goal_s or probe.rate >= (1 + MORE) * before.rate:
+            break
+        count += 1
+    return count
+
+
+def _back(last: Probe, best: Probe, goal_s: float) -> ProducerSettings | None:
+    """The batch that would just hold the goal: latency grows with what waits, so with B."""
+    wanted = last.settings.batch_bytes * BACK * goal_s / last.p95_s
+    least = best.settings.batch_bytes if best.p95_s <= goal_s else LEAST_BATCH
+    batch = _rounded(wanted)
+    if batch <= least and best.p95_s <= goal_s:
+        return None
+    return replace(last.settings, batch_bytes=batch)
+
+
+def _offers(best: Probe, goal_s: float) -> list[tuple[ProducerSettings, str]]:
+    """What could carry more than the best, the least disruptive first."""
+    now = best.settings
+    offers: list[tuple[ProducerSettings, str]] = []
+    full = best.rate >= PIPE_FULL * best.pipe
+    # a pipe that binds passes larger batches in the same time; else they take longer each
+    room = STEP if full else min(STEP, max(2.0, goal_s / max(best.p95_s, 1e-4)))
+    larger = replace(now, batch_bytes=_rounded(now.batch_bytes * room))
+    pipe = f"{now.in_flight} × {now.batch_bytes} bytes / {1000 * best.round_trip_s:.1f} ms"
+    if full and now.in_flight < MOST_IN_FLIGHT:
+        offers.append((replace(now, in_flight=MOST_IN_FLIGHT), f"{pipe} binds: more in flight"))
+    if full and larger != now:
+        offers.append((larger, f"{pipe} binds: larger batches"))
+    if now.compression == "none":
+        words = "the pipe does not bind: fewer bytes" if not full else "fewer bytes"
+        offers.append((replace(now, compression="lz4"), words))
+    if not full and larger != now:
+        offers.append((larger, "the pipe does not bind: fewer requests"))
+    if fewer := _fewer(best):
+        words = f"{fewer.in_flight} in flight would do: as many bytes in fewer requests"
+        offers.append((fewer, words))
+    return offers
+
+
+def _fewer(best: Probe) -> ProducerSettings | None:
+    """The same bytes in flight in fewer, larger requests, where the pipe has room for it."""
+    now = best.settings
+    enough = math.ceil(SLACK * best.rate * best.round_trip_s / now.batch_bytes)
+    if enough >= now.in_flight:
+        return None
+    batch = _rounded(now.batch_bytes * now.in_flight / enough)
+    return replace(now, in_flight=enough, batch_bytes=batch) if batch > now.batch_bytes else None
+
+
+def _rounded(wanted: float) -> int:
+    """The largest multiple of 16 KiB that is not larger; at least that, at most 1 MB."""
+    return min(max(int(wanted) // LEAST_BATCH, 1) * LEAST_BATCH, MOST_BATCH)

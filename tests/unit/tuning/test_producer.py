@@ -1,0 +1,91 @@
+"""The producer tuner against a made-up broker: a pipe, costs of requests and bytes, a queue."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from trimtab.tuning.producer import (
+    LEAST_BATCH,
+    MAX_PROBES,
+    MOST_BATCH,
+    MOST_IN_FLIGHT,
+    Probe,
+    ProducerSettings,
+    best_of,
+    next_probe,
+)
+
+BATCHES = (16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_000_000)
+GRID = tuple(
+    ProducerSettings(batch, in_flight, compression)
+    for batch, in_flight, compression in itertools.product(
+        BATCHES, (1, 2, 3, 4, 5), ("none", "lz4")
+    )
+)
+
+
+def broker(settings: ProducerSettings, delay_s: float, request_s: float, byte_rate: float) -> Probe:
+    """A request costs some processor time and each byte some; lz4 halves them for a price."""
+    factor = 0.7 if settings.compression == "lz4" else 1.0
+    cost_s = request_s / settings.batch_bytes + factor / byte_rate
+    work_s = settings.batch_bytes * cost_s
+    round_trip_s = delay_s + work_s
+    pipe = settings.in_flight * settings.batch_bytes / round_trip_s
+    rate = min(pipe, 1 / cost_s)
+    return Probe(settings, rate, 1.2 * settings.pending_bytes / rate, round_trip_s)
+
+
+def tuned(delay_s: float, request_s: float, byte_rate: float, goal_s: float) -> list[Probe]:
+    probes: list[Probe] = []
+    while (step := next_probe(probes, goal_s)).settings is not None:
+        probes.append(broker(step.settings, delay_s, request_s, byte_rate))
+    return probes
+
+
+@pytest.mark.parametrize("byte_rate", [40e6, 150e6])
+@pytest.mark.parametrize("request_s", [0.0003, 0.001])
+@pytest.mark.parametrize("goal_s", [0.1, 0.2, 0.5])
+@pytest.mark.parametrize("delay_s", [0.0002, 0.005, 0.02])
+def test_it_comes_within_a_tenth_of_the_grid_in_eight_probes(
+    delay_s: float, goal_s: float, request_s: float, byte_rate: float
+) -> None:
+    probes = tuned(delay_s, request_s, byte_rate, goal_s)
+    grid = [broker(settings, delay_s, request_s, byte_rate) for settings in GRID]
+    best = max(p.rate for p in grid if p.p95_s <= goal_s)
+    assert len(probes) <= MAX_PROBES
+    assert best_of(probes, goal_s).p95_s <= goal_s
+    assert best_of(probes, goal_s).rate >= 0.9 * best
+
+
+def test_it_starts_with_one_small_batch_at_a_time() -> None:
+    assert next_probe([], 0.1).settings == ProducerSettings(LEAST_BATCH, 1, "none")
+
+
+def test_a_full_pipe_gets_more_in_flight_before_larger_batches() -> None:
+    start = Probe(ProducerSettings(), 0.8e6, 0.05, 0.02)
+    step = next_probe([start], 0.2)
+    assert step.settings == replace(start.settings, in_flight=MOST_IN_FLIGHT)
+    assert "1 × 16384 bytes / 20.0 ms binds" in step.reason
+
+
+def test_what_misses_the_goal_is_backed_off_in_one_step() -> None:
+    start = Probe(ProducerSettings(65_536, 5), 20e6, 0.05, 0.01)
+    over = Probe(ProducerSettings(524_288, 5), 50e6, 0.4, 0.03)
+    step = next_probe([start, over], 0.2)
+    assert step.settings == ProducerSettings(14 * 16_384, 5)
+    assert "400 ms is above the goal" in step.reason
+
+
+def test_nothing_goes_beyond_what_keeps_the_order_or_a_broker_takes() -> None:
+    for delay_s in (0.0, 0.02, 0.2):
+        for probe in tuned(delay_s, 0.0003, 1e9, 10.0):
+            assert probe.settings.in_flight <= MOST_IN_FLIGHT
+            assert LEAST_BATCH <= probe.settings.batch_bytes <= MOST_BATCH
+
+
+def test_where_nothing_holds_the_goal_the_least_latency_wins() -> None:
+    slow, slower = Probe(ProducerSettings(), 1e6, 0.5, 0.3), Probe(GRID[9], 2e6, 0.9, 0.3)
+    assert best_of([slow, slower], 0.1) is slow
