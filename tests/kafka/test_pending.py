@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 CALLS = "trimtab.job.samples:calls"
 WAIT_MS = 8
-RECORDS = 2500
+RECORDS = 2000
 PENDING, MEAN = 'pending_calls{stage="upper"}', 'batch_pending_call_seconds{stage="upper"}'
 COUNT = 'pending_call_seconds_count{stage="upper"}'
 
