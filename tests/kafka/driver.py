@@ -51,6 +51,7 @@ class Driver:
                 "spark.driver.memory": "640m",
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",
+                **job.pop("sparkConf", {}),
             },
             **job,
         }

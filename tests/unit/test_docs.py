@@ -12,6 +12,7 @@ import yaml
 
 from trimtab.api.crd import all_crds
 from trimtab.api.kafka import KafkaClusterSpec
+from trimtab.api.knobs import KNOBS
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import BottleneckKind
 from trimtab.api.reasons import Reason as Decided
@@ -46,6 +47,29 @@ def test_an_example_is_what_the_models_take(document: dict[str, Any]) -> None:
         Scenario.model_validate(document)
 
 
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*/*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_an_example_folder_is_what_the_models_take(path: Path) -> None:
+    for document in yaml.safe_load_all(path.read_text()):
+        if document["kind"] in KINDS:
+            KINDS[document["kind"]].model_validate(document["spec"])
+        else:
+            for name, source in document["data"].items():
+                compile(source, name, "exec")
+
+
+def test_every_knob_is_told_with_its_limits() -> None:
+    rows = [line.split("|") for line in read("docs/api.md").splitlines() if line.startswith("| `")]
+    told = {row[1].strip(" `"): row for row in rows if len(row) == 7}
+    assert set(KNOBS) <= set(told)
+    for name, knob in KNOBS.items():
+        how = {"live": "live", "query": "query restart"}[knob.how]
+        assert told[name][4].strip() == how, name
+        assert told[name][3].split(",")[0].strip() == knob.format(knob.minimum), name
+
+
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.stem)
 def test_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", path.read_text())
@@ -55,7 +79,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 def metrics_in_code() -> set[str]:
     made = re.compile(
-        r"(?:_gauges?|(?P<counter>_counters?)|(?:Gauge|(?P<family>Counter)|Histogram)MetricFamily"
+        r"(?:_gauges?|(?P<counter>_counters?)|(?:Gauge|(?P<family>Counter)|Histogram|Summary)MetricFamily"
         r'|Gauge|(?P<own>Counter)|Histogram)\(\s*(?:PREFIX \+ )?"(?:trimtab_)?(?P<name>[a-z_]+)"'
     )
     found = set()

@@ -89,6 +89,12 @@ class ClusterApi:
         """Set an annotation of a pod; raises UnavailableError."""
         self.request("PATCH", f"pods/{name}", {}, {"metadata": {"annotations": {key: text}}})
 
+    def node_of(self, name: str) -> str | None:
+        """The node that a pod of this namespace runs on; None when there is no such pod."""
+        only = {"fieldSelector": f"metadata.name={name}"}
+        found = self.request("GET", "pods", only)["items"]
+        return found[0]["spec"].get("nodeName") if found else None
+
     def delete_pods(self, selector: str) -> int:
         """Delete the pods of a label selector; returns how many; raises UnavailableError."""
         found = self.request("GET", "pods", {"labelSelector": selector})["items"]

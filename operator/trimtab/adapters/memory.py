@@ -93,8 +93,9 @@ class MemoryCluster:
 def _merge(old: Manifest, new: Manifest) -> Manifest:
     out: dict[str, Any] = copy.deepcopy(old)
     for key, value in new.items():
-        if isinstance(value, dict) and isinstance(out.get(key), dict):
-            out[key] = _merge(out[key], value)
+        if isinstance(value, dict):
+            before = out.get(key)
+            out[key] = _merge(before if isinstance(before, dict) else {}, value)
         elif value is None:
             out.pop(key, None)
         else:

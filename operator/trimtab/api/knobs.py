@@ -1,10 +1,15 @@
-"""The knobs: one list for settings.json, status.effective, pinned, initial and scenarios."""
+"""The knobs: one list for settings.json, status.effective, pinned, initial and scenarios.
+
+A name with a dot stands in a group of that name: `producer.lingerMs` is written
+`producer: {lingerMs: 5}`. As a number a word is its index in the knob's list of words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,6 +23,9 @@ MAX_EXECUTORS = 1000
 SCOPES = ("Process", "Node", "Zone", "Any")
 """How far from its data a task may run, narrowest first; settings hold the index."""
 
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+"""How the Kafka sink packs its batches; settings hold the index."""
+
 
 class How(StrEnum):
     """How a change reaches the running driver, cheapest first."""
@@ -29,7 +37,11 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One tunable value: its name in the API, how it is applied, and its limits."""
+    """One tunable value: its name in the API, how it is applied, and its limits.
+
+    `default` is what holds where nothing is said. Only where `always` is true does the driver set
+    it then; else it leaves the matter to Spark and Kafka, whose default it is.
+    """
 
     name: str
     how: How
@@ -37,26 +49,129 @@ class Knob:
     minimum: float
     maximum: float
     unit: str
+    always: bool = False
+    words: tuple[str, ...] = ()
 
     def format(self, value: float) -> str:
         """The value as a person reads it, with its unit where it has one."""
-        if self.unit == "scope":
-            return SCOPES[int(value)]
+        if self.words:
+            return self.words[int(value)]
         return format_duration(value) if self.unit == "s" else str(int(value))
 
+    def plain(self, value: float) -> float | int | str:
+        """The value of a number as the API writes it: a word, seconds, or a whole number."""
+        if self.words:
+            return self.words[int(value)]
+        return float(value) if self.unit == "s" else int(value)
 
-EXECUTORS = Knob("executors", How.LIVE, 1, 0, MAX_EXECUTORS, "")
-TRIGGER = Knob("trigger", How.QUERY, 10.0, 0.0, 3600.0, "s")
-MAX_OFFSETS = Knob("maxOffsetsPerTrigger", How.QUERY, 10_000, 1, 10**9, "records")
+    def number(self, value: float | str) -> float:
+        """The number of a value of the API; the opposite of `plain`."""
+        return float(self.words.index(value) if isinstance(value, str) else value)
+
+
+EXECUTORS = Knob("executors", How.LIVE, 1, 0, MAX_EXECUTORS, "", always=True)
+TRIGGER = Knob("trigger", How.QUERY, 10.0, 0.0, 3600.0, "s", always=True)
+MAX_OFFSETS = Knob("maxOffsetsPerTrigger", How.QUERY, 10_000, 1, 10**9, "records", always=True)
+
+MIN_PARTITIONS = Knob("minPartitions", How.QUERY, 1, 1, 10_000, "tasks")
+MAX_PER_PARTITION = Knob("maxRecordsPerPartition", How.QUERY, 10**9, 1, 10**9, "records")
+FETCH_PARTITION = Knob("fetch.maxPartitionBytes", How.QUERY, 1 << 20, 1 << 10, 1 << 30, "bytes")
+FETCH_MAX = Knob("fetch.maxBytes", How.QUERY, 50 << 20, 1 << 10, 1 << 30, "bytes")
 
 MAX_IN_FLIGHT = Knob("maxInFlight", How.LIVE, 1, 1, 1000, "calls")
-SCOPE = Knob("locality.scope", How.LIVE, 0, 0, len(SCOPES) - 1, "scope")
 
-KNOBS: Mapping[str, Knob] = {k.name: k for k in (EXECUTORS, TRIGGER, MAX_OFFSETS)}
+PRODUCER_IN_FLIGHT = Knob("producer.maxInFlight", How.LIVE, 5, 1, 5, "requests")
+"""Requests per broker; with more than 5 an idempotent producer cannot keep the order."""
+
+PRODUCER_BATCH = Knob("producer.batchSize", How.LIVE, 16 << 10, 0, 1_000_000, "bytes")
+"""Bytes per partition and request; above a broker's message.max.bytes it would be refused."""
+
+PRODUCER_LINGER = Knob("producer.lingerMs", How.LIVE, 0, 0, 1000, "ms")
+PRODUCER_COMPRESSION = Knob(
+    "producer.compression", How.LIVE, 0, 0, len(COMPRESSIONS) - 1, "", words=COMPRESSIONS
+)
+SCOPE = Knob("locality.scope", How.LIVE, 0, 0, len(SCOPES) - 1, "scope", words=SCOPES)
+
+ALL_KNOBS = (EXECUTORS, TRIGGER, MAX_OFFSETS, MAX_IN_FLIGHT, SCOPE)
+"""Every knob that the control law moves."""
+
+PRODUCER_KNOBS = (PRODUCER_IN_FLIGHT, PRODUCER_BATCH, PRODUCER_LINGER, PRODUCER_COMPRESSION)
+SOURCE_KNOBS = (MIN_PARTITIONS, MAX_PER_PARTITION, FETCH_PARTITION, FETCH_MAX)
+FIXED_KNOBS = (*SOURCE_KNOBS, *PRODUCER_KNOBS)
+"""Every knob that no law moves: `initial` and `pinned` both set it, `pinned` last."""
+
+KNOBS: Mapping[str, Knob] = {
+    k.name: k
+    for k in (
+        EXECUTORS, TRIGGER, MAX_OFFSETS, *SOURCE_KNOBS, MAX_IN_FLIGHT, *PRODUCER_KNOBS, SCOPE,
+    )
+}  # fmt: skip
 """Every knob that the driver moves, by its name."""
 
-ALL_KNOBS = (*KNOBS.values(), MAX_IN_FLIGHT, SCOPE)
-"""Every knob that the control law moves: the last two in the simulator only, so far."""
+
+class _Group(BaseModel):
+    """Knobs that belong together; absent means 'not said'."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class FetchKnobs(_Group):
+    """How much Kafka's consumer fetches at once."""
+
+    max_partition_bytes: int | None = Field(
+        None,
+        alias="maxPartitionBytes",
+        ge=FETCH_PARTITION.minimum,
+        le=FETCH_PARTITION.maximum,
+        description="Bytes of one partition in one fetch (max.partition.fetch.bytes)."
+        " Changed by a query restart.",
+    )
+    max_bytes: int | None = Field(
+        None,
+        alias="maxBytes",
+        ge=FETCH_MAX.minimum,
+        le=FETCH_MAX.maximum,
+        description="Bytes of one fetch (fetch.max.bytes). Changed by a query restart.",
+    )
+
+
+class ProducerKnobs(_Group):
+    """How the Kafka sink sends. Changed live, from one batch to the next."""
+
+    max_in_flight: int | None = Field(
+        None,
+        alias="maxInFlight",
+        ge=PRODUCER_IN_FLIGHT.minimum,
+        le=PRODUCER_IN_FLIGHT.maximum,
+        description="Requests under way to each broker. At most 5: more would not keep the order.",
+    )
+    batch_size: int | None = Field(
+        None,
+        alias="batchSize",
+        ge=PRODUCER_BATCH.minimum,
+        le=PRODUCER_BATCH.maximum,
+        description="Bytes of one partition that are sent together.",
+    )
+    linger_ms: int | None = Field(
+        None,
+        alias="lingerMs",
+        ge=PRODUCER_LINGER.minimum,
+        le=PRODUCER_LINGER.maximum,
+        description="Milliseconds to wait for more records of the same partition.",
+    )
+    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = Field(
+        None, description="How each batch of records is packed."
+    )
+
+
+class LocalityKnobs(_Group):
+    """How near to their data tasks run. Changed live."""
+
+    scope: Literal["Process", "Node", "Zone", "Any"] | None = Field(
+        None,
+        description="Process: tasks wait for the executor that read the partition before."
+        " Node, Zone: new executors go to the nodes or zones of the brokers. Any: neither.",
+    )
 
 
 class KnobValues(BaseModel):
@@ -78,16 +193,54 @@ class KnobValues(BaseModel):
         le=10**9,
         description="Most records in one micro-batch. Changed by a query restart.",
     )
+    min_partitions: int | None = Field(
+        None,
+        alias="minPartitions",
+        ge=MIN_PARTITIONS.minimum,
+        le=MIN_PARTITIONS.maximum,
+        description="Least number of tasks that read a micro-batch; above the number of partitions"
+        " large ones are split. Changed by a query restart.",
+    )
+    max_records_per_partition: int | None = Field(
+        None,
+        alias="maxRecordsPerPartition",
+        ge=MAX_PER_PARTITION.minimum,
+        le=MAX_PER_PARTITION.maximum,
+        description="Most records that one task reads; a larger range is split."
+        " Changed by a query restart.",
+    )
+    fetch: FetchKnobs | None = Field(None, description="How much the source fetches at once.")
+    max_in_flight: int | None = Field(
+        None,
+        alias="maxInFlight",
+        ge=MAX_IN_FLIGHT.minimum,
+        le=MAX_IN_FLIGHT.maximum,
+        description="Calls under way in each task of a pending_map stage. Changed live.",
+    )
+    producer: ProducerKnobs | None = Field(None, description="How the Kafka sink sends.")
+    locality: LocalityKnobs | None = Field(None, description="How near to their data tasks run.")
 
     def numbers(self) -> dict[str, float]:
-        """The values that are said, by knob name; durations in seconds."""
-        fields = type(self).model_fields
-        pairs = ((field.alias or name, getattr(self, name)) for name, field in fields.items())
-        return {name: float(value) for name, value in pairs if value is not None}
+        """The values that are said, by knob name; durations in seconds, words as indices."""
+        return {name: KNOBS[name].number(value) for name, value in _said(self, "")}
 
     @classmethod
     def of(cls, numbers: Mapping[str, float]) -> KnobValues:
         """The model of plain numbers by knob name; raises ValidationError on an unknown name."""
-        return cls.model_validate(
-            {k: v if KNOBS.get(k) is TRIGGER else int(v) for k, v in numbers.items()}
-        )
+        document: dict[str, Any] = {}
+        for name, number in numbers.items():
+            knob = KNOBS.get(name)
+            group, _, own = name.rpartition(".")
+            place = document.setdefault(group, {}) if group else document
+            place[own] = knob.plain(number) if knob else number
+        return cls.model_validate(document)
+
+
+def _said(model: BaseModel, prefix: str) -> Iterator[tuple[str, float | str]]:
+    """Every value of a model and its groups that is said, by knob name."""
+    for field, info in type(model).model_fields.items():
+        value, name = getattr(model, field), prefix + (info.alias or field)
+        if isinstance(value, _Group):
+            yield from _said(value, f"{name}.")
+        elif value is not None:
+            yield name, value

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -31,7 +31,9 @@ from trimtab.job.definition import Options
 from trimtab.job.executors import Executors
 from trimtab.job.kafka import KafkaProbe
 from trimtab.job.lag import LagPoller
+from trimtab.job.locality import Locality
 from trimtab.job.metrics import BoardCollector
+from trimtab.job.placement import Places
 from trimtab.job.progress import ProgressListener
 from trimtab.job.query import StreamBuilder
 from trimtab.job.runner import Runner, StopSignal
@@ -96,7 +98,9 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     knobs = definition.effective(settings, job)
     count = int(knobs.get(EXECUTORS.name, 0))
     session = open_session(configuration(job, options, count), options.modules)
-    runner = _assemble(session, job, settings, board, Flags(stopping, stop))
+    node_of = api.node_of if api else lambda _pod: None
+    flags = Flags(stopping, stop)
+    runner = _assemble(session, job, settings, board, flags=flags, node_of=node_of)
     texts = _settings_texts(api, options, stopping)
     settings_watch.start(texts, runner.inbox)
     try:
@@ -120,20 +124,26 @@ def _assemble(
     job: Job,
     settings: Settings,
     board: Board,
+    *,
     flags: Flags,
+    node_of: Callable[[str], str | None],
 ) -> Runner:
     """All parts around one session, their threads started."""
     context = session.sparkContext
     checkpoint = Checkpoint(job.checkpoint_uri)
     batches = Batches(board, time.time)
     session.streams.addListener(ProgressListener(batches.started, batches.finish))
+    bootstrap = job.source.bootstrap_servers
+    kafka = KafkaProbe(bootstrap, START_TIMEOUT_S)
+    locality = Locality(context._jsc.sc().conf())
     executors = None
     if job.executors is not None:
-        executors = Executors(context, int(definition.effective(settings, job)[EXECUTORS.name]))
+        count = int(definition.effective(settings, job)[EXECUTORS.name])
+        places = Places(kafka, job.source.topics, node_of)
+        executors = Executors(context, count, locality, places)
     Sampler(
         board, SparkWork(context), heap_limit(context), executors, batches.sample_executors
     ).start(flags.stopping)
-    bootstrap = job.source.bootstrap_servers
     LagPoller(
         board,
         KafkaProbe(bootstrap, PROBE_TIMEOUT_S),
@@ -148,9 +158,10 @@ def _assemble(
         board=board,
         batches=batches,
         checkpoint=checkpoint,
-        kafka=KafkaProbe(bootstrap, START_TIMEOUT_S),
+        kafka=kafka,
         sink_kafka=KafkaProbe(sink_bootstrap, START_TIMEOUT_S) if sink_bootstrap else None,
         executors=executors,
+        locality=locality,
         signal=flags.stop,
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from trimtab.job.pending import StageCalls
 from trimtab.job.progress import BatchReport
 
 LATENCY_BUCKETS_S = (
@@ -102,6 +103,16 @@ class Totals:
     changes: Counter[str] = field(default_factory=Counter)
     unclean_stops: int = 0
     localities: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    call_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    call_errors: Counter[str] = field(default_factory=Counter)
+
+    def add_calls(self, stages: Mapping[str, StageCalls]) -> None:
+        """Count what a batch called, by stage."""
+        for stage, called in stages.items():
+            self.calls[stage] += called.count
+            self.call_s[stage] += called.seconds
+            self.call_errors[stage] += called.errors
 
     def add(self, report: BatchReport) -> None:
         """Count a committed batch."""
@@ -142,6 +153,8 @@ class Board:
     load: Load | None = None
     uses_python: bool | None = None
     """Whether the query has Python workers at work on the executors."""
+    calls: Mapping[str, StageCalls] = field(default_factory=dict)
+    """What the last batch called, by stage of pending calls."""
     lag: Mapping[tuple[str, int], PartitionLag] | None = None
     heartbeat: float | None = None
     not_ready: str | None = "starting"

@@ -85,11 +85,13 @@ def load_settings(path: Path, job: Job) -> Settings:
 def effective(settings: Settings, job: Job) -> dict[str, float]:
     """The value in force of every knob: what the settings say, else the default.
 
-    Without executor pods (Spark's local mode) there is no executors knob.
+    Knobs that are left to Spark and Kafka where nothing is said are not in it then. Without
+    executor pods (Spark's local mode) there is no executors knob.
     """
-    values = {name: knob.default for name, knob in KNOBS.items()} | settings.settings.numbers()
+    values = {name: knob.default for name, knob in KNOBS.items() if knob.always}
+    values |= settings.settings.numbers()
     if job.executors is None:
-        del values[EXECUTORS.name]
+        values.pop(EXECUTORS.name, None)
     return values
 
 

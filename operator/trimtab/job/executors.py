@@ -1,4 +1,4 @@
-"""Executor pods of a running query: count up, count down, and their states.
+"""Executor pods of a running query: count up, count down, where new ones go, and their states.
 
 The calls reach Spark's scheduler through py4j: there is no Python API for them. Up is an
 absolute target (the relative call counts from a total of its own). Down is by decommission:
@@ -7,10 +7,21 @@ running tasks finish, the target falls with it, nothing is written twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from trimtab.job.board import ExecutorStates
+from trimtab.job.locality import Locality
+from trimtab.job.placement import SELECTOR, Step, steps
+
+log = logging.getLogger(__name__)
+
+STEP_TIMEOUT_S = 60.0
+"""Executors that have not come to their place by then are taken anywhere."""
 
 
 def pick_to_remove(running: Iterable[str], leaving: Iterable[str], surplus: int) -> list[str]:
@@ -21,14 +32,30 @@ def pick_to_remove(running: Iterable[str], leaving: Iterable[str], surplus: int)
 
 
 class Executors:
-    """The executors of one Spark application on Kubernetes."""
+    """The executors of one Spark application on Kubernetes; may be used by several threads."""
 
-    def __init__(self, context: Any, requested: int) -> None:
-        """`context` is the SparkContext, `requested` the count that it was started with."""
+    def __init__(
+        self,
+        context: Any,
+        requested: int,
+        locality: Locality,
+        places: Callable[[int], Mapping[str, int]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`context` is the SparkContext, `requested` the count that it was started with.
+
+        `places` gives the weight of each place that a scope prefers, empty where there is none.
+        """
         self._jvm = context._jvm
         self._scala = context._jsc.sc()
         self._requested = requested
+        self._locality, self._places, self._clock = locality, places, clock
+        self._lock = threading.Lock()
         self._leaving: set[str] = set()
+        self._steps: deque[Step] = deque()
+        self._step: Step | None = None
+        self._step_since = 0.0
+        self._selector: str | None = None
 
     @property
     def requested(self) -> int:
@@ -37,15 +64,40 @@ class Executors:
 
     def scale(self, target: int) -> None:
         """Ask for `target` executors; returns before they have come or gone."""
-        # the target first, as an absolute number: it removes none that runs, but withdraws
-        # pods that are still pending and keeps Spark from replacing those that leave
+        scope = self._locality.scope
+        weights = self._places(scope) if scope is not None and target > self._requested else {}
+        with self._lock:
+            self._locality.settle(settled=False)
+            running = self._running()
+            staying = len(running - self._leaving)
+            self._steps = deque(steps(staying, target, weights, scope))
+            self._requested = target
+            # the target first, as an absolute number: it removes none that runs, but withdraws
+            # pods that are still pending and keeps Spark from replacing those that leave
+            self._next_step()
+            for executor in pick_to_remove(running, self._leaving, staying - target):
+                self._decommission(executor)
+
+    def _next_step(self) -> None:
+        self._step, self._step_since = self._steps.popleft(), self._clock()
+        self._select(self._step)
         none = self._jvm.scala.collection.immutable.HashMap()
-        self._scala.requestTotalExecutors(target, 0, none)
-        self._requested = target
-        running = self._running()
-        surplus = len(running - self._leaving) - target
-        for executor in pick_to_remove(running, self._leaving, surplus):
-            self._decommission(executor)
+        self._scala.requestTotalExecutors(self._step.target, 0, none)
+
+    def _select(self, step: Step | None) -> None:
+        """Set the node selector of pods that are made from now on; take the last one away."""
+        conf = self._scala.conf()
+        if self._selector is not None:
+            conf.remove(self._selector)
+            self._selector = None
+        if step is None or step.label is None:
+            return
+        key = SELECTOR + step.label
+        if conf.contains(key):
+            log.warning("executors are not placed by %s: the pipeline's nodeSelector is", step)
+            return
+        conf.set(key, step.value)
+        self._selector = key
 
     def _decommission(self, executor: str) -> None:
         why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
@@ -59,7 +111,26 @@ class Executors:
         return {str(ids.apply(i)) for i in range(ids.size())}
 
     def states(self) -> ExecutorStates:
-        """The counts now."""
-        running = self._running()
-        self._leaving &= running
-        return ExecutorStates(self._requested, len(running), len(self._leaving))
+        """The counts now; goes on with what `scale` began, so it is to be called often."""
+        with self._lock:
+            running = self._running()
+            self._leaving &= running
+            states = ExecutorStates(self._requested, len(running), len(self._leaving))
+            self._go_on(len(running) - len(self._leaving))
+            self._locality.settle(settled=not self._leaving and states.pending == 0)
+            return states
+
+    def _go_on(self, staying: int) -> None:
+        step = self._step
+        if step is None:
+            return
+        late = self._clock() - self._step_since > STEP_TIMEOUT_S
+        if late and step.label is not None and staying < step.target:
+            log.warning("no executors come to %s: they are taken anywhere", step.value)
+            self._steps = deque([Step(self._requested)])
+            self._next_step()
+        elif staying >= step.target and self._steps:
+            self._next_step()
+        elif staying >= step.target:
+            self._step = None
+            self._select(None)

@@ -6,6 +6,7 @@ Every call has a time limit; a broker that does not answer raises UnavailableErr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -33,13 +34,24 @@ class KafkaProbe:
 
     def partitions(self, topics: Sequence[str]) -> dict[str, int]:
         """Partition counts of those topics that exist; raises UnavailableError."""
-        try:
-            metadata = self._admin.list_topics(timeout=self._timeout_s)
-        except KafkaException as error:
-            words = f"Kafka at {self._bootstrap} does not answer: {_words(error)}"
-            raise UnavailableError(words) from error
+        metadata = self._metadata()
         found = {t: metadata.topics[t] for t in topics if t in metadata.topics}
         return {t: len(m.partitions) for t, m in found.items() if m.error is None}
+
+    def leaders(self, topics: Sequence[str]) -> list[int]:
+        """The broker that leads each partition; raises UnavailableError."""
+        found = self._metadata().topics
+        known = (found[t].partitions.values() for t in topics if t in found)
+        return [partition.leader for partitions in known for partition in partitions]
+
+    def brokers(self) -> dict[int, tuple[str, str | None]]:
+        """Host and rack of each broker, by its id; raises UnavailableError."""
+        try:
+            asked = self._admin.describe_cluster(request_timeout=self._timeout_s)
+            nodes = asked.result(self._timeout_s + 1).nodes
+        except (KafkaException, TimeoutError) as error:
+            raise UnavailableError(f"Kafka does not answer: {_words(error)}") from error
+        return {node.id: (node.host, node.rack) for node in nodes}
 
     def require(self, topics: Sequence[str], role: str) -> None:
         """Raises JobFailureError when a topic does not exist, or (healing) without an answer."""
@@ -53,6 +65,13 @@ class KafkaProbe:
                 Reason.TOPIC_NOT_FOUND,
                 f"Kafka has no topic {', '.join(missing)} ({role}): create it, or mend the name",
             )
+
+    def _metadata(self) -> Any:
+        try:
+            return self._admin.list_topics(timeout=self._timeout_s)
+        except KafkaException as error:
+            words = f"Kafka at {self._bootstrap} does not answer: {_words(error)}"
+            raise UnavailableError(words) from error
 
     def end_offsets(self, topics: Sequence[str]) -> Offsets:
         """Where each partition ends now; raises UnavailableError when any gave no answer."""

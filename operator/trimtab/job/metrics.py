@@ -13,11 +13,13 @@ from prometheus_client.core import (
     GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
+    SummaryMetricFamily,
 )
 from prometheus_client.registry import Collector
 
-from trimtab.api.knobs import KNOBS
+from trimtab.api.knobs import KNOBS, MIN_PARTITIONS, SCOPE
 from trimtab.job.board import LATENCY_BUCKETS_S, Board, Judged, Totals
+from trimtab.job.locality import wait_is_inert
 
 PREFIX = "trimtab_"
 
@@ -38,6 +40,7 @@ class BoardCollector(Collector):
                 *_running(board, self._clock()),
                 *_executors(board),
                 *_lag(board),
+                *_calls(board),
                 *_totals(board.totals),
                 *(_last(board.last) if board.last else ()),
             ]
@@ -91,6 +94,11 @@ def _settings(board: Board) -> Iterator[Metric]:
         "knob",
         board.effective,
     )
+    if board.lag:
+        knobs = board.effective
+        scope, tasks = knobs.get(SCOPE.name), knobs.get(MIN_PARTITIONS.name)
+        inert = wait_is_inert(scope, tasks, len(board.lag))
+        yield _gauge("locality_wait_inert", "1 when minPartitions leaves no near executor", inert)
 
 
 def _running(board: Board, now: float) -> Iterator[Metric]:
@@ -176,6 +184,22 @@ def _lag(board: Board) -> Iterator[Metric]:
         if lag.seconds is not None:
             seconds.add_metric(key, lag.seconds)
     yield from (records, seconds, written)
+
+
+def _calls(board: Board) -> Iterator[Metric]:
+    """Stages of pending calls: the last batch, and all of them since the driver began."""
+    most = {stage: called.most for stage, called in board.calls.items()}
+    yield _gauges("pending_calls", "Most calls under way at once, last batch", "stage", most)
+    mean = {s: called.seconds / called.count for s, called in board.calls.items() if called.count}
+    yield _gauges("batch_pending_call_seconds", "Mean of a call, last batch", "stage", mean)
+    seconds = SummaryMetricFamily(PREFIX + "pending_call_seconds", "Calls", labels=["stage"])
+    totals = board.totals
+    for stage, count in totals.calls.items():
+        seconds.add_metric([stage], count_value=count, sum_value=totals.call_s[stage])
+    yield seconds
+    yield _counters(
+        "pending_call_errors", "Calls that failed or were given up", "stage", totals.call_errors
+    )
 
 
 def _totals(totals: Totals) -> Iterator[Metric]:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from trimtab.api.contract import Job, SourceOptions
 from trimtab.api.knobs import TRIGGER
 from trimtab.errors import TransformError
-from trimtab.job import sink, source, transform
+from trimtab.job import pending, sink, source, transform
 from trimtab.job.boundary import Gate
 from trimtab.job.termination import Cause
 
@@ -28,8 +28,10 @@ class StreamBuilder:
         """Nothing is read or started yet."""
         self._session = session
         self._job = job
-        self.producer: dict[str, str] = {}
-        """Producer options, read at each batch: changing this dict changes the next batch."""
+        self.live = sink.Live()
+        """What may change from one batch to the next; a change holds for the next one."""
+        self.stages = pending.Stages()
+        """The stages of pending calls of the last start."""
         self.one_to_one = False
         self.uses_python = False
         self.writer: sink.BatchWriter | None = None
@@ -40,17 +42,22 @@ class StreamBuilder:
         how: SourceOptions,
         gate: Gate,
         begin: Callable[[int], None],
+        written: Callable[[], None],
     ) -> Any:
-        """The running query; raises TransformError when the job cannot be made into one."""
+        """The running query; raises TransformError when the job cannot be made into one.
+
+        `begin` hears the id of each batch before it is written; `written` is called after that.
+        """
         job = self._job
         records = source.read(self._session, job.source, how, knobs)
-        frame = transform.apply(records, job.transform)
+        with pending.declaring() as self.stages:
+            frame = transform.apply(records, job.transform)
         if not frame.isStreaming:
             raise TransformError("the transform does not read the stream: select from `source`")
         prepared = sink.prepare(frame, job.sink)
         self.one_to_one = transform.is_one_to_one(prepared)
         self.uses_python = transform.uses_python(prepared)
-        writer = self.writer = sink.BatchWriter(job.sink, gate, self.producer, begin)
+        writer = self.writer = sink.BatchWriter(job.sink, gate, self.live, begin, written)
         try:
             return (
                 prepared.writeStream.queryName(job.pipeline)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trimtab.api.contract import Job, Settings
-from trimtab.api.knobs import EXECUTORS, KNOBS, TRIGGER, How
+from trimtab.api.knobs import EXECUTORS, KNOBS, MAX_IN_FLIGHT, SCOPE, TRIGGER, How
 from trimtab.job import definition
 from trimtab.job.batches import Batches, Start
 from trimtab.job.board import Board
@@ -21,6 +21,7 @@ from trimtab.job.boundary import Gate, Outcome, stop_at_boundary, stop_now
 from trimtab.job.checkpoint import Checkpoint
 from trimtab.job.executors import Executors
 from trimtab.job.kafka import KafkaProbe
+from trimtab.job.locality import Locality
 from trimtab.job.query import StreamBuilder, causes_of, last_committed
 from trimtab.job.settings_watch import Inbox
 from trimtab.job.termination import ExitCode, JobFailureError, classify
@@ -91,6 +92,7 @@ class Runner:
         kafka: KafkaProbe,
         sink_kafka: KafkaProbe | None,
         executors: Executors | None,
+        locality: Locality,
         signal: StopSignal,
     ) -> None:
         """Nothing starts before `run`."""
@@ -103,6 +105,7 @@ class Runner:
         self._kafka = kafka
         self._sink_kafka = sink_kafka
         self._executors = executors
+        self._locality = locality
         self._signal = signal
         self._knobs = definition.effective(settings, job)
         self._backoff = Backoff()
@@ -119,6 +122,7 @@ class Runner:
         if self._batches.last_commit is not None:
             self._batches.pausing(How.DRIVER, self._knobs[TRIGGER.name])
             self._board.totals.changes[How.DRIVER] += 1
+        self._go_live(self._knobs)
         self._batches.applied(self._settings.generation)
         self._start()
         while not self._signal.requested:
@@ -137,10 +141,10 @@ class Runner:
         self._batches.expect(Start(number, self._checkpoint.replay_batch()))
         self._gate = Gate()
         self._query = self._builder.start(
-            self._knobs, self._settings.source, self._gate, self._begin
+            self._knobs, self._settings.source, self._gate, self._begin, self._written
         )
         with self._board.writing() as board:
-            board.effective = dict(self._knobs)
+            board.effective = self._in_force()
             board.not_ready = None
             board.uses_python = self._builder.uses_python
             if self._builder.one_to_one and board.totals.ledger_mismatch is None:
@@ -151,6 +155,25 @@ class Runner:
         running = self._executors.states().running if self._executors else None
         self._batches.begin(batch_id, self._checkpoint.batch_records(batch_id), running)
 
+    def _written(self) -> None:
+        calls = self._builder.stages.take()
+        with self._board.writing() as board:
+            board.calls = calls
+            board.totals.add_calls(calls)
+
+    def _in_force(self) -> dict[str, float]:
+        """The knobs that have something to move: no calls in flight without a stage of them."""
+        knobs = {k: v for k, v in self._knobs.items() if k != MAX_IN_FLIGHT.name}
+        if self._builder.stages:
+            knobs[MAX_IN_FLIGHT.name] = self._builder.live.max_in_flight
+        return knobs
+
+    def _go_live(self, knobs: Mapping[str, float]) -> None:
+        """Hand over what the next batch takes up by itself."""
+        self._builder.live.set(knobs)
+        scope = knobs.get(SCOPE.name)
+        self._locality.set_scope(None if scope is None else int(scope))
+
     def _require_topics(self) -> None:
         self._kafka.require(self._job.source.topics, "source")
         if self._sink_kafka is not None and self._job.sink.topic:
@@ -159,13 +182,16 @@ class Runner:
     def _apply(self, new: Settings) -> None:
         """Put settings in force by the cheapest way that what changed allows."""
         knobs = definition.effective(new, self._job)
-        changed = {name for name, value in knobs.items() if value != self._knobs[name]}
+        names = knobs.keys() | self._knobs.keys()
+        changed = {name for name in names if knobs.get(name) != self._knobs.get(name)}
         hows = {KNOBS[name].how for name in changed}
         if new.source != self._settings.source:
             changed.add("source")
             hows.add(How.QUERY)
-        if EXECUTORS.name in changed and self._executors is not None:
-            self._executors.scale(int(knobs[EXECUTORS.name]))
+        if How.LIVE in hows:
+            self._go_live(knobs)  # the scope first: it says where new executors go
+            if EXECUTORS.name in changed and self._executors is not None:
+                self._executors.scale(int(knobs[EXECUTORS.name]))
             self._board.totals.changes[How.LIVE] += 1
         outcome = None
         if How.QUERY in hows:
@@ -181,7 +207,7 @@ class Runner:
         elif outcome is not None:
             self._start()
         with self._board.writing() as board:
-            board.effective = dict(knobs)
+            board.effective = self._in_force()
         log.info("settings %d applied: %s (%s)", new.generation, sorted(changed), new.reason)
 
     def _stop_query(self) -> Outcome:

@@ -1,4 +1,4 @@
-"""A transform to try trimtab with: work that waits, as a call of a slow service would."""
+"""Transforms to try trimtab with: work that waits, as a call of a slow service would."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from pyspark.sql.types import StringType
 
+from trimtab.job.pending import pending_map
+
 WAIT_MS = "8"
+HANG_S = 3600.0
 
 
 def transform(df: DataFrame, params: dict[str, str]) -> DataFrame:
@@ -22,3 +25,29 @@ def transform(df: DataFrame, params: dict[str, str]) -> DataFrame:
 
     slow_upper = F.udf(work, StringType())
     return df.select("key", slow_upper("value").alias("value"))
+
+
+def calls(df: DataFrame, params: dict[str, str]) -> DataFrame:
+    """The same work as a stage of pending calls.
+
+    `params["fail"]` is a value that the call refuses, `params["hang"]` one that it never answers;
+    `params["on_error"]` and `params["timeout_s"]` are those of the stage.
+    """
+    wait_s = float(params.get("wait_ms", WAIT_MS)) / 1000
+    fail, hang = params.get("fail", "").encode(), params.get("hang", "").encode()
+
+    def work(row: Any) -> str:
+        value = bytes(row["value"])
+        if fail and fail in value:
+            raise LookupError("no such customer")
+        time.sleep(HANG_S if hang and hang in value else wait_s)
+        return value.decode().upper()
+
+    return pending_map(
+        df.select("key", "value", "topic", "partition", "offset"),
+        work,
+        "value",
+        stage="upper",
+        timeout_s=float(params.get("timeout_s", "30")),
+        on_error="null" if params.get("on_error") == "null" else "fail",
+    )

@@ -1,22 +1,62 @@
 """The one way out of a query: a foreachBatch writer behind the gate.
 
-The producer's options are read from one dict at each batch, so they change from one batch to
-the next without a restart.
+The producer's options and the limit of pending calls are read anew at each batch, so they change
+from one batch to the next without a restart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from trimtab.api.contract import Sink
+from trimtab.api.knobs import (
+    MAX_IN_FLIGHT,
+    PRODUCER_BATCH,
+    PRODUCER_COMPRESSION,
+    PRODUCER_IN_FLIGHT,
+    PRODUCER_LINGER,
+)
 from trimtab.errors import TransformError
 from trimtab.job.boundary import Gate
+from trimtab.job.pending import LIMIT_PROPERTY
 from trimtab.job.progress import SINK
 
 KAFKA_TYPES = {"string", "binary"}
+
+PRODUCER = {
+    PRODUCER_IN_FLIGHT: "kafka.max.in.flight.requests.per.connection",
+    PRODUCER_BATCH: "kafka.batch.size",
+    PRODUCER_LINGER: "kafka.linger.ms",
+    PRODUCER_COMPRESSION: "kafka.compression.type",
+}
+"""The producer's option for each knob of it."""
+
+SAFE = {"kafka.enable.idempotence": "true"}
+"""Kafka's own default, but said: then a producer that could not keep the order refuses to start,
+instead of giving up idempotence without a word. It needs at most 5 requests in flight."""
+
+
+@dataclass(slots=True)
+class Live:
+    """What holds for the next batch; the writer reads it when a batch begins."""
+
+    producer: Mapping[str, str] = field(default_factory=lambda: dict(SAFE))
+    max_in_flight: int = int(MAX_IN_FLIGHT.default)
+
+    def set(self, knobs: Mapping[str, float]) -> None:
+        """Take the live knobs over; one that is not said has its default again."""
+        self.producer = producer_options(knobs)
+        self.max_in_flight = int(knobs.get(MAX_IN_FLIGHT.name, MAX_IN_FLIGHT.default))
+
+
+def producer_options(knobs: Mapping[str, float]) -> dict[str, str]:
+    """The options of the Kafka sink for those knobs that are set."""
+    said = {option: knob for knob, option in PRODUCER.items() if knob.name in knobs}
+    return SAFE | {option: knob.format(knobs[knob.name]) for option, knob in said.items()}
 
 
 def prepare(frame: DataFrame, sink: Sink) -> DataFrame:
@@ -49,13 +89,19 @@ class BatchWriter:
     """What Spark calls once a batch."""
 
     def __init__(
-        self, sink: Sink, gate: Gate, options: Mapping[str, str], begin: Callable[[int], None]
+        self,
+        sink: Sink,
+        gate: Gate,
+        live: Live,
+        begin: Callable[[int], None],
+        written: Callable[[], None],
     ) -> None:
-        """`begin` hears the id of each batch that passes the gate."""
+        """`begin` hears the id of each batch that passes the gate; `written` follows its write."""
         self._sink = sink
         self._gate = gate
-        self._options = options
+        self._live = live
         self._begin = begin
+        self._written = written
         self.failure: Exception | None = None
         """What the last write raised."""
 
@@ -63,11 +109,14 @@ class BatchWriter:
         """Write one batch; raises GateClosedError instead when the query is stopping."""
         self._gate.enter(batch_id)
         self._begin(batch_id)
+        limit = str(self._live.max_in_flight)
+        frame.sparkSession.sparkContext.setLocalProperty(LIMIT_PROPERTY, limit)
         try:
             self._write(frame)
         except Exception as error:
             self.failure = error
             raise
+        self._written()
 
     def _write(self, frame: DataFrame) -> None:
         if self._sink.kind == "noop":
@@ -77,4 +126,4 @@ class BatchWriter:
             "kafka.bootstrap.servers": self._sink.bootstrap_servers or "",
             "topic": self._sink.topic or "",
         }
-        frame.write.format("kafka").options(**{**self._options, **target}).save()
+        frame.write.format("kafka").options(**{**self._live.producer, **target}).save()

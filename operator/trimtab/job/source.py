@@ -9,7 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from trimtab.api.contract import KafkaSource, SourceOptions
-from trimtab.api.knobs import MAX_OFFSETS
+from trimtab.api.knobs import (
+    FETCH_MAX,
+    FETCH_PARTITION,
+    MAX_OFFSETS,
+    MAX_PER_PARTITION,
+    MIN_PARTITIONS,
+)
 from trimtab.job.progress import AGE_SHARES, SOURCE
 
 CONSUMER = {
@@ -21,6 +27,15 @@ CONSUMER = {
     # that will come some day. With Kafka's 500 ms each task waited for it: 0.55 s, now 0.08 s.
     "kafka.fetch.max.wait.ms": "10",
 }
+
+OPTIONS = {
+    MAX_OFFSETS.name: MAX_OFFSETS.name,
+    MIN_PARTITIONS.name: MIN_PARTITIONS.name,
+    MAX_PER_PARTITION.name: MAX_PER_PARTITION.name,
+    FETCH_PARTITION.name: "kafka.max.partition.fetch.bytes",
+    FETCH_MAX.name: "kafka.fetch.max.bytes",
+}
+"""The option of Spark's Kafka source for each knob of it."""
 
 
 def read(
@@ -37,10 +52,15 @@ def read(
         "subscribe": ",".join(source.topics),
         "startingOffsets": how.starting_offsets,
         "failOnDataLoss": str(how.fail_on_data_loss).lower(),
-        MAX_OFFSETS.name: str(int(knobs[MAX_OFFSETS.name])),
+        **limits(knobs),
     }
     frame = session.readStream.format("kafka").options(**options).load()
     return frame.observe(SOURCE, *_observations())
+
+
+def limits(knobs: Mapping[str, float]) -> dict[str, str]:
+    """The source options of those knobs that are set; for the others Spark has its own default."""
+    return {option: str(int(knobs[name])) for name, option in OPTIONS.items() if name in knobs}
 
 
 def _observations() -> list[Any]:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from trimtab.api.contract import Transform
 from trimtab.errors import TransformError
+from trimtab.job.pending import TABLE_FUNCTION
 from trimtab.job.termination import ModuleMissingError
 
 VIEW = "source"
@@ -34,17 +35,29 @@ def apply(frame: DataFrame, transform: Transform) -> DataFrame:
 
 def is_one_to_one(frame: DataFrame) -> bool:
     """Whether every record that is read gives exactly one that is written, by the plan."""
-    return all(str(node.nodeName()) in KEEPS_EVERY_RECORD for node in _plan(frame))
+    return all(
+        str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node) for node in _plan(frame)
+    )
 
 
 def uses_python(frame: DataFrame) -> bool:
     """Whether Python workers of the executors have a part in it, by the plan's expressions."""
     return any(
-        "Python" in expression.getClass().getSimpleName()
+        _is_pending(node)
+        or any(
+            "Python" in expression.getClass().getSimpleName()
+            for root in _items(node.expressions())
+            for expression in _tree(root)
+        )
         for node in _plan(frame)
-        for root in _items(node.expressions())
-        for expression in _tree(root)
     )
+
+
+def _is_pending(node: Any) -> bool:
+    """Whether a node of a plan is a stage of pending calls: a join with its table function."""
+    if str(node.nodeName()) != "LateralJoin":
+        return False
+    return f"Generate {TABLE_FUNCTION}(" in str(node.right().plan().toString())
 
 
 def _plan(frame: DataFrame) -> Iterator[Any]:

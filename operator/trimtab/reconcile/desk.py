@@ -14,7 +14,7 @@ from trimtab.reconcile.plan import Plan
 from trimtab.reconcile.world import World
 from trimtab.reconcile.writer import Writer
 from trimtab.settings import OperatorSettings
-from trimtab.workloads.pipeline import source_options
+from trimtab.workloads.pipeline import fixed_knobs, source_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,11 @@ class Case:
     def source(self) -> SourceOptions:
         """What the spec says of how the source is read."""
         return source_options(self.spec)
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """What the spec says of the knobs that no law moves, by name."""
+        return fixed_knobs(self.spec)
 
     @property
     def name(self) -> str:

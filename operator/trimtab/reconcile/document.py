@@ -1,7 +1,8 @@
 """The tuning document of a pipeline: read back, and written from the status alone.
 
-It carries the knob values, which the tuner moves, and the source options, which a person edits in
-the spec. Both are in `status.controller` before they are in the document.
+It carries the knob values, which the tuner moves, and what a person edits in the spec: the source
+options, and the knobs that no law moves. All are in `status.controller` before they are in the
+document.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from trimtab.api.contract import SETTINGS_KEY, Settings, SourceOptions
+from trimtab.api.knobs import FIXED_KNOBS, MAX_IN_FLIGHT, KnobValues
 from trimtab.errors import ContractError
 from trimtab.ports import Manifest
 from trimtab.reconcile.desk import Case, Desk
@@ -30,7 +32,8 @@ def remembered(case: Case, world: World) -> Memory:
 
     The generation never falls behind what the document or the driver has seen: where somebody
     edited the document, the settings of the status are written again above it. Other source
-    options are a new generation too; they disturb no trial, since they move no knob.
+    options or fixed knobs are a new generation too; they disturb no trial, since they move none of
+    its knobs.
     """
     document = _read(case.parent, world)
     newest = _newest_seen(case, document)
@@ -39,7 +42,8 @@ def remembered(case: Case, world: World) -> Memory:
             memory = Memory.from_dict(case.old.controller)
             if newest > memory.generation:
                 return _above(memory, newest)
-            return replace(memory, generation=memory.generation + source_edited(case, world))
+            memory = _with_calls(memory, case)
+            return replace(memory, generation=memory.generation + edited(case, world))
         except (KeyError, TypeError, ValueError):
             log.warning("%s: status.controller does not read: begun anew", case.name)
     start = initial_settings(case.spec)
@@ -64,16 +68,31 @@ def _above(memory: Memory, newest: int) -> Memory:
     return replace(memory, generation=newest + 1, trial=trial)
 
 
-def source_edited(case: Case, world: World) -> bool:
-    """Whether the spec asks for other source options than the last generation carries.
+def _with_calls(memory: Memory, case: Case) -> Memory:
+    """A driver that has a stage of pending calls says so: then their limit is a knob to move."""
+    calls = case.seen.whole("effective_number", MAX_IN_FLIGHT.name) if case.seen else None
+    if calls is None or memory.settings.max_in_flight is not None or memory.trial is not None:
+        return memory
+    settings = replace(memory.settings, max_in_flight=calls)
+    return replace(memory, settings=settings, generation=memory.generation + 1)
+
+
+def edited(case: Case, world: World) -> bool:
+    """Whether the spec asks for other source options or fixed knobs than the last generation has.
 
     The status tells which those are; a status that does not, leaves it to the document.
     """
+    told = case.old.controller or {}
     try:
-        return SourceOptions.model_validate((case.old.controller or {})["source"]) != case.source
+        source = SourceOptions.model_validate(told["source"])
+        fixed = KnobValues.model_validate(told.get("knobs") or {}).numbers()
     except (KeyError, ValidationError):
         document = _read(case.parent, world)
-        return document is not None and document.source != case.source
+        if document is None:
+            return False
+        source, said = document.source, document.settings.numbers()
+        fixed = {knob.name: said[knob.name] for knob in FIXED_KNOBS if knob.name in said}
+    return source != case.source or fixed != case.fixed
 
 
 def _read(parent: Manifest, world: World) -> Settings | None:
@@ -113,7 +132,7 @@ def write(case: Case, memory: Memory, desk: Desk) -> str:
     document = Settings(
         generation=memory.generation,
         pipeline_uid=meta["uid"],
-        settings=settings.knob_values(),
+        settings=KnobValues.of(settings.numbers() | case.fixed),
         source=case.source,
         reason=f"generation {memory.generation}",
     )

@@ -25,11 +25,11 @@ _GAUGES = (
     "batch_running_records", "batch_running_executors_min", "batch_record_latency_seconds",
     "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
     "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
-    "pause_seconds_total", "changes_total",
+    "pause_seconds_total", "changes_total", "pending_calls", "batch_pending_call_seconds",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
-_OWN_LABELS = ("phase", "quantile", "state", "knob", "how")
+_OWN_LABELS = ("phase", "quantile", "state", "knob", "how", "stage")
 _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
 
@@ -145,8 +145,19 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         gc_ratio=seen.number("gc_ratio"),
         heap_used=seen.number("heap_used_ratio"),
         hottest_share=_share(seen.number("hottest_rate"), seen.number("input_rate_long")),
+        **_calls(seen),
         pause_s={how: pause_s for how in How if (pause_s := _pause_s(seen, how)) is not None},
     )
+
+
+def _calls(seen: Seen) -> dict[str, float | None]:
+    """Calls under way of the stage that has the most, and how long one of its calls takes."""
+    by_stage = {s: v for (name, s), v in seen.values.items() if name == "pending_calls"}
+    if not by_stage:
+        return {}
+    stage = max(sorted(by_stage), key=by_stage.__getitem__)
+    call_s = seen.number("batch_pending_call_seconds", stage)
+    return {"pending_calls": by_stage[stage], "pending_call_s": call_s}
 
 
 def _share(part: float | None, whole: float | None) -> float | None:

@@ -67,7 +67,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         snapshot=snapshot,
         decision=decision,
     )
-    record = Record(after, case.source, desk.config.scrape_s, desk.config.tick_s)
+    record = Record(after, case.source, case.fixed, desk.config.scrape_s, desk.config.tick_s)
     new = status(old, situation, record)
     if differ(new, old) and not desk.writer.status(parent, plain(new)):
         return
@@ -150,7 +150,7 @@ def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     words = "; ".join(w for w in refused if w)
     desk.world.refuse(key_of(case.parent), words)
     outdated = case.driver.exists and case.driver.inputs != case.planned.inputs
-    if case.driver.failure and document.source_edited(case, desk.world):
+    if case.driver.failure and document.edited(case, desk.world):
         outdated = True  # one that is down reads them when it starts, which may take minutes
     if outdated and not case.driver.terminating and not words:
         namespace, name = case.parent["metadata"]["namespace"], case.parent["metadata"]["name"]

@@ -7,6 +7,7 @@ they left a band, or when something else is written anyway. A quiet pipeline is 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,8 @@ class Record:
 
     memory: Memory
     source: SourceOptions
-    """Those of the memory's generation."""
+    fixed: Mapping[str, float]
+    """Source options and knobs that no law moves, of the memory's generation."""
     scrape_s: float
     tick_s: float
 
@@ -89,7 +91,8 @@ def _status(
         effective=_effective(situation.seen) or old.effective,
         recommended=_recommended(decision),
         decisions=_decisions(old.decisions, decision, record.memory.generation, now_s),
-        controller=record.memory.to_dict() | {"source": record.source.to_dict()},
+        controller=record.memory.to_dict()
+        | {"source": record.source.to_dict(), "knobs": _knobs(record.fixed)},
     )
 
 
@@ -148,6 +151,11 @@ def _effective(seen: Seen | None) -> KnobValues | None:
     values = {name: seen.number("effective_number", name) for name in KNOBS}
     known = {name: value for name, value in values.items() if value is not None}
     return KnobValues.of(known) if known else None
+
+
+def _knobs(fixed: Mapping[str, float]) -> dict[str, Any] | None:
+    """Knobs for the status, those that are not said as None: a merge patch takes them away."""
+    return KnobValues.of(fixed).model_dump(mode="json", by_alias=True) if fixed else None
 
 
 def _recommended(decision: Decision | None) -> KnobValues | None:

@@ -13,6 +13,7 @@ from trimtab.api.contract import (
     SourceOptions,
     Transform,
 )
+from trimtab.api.knobs import FIXED_KNOBS
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
@@ -91,6 +92,14 @@ def source_options(spec: StreamPipelineSpec) -> SourceOptions:
     return SourceOptions(
         starting_offsets=source.starting_offsets, fail_on_data_loss=source.fail_on_data_loss
     )
+
+
+def fixed_knobs(spec: StreamPipelineSpec) -> dict[str, float]:
+    """What a spec says of the knobs that no law moves, by name: part of the tuning document."""
+    said: dict[str, float] = {}
+    for values in (spec.tuning.initial, spec.tuning.pinned):
+        said |= values.numbers() if values else {}
+    return {knob.name: said[knob.name] for knob in FIXED_KNOBS if knob.name in said}
 
 
 def tuning_document(parent: Manifest, settings: Settings) -> Manifest:

@@ -52,6 +52,11 @@ def test_a_job_survives_the_way_through_json() -> None:
         ({"settings": {"executors": -1}}, "settings.executors"),
         ({"settings": {"trigger": "soon"}}, "settings.trigger"),
         ({"settings": {"maxOffsetsPerTrigger": 0}}, "maxOffsetsPerTrigger"),
+        ({"settings": {"producer": {"maxInFlight": 6}}}, "settings.producer.maxInFlight: .* 5"),
+        ({"settings": {"producer": {"acks": 1}}}, "settings.producer.acks"),
+        ({"settings": {"producer": {"compression": "rar"}}}, "settings.producer.compression"),
+        ({"settings": {"producer.lingerMs": 5}}, "settings.producer.lingerMs"),
+        ({"settings": {"locality": {"scope": "Rack"}}}, "settings.locality.scope"),
         ({"source": {"startingOffsets": "somewhere"}}, "source.startingOffsets"),
         ({"source": {"failOnDataLoss": "no idea"}}, "source.failOnDataLoss"),
         ({"source": {"topics": ["b"]}}, "source.topics"),
@@ -79,6 +84,44 @@ def test_what_is_no_document_is_refused(text: str) -> None:
 
 def test_every_knob_has_its_field_and_no_other() -> None:
     fields = {f.alias or name for name, f in KnobValues.model_fields.items()}
-    assert fields == set(KNOBS)
+    assert fields == {name.partition(".")[0] for name in KNOBS}
     values = {name: knob.default for name, knob in KNOBS.items()}
     assert KnobValues.of(values).numbers() == values
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_a_knob_keeps_to_its_limits(name: str) -> None:
+    knob = KNOBS[name]
+    for value in {knob.minimum, knob.default, knob.maximum}:
+        assert KnobValues.of({name: value}).numbers() == {name: value}
+    if not knob.words and name != "trigger":
+        for value in (knob.minimum - 1, knob.maximum + 1):
+            with pytest.raises(ValueError, match=r"equal to"):
+                KnobValues.of({name: value})
+
+
+def test_groups_and_words_are_written_as_a_person_writes_them() -> None:
+    said = {
+        "fetch": {"maxBytes": 4096},
+        "producer": {"lingerMs": 5, "compression": "zstd"},
+        "locality": {"scope": "Zone"},
+    }
+    values = KnobValues.model_validate(said)
+    numbers = {"fetch.maxBytes": 4096, "producer.lingerMs": 5, "producer.compression": 4,
+               "locality.scope": 2}  # fmt: skip
+    assert values.numbers() == numbers
+    assert KnobValues.of(numbers).model_dump(by_alias=True, exclude_none=True) == said
+
+
+def test_a_document_that_says_nothing_of_a_group_has_none() -> None:
+    written = json.loads(Settings.from_json(json.dumps(SETTINGS)).to_json())
+    assert written["settings"].keys() == {"executors", "trigger", "maxOffsetsPerTrigger"}
+
+
+def test_every_word_of_a_knob_is_in_its_field() -> None:
+    for name, knob in KNOBS.items():
+        for word in knob.words:
+            group, _, own = name.partition(".")
+            assert KnobValues.model_validate({group: {own: word}}).numbers() == {
+                name: knob.words.index(word)
+            }

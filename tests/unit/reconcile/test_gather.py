@@ -136,3 +136,19 @@ def test_a_series_without_the_pipeline_label_is_nobodys() -> None:
     stray = {"gauges": [Sample({"__name__": "trimtab_batch_id", "namespace": "n"}, 1.0)]}
     found, _ = gathered({**{what: [] for what in queries(SCRAPE_S)}, **stray})
     assert found.seen == {}
+
+
+def test_calls_are_those_of_the_stage_that_has_the_most() -> None:
+    driver = series("clicks", NOW_S)
+    labels = {k: v for k, v in driver["gauges"][0].labels.items() if k != "__name__"}
+    for stage, most, seconds in (("prices", 8.0, 0.01), ("names", 12.0, 0.02), ("idle", 0.0, None)):
+        for name, value in (("pending_calls", most), ("batch_pending_call_seconds", seconds)):
+            if value is not None:
+                own = {"__name__": f"trimtab_{name}", "stage": stage}
+                driver["gauges"].append(Sample(labels | own, value))
+    known = seen(driver)
+    assert isinstance(known, Signals)
+    assert (known.pending_calls, known.pending_call_s) == (12.0, 0.02)
+    without = seen(series("clicks", NOW_S))
+    assert isinstance(without, Signals)
+    assert (without.pending_calls, without.pending_call_s) == (None, None)

@@ -1,0 +1,151 @@
+"""The knobs of source, sink and locality against a real broker and a real Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from dev.kafka import KafkaBroker
+from dev.loadgen.produce import produce
+from dev.loadgen.verify import read_all, verify
+from tests.kafka.driver import Driver
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+
+BASE = {"trigger": "100ms", "maxOffsetsPerTrigger": 400}
+PRODUCER = {
+    "lingerMs": "linger.ms",
+    "batchSize": "batch.size",
+    "maxInFlight": "max.in.flight.requests.per.connection",
+    "compression": "compression.type",
+}
+
+
+LOGGING = """
+rootLogger.level = warn
+rootLogger.appenderRef.err.ref = err
+logger.clients.name = org.apache.kafka.clients
+logger.clients.level = info
+appender.err.type = Console
+appender.err.name = err
+appender.err.target = SYSTEM_ERR
+appender.err.layout.type = PatternLayout
+appender.err.layout.pattern = %p %c{1}: %m%n
+"""
+"""What Kafka's clients say of themselves: with which options they were made, and that they end."""
+
+
+def with_log_of_clients(directory: Path, **conf: str) -> dict[str, str]:
+    """Spark's keys for a driver that logs that."""
+    file = directory / "log4j2.properties"
+    file.write_text(LOGGING)
+    options = f"-Dlog4j2.configurationFile={file} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    return conf | {"spark.driver.extraJavaOptions": options}
+
+
+def settled(driver: Driver, generation: int) -> dict[str, float]:
+    """The metrics once a batch ran wholly at these settings."""
+    return driver.until(lambda m: m.get("batch_settings_generation") == generation)
+
+
+WHICH_TASK = {
+    "sql": "SELECT concat_ws(' ', CAST(value AS STRING), unix_micros(current_timestamp()),"
+    " spark_partition_id()) AS value FROM source"
+}
+"""Each value tells its batch, by the time that is the same all over it, and the task it went by."""
+
+
+def tasks_by_batch(broker: KafkaBroker, topic: str) -> list[int]:
+    """How many tasks read a batch, one after the other; what stays the same is said once."""
+    tasks: dict[int, set[bytes]] = {}
+    for value in read_all(broker.bootstrap, topic):
+        _, batch, task = (value or b"").rsplit(b" ", 2)
+        tasks.setdefault(int(batch), set()).add(task)
+    return [count for count, _ in groupby(len(tasks[batch]) for batch in sorted(tasks))]
+
+
+def clients(driver: Driver, kind: str) -> list[dict[str, str]]:
+    """The configuration of every Kafka client of a kind that Spark made, as Kafka logs it."""
+    log = driver.log.read_text()
+    blocks = re.findall(rf"INFO {kind}Config: {kind}Config values: \n((?:\t.*\n)+)", log)
+    return [dict(re.findall(r"\t(\S+) = (.*)\n", block)) for block in blocks]
+
+
+def test_producer_options_change_live_and_old_producers_are_closed(
+    broker: KafkaBroker,
+    topics: tuple[str, str],
+    make_driver: Callable[..., Driver],
+    tmp_path: Path,
+) -> None:
+    conf = {
+        "spark.kafka.producer.cache.timeout": "1s",
+        "spark.kafka.producer.cache.evictorThreadRunInterval": "200ms",
+    }
+    driver = make_driver(sparkConf=with_log_of_clients(tmp_path, **conf))
+    first = driver.settings(**BASE)
+    made = produce(broker.bootstrap, topics[0], [(0.5, 20_000)])
+    driver.start()
+    metrics = settled(driver, first)
+    knobs = {k for k in metrics if k.startswith("effective_number")}
+    assert knobs == {
+        'effective_number{knob="trigger"}', 'effective_number{knob="maxOffsetsPerTrigger"}',
+    }  # fmt: skip
+
+    changes = [
+        {"lingerMs": 5 * n, "batchSize": 32768, "maxInFlight": n, "compression": word}
+        for n, word in enumerate(("lz4", "zstd", "snappy"), 1)
+    ]
+    for producer in changes:
+        metrics = settled(driver, driver.settings(**BASE, producer=producer))
+    assert metrics["run_number"] == 1, "no restart"
+    assert metrics['changes_total{how="live"}'] == 3
+    assert metrics['effective{knob="producer.compression",value="snappy"}'] == 1
+    refused = driver.settings(**BASE, producer={"maxInFlight": 6})
+    driver.until(lambda m: m.get("settings_rejected_generation") == refused)
+    assert "settings.producer.maxInFlight: Input should be less than or equal to 5" in driver.tail()
+
+    driver.settings(trigger="100ms", maxOffsetsPerTrigger=50_000)
+    driver.until(driver.committed(made.acknowledged))
+    asked = [{name: str(producer[knob]) for knob, name in PRODUCER.items()} for producer in changes]
+    options = clients(driver, "Producer")
+    seen = [{name: client[name] for name in PRODUCER.values()} for client in options]
+    assert [s for s in seen if s in asked] == asked, "one producer for each change, used in turn"
+    assert {client["enable.idempotence"] for client in options} == {"true"}
+    driver.until(lambda _: driver.log.read_text().count("Closing the Kafka producer") >= 4)
+    assert driver.terminate() == 0
+    found = verify(broker.bootstrap, topics[1], made.run, made.sequences, frozenset())
+    assert (found.lost, found.duplicated, found.delivered) == (0, 0, made.acknowledged)
+
+
+def test_source_options_split_what_a_task_reads(
+    broker: KafkaBroker,
+    topics: tuple[str, str],
+    make_driver: Callable[..., Driver],
+    tmp_path: Path,
+) -> None:
+    driver = make_driver(sparkConf=with_log_of_clients(tmp_path), transform=WHICH_TASK)
+    scope = {"locality": {"scope": "Process"}}
+    first = driver.settings(**BASE, **scope)
+    made = produce(broker.bootstrap, topics[0], [(0.5, 40_000)])
+    driver.start()
+    settled(driver, first)
+    driver.until(lambda m: m.get("locality_wait_inert") == 0)
+    metrics = settled(driver, driver.settings(**BASE, **scope, minPartitions=12))
+    assert metrics["run_number"] == 2
+    assert metrics["locality_wait_inert"] == 1, "a split range has no near executor"
+    metrics = settled(driver, driver.settings(**BASE, maxRecordsPerPartition=60))
+    assert "locality_wait_inert" not in metrics
+    fetch = {"maxPartitionBytes": 65536, "maxBytes": 262144}
+    metrics = settled(driver, driver.settings(**BASE, fetch=fetch))
+    assert metrics["run_number"] == 4
+    last = clients(driver, "Consumer")[-1]
+    assert (last["max.partition.fetch.bytes"], last["fetch.max.bytes"]) == ("65536", "262144")
+    driver.settings(trigger="100ms", maxOffsetsPerTrigger=100_000)
+    driver.until(driver.committed(made.acknowledged))
+    assert driver.terminate() == 0
+    found = verify(broker.bootstrap, topics[1], made.run, made.sequences, frozenset())
+    assert (found.lost, found.duplicated, found.delivered) == (0, 0, made.acknowledged)
+    assert tasks_by_batch(broker, topics[1]) == [4, 12, 8, 4]

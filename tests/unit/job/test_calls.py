@@ -1,0 +1,164 @@
+"""The calls of one task: how many at once, in which order, and what a bad one does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from pyspark.sql import Row
+
+from trimtab.job.calls import AHEAD, Calls, PendingCallError, name_of
+from trimtab.job.pending import TaskCalls, total
+
+
+def calls(call: Callable[[Any], Any], limit: int = 4, **changes: Any) -> Calls:
+    said = {"stage": "prices", "timeout_s": 5.0, "null_on_error": False}
+    return Calls(call, limit=limit, **(said | changes))
+
+
+def answers(made: Calls, records: Iterable[Any]) -> list[tuple[Any, Any]]:
+    out = [pair for record in records for pair in made.put(record)]
+    return [*out, *made.finish()]
+
+
+class Service:
+    """Counts who is inside at once."""
+
+    def __init__(self, seconds: Callable[[Any], float]) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._inside = self.most = self.asked = 0
+
+    def __call__(self, record: Any) -> Any:
+        with self._lock:
+            self._inside += 1
+            self.asked += 1
+            self.most = max(self.most, self._inside)
+        time.sleep(self._seconds(record))
+        with self._lock:
+            self._inside -= 1
+        return record * 10
+
+
+@pytest.mark.parametrize("limit", [1, 3, 8])
+def test_so_many_at_once_and_never_more(limit: int) -> None:
+    service = Service(lambda _: 0.002)
+    made = calls(service, limit)
+    assert answers(made, range(60)) == [(n, 10 * n) for n in range(60)]
+    said = made.close()
+    assert service.most == said.most == limit
+    assert (said.count, said.errors) == (60, 0)
+    assert said.seconds >= 60 * 0.002
+    assert said.ended >= said.began
+
+
+def test_the_order_is_that_of_the_records_however_long_each_takes() -> None:
+    service = Service(lambda n: 0.02 if n % 7 == 0 else 0.0)
+    made = calls(service, 4)
+    assert [record for record, _ in answers(made, range(50))] == list(range(50))
+
+
+def test_calls_go_on_behind_a_slow_one_but_not_without_end() -> None:
+    slow = threading.Event()
+    asked: list[int] = []
+
+    def call(n: int) -> int:
+        asked.append(n)
+        if n == 0:
+            slow.wait(5)
+        return n
+
+    made = calls(call, 2)
+    for n in range(2 * AHEAD):
+        assert list(made.put(n)) == []
+    deadline = time.monotonic() + 5
+    while len(asked) < 2 * AHEAD and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert sorted(asked) == list(range(2 * AHEAD))
+    slow.set()
+    assert [n for n, _ in made.put(99)] + [n for n, _ in made.finish()] == [*range(2 * AHEAD), 99]
+
+
+def test_a_failed_call_is_named_and_no_other_begins_after_the_end() -> None:
+    def call(row: Any) -> Any:
+        raise KeyError("no such customer")
+
+    made = calls(call, 1)
+    record = Row(key=b"k-7", topic="in", partition=2, offset=41)
+    with pytest.raises(PendingCallError) as caught:
+        answers(made, [record])
+    words = str(caught.value)
+    assert words == (
+        "stage 'prices': the call for the record with key 'k-7' of in/2 at 41 failed:"
+        " KeyError: 'no such customer'"
+    )
+
+
+def test_no_call_begins_after_the_close() -> None:
+    service = Service(lambda _: 0.05)
+    made = calls(service, 1)
+    for n in range(AHEAD):
+        list(made.put(n))
+    time.sleep(0.01)
+    made.close()
+    time.sleep(0.15)
+    assert service.asked == 1
+
+
+def test_errors_may_leave_null_and_are_counted() -> None:
+    def call(n: int) -> int:
+        if n % 3 == 0:
+            raise ValueError
+        return n
+
+    made = calls(call, 2, null_on_error=True)
+    assert answers(made, range(7)) == [(n, None if n % 3 == 0 else n) for n in range(7)]
+    assert made.close().errors == 3
+
+
+def test_a_call_past_its_time_is_given_up_once_and_keeps_its_place() -> None:
+    hang = threading.Event()
+    inside = threading.Semaphore(0)
+
+    def call(n: int) -> int:
+        inside.release()
+        if n == 1:
+            hang.wait(10)
+        return n
+
+    made = calls(call, 2, timeout_s=0.1, null_on_error=True)
+    assert answers(made, range(5)) == [(0, 0), (1, None), (2, 2), (3, 3), (4, 4)]
+    hang.set()
+    time.sleep(0.05)
+    said = made.close()
+    assert (said.count, said.errors) == (5, 1)
+    assert 0.1 <= said.seconds < 0.2
+    assert said.most == 2
+
+
+def test_calls_that_all_hang_end_the_task_even_where_errors_give_null() -> None:
+    hang = threading.Event()
+    made = calls(lambda _: hang.wait(10), 2, timeout_s=0.05, null_on_error=True)
+    with pytest.raises(PendingCallError, match=r"no call can begin: all 2 .* 0\.05 s"):
+        answers(made, [Row(key=n) for n in range(4)])
+    hang.set()
+
+
+def test_a_record_is_named_by_what_its_columns_tell() -> None:
+    assert name_of(Row(value=1)) == "a record"
+    assert name_of(Row(key=None, value=1)) == "a record"
+    assert name_of(Row(key=bytearray(b"a\xff"))) == "the record with key 'a\ufffd'"
+    assert name_of(Row(key=17)) == "the record with key '17'"
+    assert len(name_of(Row(key="x" * 500))) < 120
+
+
+def test_the_calls_of_all_tasks_together() -> None:
+    first = TaskCalls(began=0, ended=10, most=4, count=40, seconds=8.0, errors=1)
+    beside = TaskCalls(began=5, ended=15, most=3, count=30, seconds=6.0, errors=0)
+    after = TaskCalls(began=10, ended=20, most=2, count=20, seconds=4.0, errors=2)
+    together = total([first, beside, after])
+    assert (together.most, together.count, together.seconds, together.errors) == (7, 90, 18.0, 3)
+    assert total([]).most == 0
