@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.knobs import MAX_EXECUTORS, KnobValues
+from trimtab.api.knobs import MAX_EXECUTORS, MIN_PARTITIONS, KnobValues
 from trimtab.api.quantities import Cpu, Duration, Quantity
 from trimtab.api.query import Checkpoint, Sink, Source, Transform
 
@@ -129,6 +129,15 @@ class Limits(ApiModel):
     executors: ExecutorRange = Field(default_factory=ExecutorRange)
     cores: int | None = Field(None, ge=1, le=100_000, description="Task slots of all executors.")
     memory: Quantity | None = Field(None, description="Memory of all executors.")
+
+    tasks: int | None = Field(
+        None,
+        ge=1,
+        le=MIN_PARTITIONS.maximum,
+        description="Tasks that the source's partitions may be split into (minPartitions), against"
+        " skew or for more executors than partitions. Absent: none is split, since the records of"
+        " a split partition are not written in their order.",
+    )
 
     def most_executors(self, resources: ExecutorResources) -> int:
         """Most executors that every limit allows together."""

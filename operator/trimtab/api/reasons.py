@@ -50,6 +50,7 @@ class Reason(StrEnum):
     TRIGGER_LENGTHENED = "TriggerLengthened"
     BATCH_LIMIT_RAISED = "BatchLimitRaised"
     BATCH_LIMIT_LOWERED = "BatchLimitLowered"
+    PARTITIONS_SPLIT = "PartitionsSplit"
     CALLS_RAISED = "CallsRaised"
     CALLS_LOWERED = "CallsLowered"
     SCOPE_NARROWED = "ScopeNarrowed"

@@ -80,7 +80,7 @@ def batch_phases(
         records=records,
         executors=executors,
         partitions=scenario.partitions,
-        min_partitions=scenario.start.min_partitions,
+        min_partitions=settings.min_partitions or scenario.start.min_partitions,
         max_in_flight=settings.max_in_flight or scenario.start.max_in_flight,
         slow=slow,
         scope=scenario.start.locality_scope if settings.scope is None else SCOPES[settings.scope],

@@ -102,12 +102,9 @@ class Observer:
         return 0.0 if phases.remote_binds else self.plant.plant.cpu_share
 
     def _hottest(self) -> float:
-        """Share of the records in the largest task's partition, or in the part it was split to."""
-        scenario = self.plant.scenario
-        partitions, split = scenario.partitions, scenario.start.min_partitions
-        if split > partitions:
-            return 1 / split
-        return 1 / partitions + scenario.plant.skew * (1 - 1 / partitions)
+        """Share of the records in the largest partition."""
+        partitions = self.plant.scenario.partitions
+        return 1 / partitions + self.plant.scenario.plant.skew * (1 - 1 / partitions)
 
     def _pending(self, ran: Running | BatchRecord | None) -> float | None:
         """Calls of the remote service under way; fewer than allowed where the work binds."""
@@ -115,7 +112,8 @@ class Observer:
         if calls is None or ran is None:
             return None
         executors = ran.executors if isinstance(ran, Running) else ran.executors_min
-        allowed = max(1, min(executors, self.plant.scenario.partitions)) * calls
+        tasks = self.plant.settings.tasks(self.plant.scenario.partitions)
+        allowed = max(1, min(executors, tasks)) * calls
         busy = ran.phases.call_s * (ran.last - ran.first) / max(ran.phases.work, 1e-9)
         return min(float(allowed), busy)
 

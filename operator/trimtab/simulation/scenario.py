@@ -5,6 +5,7 @@ Plain numbers are seconds. The formulas that the fields go into stand in `plant.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -179,7 +180,8 @@ class Scenario(ApiModel):
 
     def policy(self) -> Policy:
         """What the controller is asked to do."""
-        return Policy.stated(self.goal, self.limits, self.tuning, ExecutorResources())
+        policy = Policy.stated(self.goal, self.limits, self.tuning, ExecutorResources())
+        return replace(policy, max_tasks=policy.max_tasks or self.start.min_partitions or None)
 
     def settings(self) -> Settings:
         """The settings of the start; a knob that the plant has no use for is None."""
@@ -188,6 +190,7 @@ class Scenario(ApiModel):
             executors=start.executors,
             trigger_s=start.trigger,
             max_offsets=start.max_offsets_per_trigger,
+            min_partitions=start.min_partitions or (1 if self.limits.tasks else None),
             max_in_flight=start.max_in_flight if plant.remote.latency_s else None,
             scope=SCOPES.index(start.locality_scope) if plant.locality.remote_cost else None,
         )

@@ -42,8 +42,8 @@ def one_knob_a_tick(run: Run) -> bool:
     """A tick moves the settings of at most one knob group."""
     for tick in run.changes:
         before, after = tick.before.settings.numbers(), tick.after.settings.numbers()
-        moved = [g for g in LADDER if any(before.get(s) != after.get(s) for s in g.settings)]
-        if len(moved) > 1:
+        moved = {name for name in after if before.get(name) != after[name]}
+        if not any(moved <= set(group.settings) for group in LADDER):
             return False
     return True
 

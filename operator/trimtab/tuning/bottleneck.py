@@ -179,7 +179,8 @@ def _overhead(facts: Facts) -> Bottleneck | None:
 def _skew(facts: Facts) -> Bottleneck | None:
     share = facts.signals.hottest_share
     working = facts.model.slots(facts.slots)
-    if share is None or share * working < SKEWED:
+    split = facts.model.tasks > (facts.signals.partitions or 0)
+    if share is None or split or share * working < SKEWED:
         return None
     return Bottleneck(
         Kind.SKEW,
@@ -218,9 +219,11 @@ def _queues(more: float, call_s: float, fastest: FastestCall) -> bool:
 
 def _partitions(facts: Facts) -> Bottleneck | None:
     partitions = facts.signals.partitions
-    if partitions is None or facts.slots < partitions:
+    if partitions is None or facts.slots < facts.model.tasks:
         return None
     words = f"{facts.slots} slots, but only {partitions} partitions to read"
+    if facts.model.tasks > partitions:
+        words += f", split into {facts.model.tasks} tasks"
     return Bottleneck(Kind.SOURCE_PARTITIONS, words)
 
 

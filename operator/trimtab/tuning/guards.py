@@ -35,6 +35,9 @@ class Veto:
 def limits(context: Context, proposal: Proposal) -> Veto | None:
     """Hard limits are never exceeded, not even in a trial."""
     policy, wanted = context.policy, proposal.settings.executors
+    tasks = proposal.settings.min_partitions
+    if tasks is not None and tasks > (policy.max_tasks or 1):
+        return Veto(Reason.OUT_OF_LIMITS, f"{tasks} tasks are more than limits.tasks allows")
     if policy.min_executors <= wanted <= policy.max_executors:
         return None
     return Veto(

@@ -27,7 +27,7 @@ FASTER = 0.9
 def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
     """The model of some points at the present settings."""
     signals = snapshot.signals
-    tasks = signals.partitions if signals and signals.partitions else 1
+    tasks = snapshot.settings.tasks(signals.partitions if signals else None)
     return fit(points, tasks, snapshot.settings.max_in_flight)
 
 

@@ -11,8 +11,10 @@ from trimtab.api.knobs import (
     EXECUTORS,
     MAX_IN_FLIGHT,
     MAX_OFFSETS,
+    MIN_PARTITIONS,
     SCOPE,
     TRIGGER,
+    Knob,
     KnobValues,
 )
 from trimtab.api.pipeline import (
@@ -34,6 +36,8 @@ class Settings:
     max_offsets: int
     max_in_flight: int | None = None
     """Calls in flight of each task of a stage that waits for a remote service."""
+    min_partitions: int | None = None
+    """Tasks that the source's partitions are split into, where there are fewer partitions."""
     scope: int | None = None
     """How far from its data a task may run: an index of `SCOPES`."""
 
@@ -43,6 +47,7 @@ class Settings:
             EXECUTORS.name: self.executors,
             TRIGGER.name: self.trigger_s,
             MAX_OFFSETS.name: self.max_offsets,
+            MIN_PARTITIONS.name: self.min_partitions,
             MAX_IN_FLIGHT.name: self.max_in_flight,
             SCOPE.name: self.scope,
         }
@@ -55,23 +60,33 @@ class Settings:
     def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
         """The settings with some values replaced, by knob name."""
         merged = self.numbers() | dict(numbers)
-        in_flight, scope = merged.get(MAX_IN_FLIGHT.name), merged.get(SCOPE.name)
+        optional = (MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE)
+        known = {k.name: int(merged[k.name]) for k in optional if k.name in merged}
         return Settings(
             executors=int(merged[EXECUTORS.name]),
             trigger_s=merged[TRIGGER.name],
             max_offsets=int(merged[MAX_OFFSETS.name]),
-            max_in_flight=None if in_flight is None else int(in_flight),
-            scope=None if scope is None else int(scope),
+            min_partitions=known.get(MIN_PARTITIONS.name),
+            max_in_flight=known.get(MAX_IN_FLIGHT.name),
+            scope=known.get(SCOPE.name),
         )
 
     def differences(self, other: Settings) -> tuple[str, ...]:
-        """`executors 1 -> 4` for every knob that differs."""
+        """`executors 1 -> 4` for every knob that differs; `unset` where it has no value."""
         mine, theirs = self.numbers(), other.numbers()
         return tuple(
-            f"{k.name} {k.format(mine[k.name])} -> {k.format(theirs[k.name])}"
+            f"{k.name} {_shown(k, mine)} -> {_shown(k, theirs)}"
             for k in ALL_KNOBS
-            if k.name in mine and k.name in theirs and mine[k.name] != theirs[k.name]
+            if mine.get(k.name) != theirs.get(k.name)
         )
+
+    def tasks(self, partitions: int | None) -> int:
+        """Tasks of a batch, of so many partitions; 1 where those are not known."""
+        return max(partitions or 1, self.min_partitions or 1)
+
+
+def _shown(knob: Knob, values: Mapping[str, float]) -> str:
+    return knob.format(values[knob.name]) if knob.name in values else "unset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +111,8 @@ class Policy:
     dwell_down: int = 6
     maximum: bool = False
     """As many records/s as the limits allow."""
+    max_tasks: int | None = None
+    """Most tasks that partitions may be split into; None: none is split."""
     locked: frozenset[str] = frozenset()
     """Knobs that a policy above this pipeline keeps where they are."""
     pauses_per_hour: int | None = None
@@ -123,6 +140,7 @@ class Policy:
             min_executors=min(limits.executors.min, most),
             max_executors=most,
             slots_per_executor=executor.cores,
+            max_tasks=_most_tasks(limits, tuning),
             mode=tuning.mode,
             pinned=tuning.pinned.numbers() if tuning.pinned else {},
             higher=tuning.bounds.higher,
@@ -135,13 +153,20 @@ class Policy:
         """The settings with limits and pinned values enforced; limits win over pins."""
         pinned = settings.with_numbers(self.pinned)
         executors = min(max(pinned.executors, self.min_executors), self.max_executors)
-        return replace(pinned, executors=executors)
+        tasks = None if self.max_tasks is None else min(pinned.tasks(None), self.max_tasks)
+        return replace(pinned, executors=executors, min_partitions=tasks)
 
     def goal_text(self) -> str:
         """The goal as a column shows it."""
         if self.target_s is not None:
             return f"p{round(self.quantile * 100)} {TRIGGER.format(self.target_s)}"
         return "max" if self.maximum else f"{self.rate:g}/s"
+
+
+def _most_tasks(limits: Limits, tuning: Tuning) -> int | None:
+    """Most tasks that a person allows, be it only by naming a number to begin with or to keep."""
+    said = [v.min_partitions for v in (tuning.initial, tuning.pinned) if v]
+    return limits.tasks or max((n for n in said if n), default=None)
 
 
 def initial_settings(spec: StreamPipelineSpec) -> Settings:

@@ -42,13 +42,18 @@ def test_an_edit_is_a_new_generation_that_the_driver_applies(stage: Stage) -> No
     assert settings(stage) == pinned | {
         "executors": 1, "trigger": "10s", "maxOffsetsPerTrigger": 2500,
     }  # fmt: skip
-    assert stage.document()["generation"] == stage.status()["controller"]["generation"] == 2
+    # one for the fixed knobs, one for the clamp to the pin
+    assert stage.document()["generation"] == stage.status()["controller"]["generation"] == 3
     assert stage.get("StatefulSet", "clicks-driver") == template
     for _ in range(2):
         stage.start_operator()
         stage.tick()
-        assert stage.document()["generation"] == 2
+        assert stage.document()["generation"] == 3
     assert stage.cluster.writes == []
+    stage.edit("tuning.pinned", None)
+    stage.tick()
+    assert settings(stage).keys() == {"executors", "trigger", "maxOffsetsPerTrigger"}
+    assert stage.status()["decisions"][-1]["changes"] == ["minPartitions 24 -> unset"]
 
 
 def test_what_is_said_no_more_is_gone_everywhere(stage: Stage) -> None:
@@ -66,6 +71,15 @@ def test_what_is_said_no_more_is_gone_everywhere(stage: Stage) -> None:
     assert "knobs" not in stage.status()["controller"]
     stage.tick()
     assert stage.cluster.writes == []
+
+
+def test_a_limit_of_tasks_makes_splitting_a_knob(stage: Stage) -> None:
+    stage.edit("limits.tasks", 24)
+    stage.tick()
+    assert settings(stage)["minPartitions"] == 1
+    stage.edit("limits.tasks", None)
+    stage.tick()
+    assert "minPartitions" not in settings(stage)
 
 
 def test_pinned_wins_over_initial(stage: Stage) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind
 from trimtab.tuning.context import MORE, Context, Proposal
-from trimtab.tuning.knobs import batch_size, locality, max_pending, parallelism
+from trimtab.tuning.knobs import batch_size, locality, max_pending, parallelism, split
 
 Move = Callable[[Context], Proposal | None]
 
@@ -37,6 +37,9 @@ LADDER: tuple[KnobGroup, ...] = (
     KnobGroup(
         batch_size.NAME, How.QUERY, batch_size.SETTINGS, batch_size.MOVES,
         batch_size.raise_, batch_size.release,
+    ),
+    KnobGroup(
+        split.NAME, How.QUERY, split.SETTINGS, split.MOVES, split.raise_, split.release,
     ),
     KnobGroup(
         max_pending.NAME, How.LIVE, max_pending.SETTINGS, max_pending.MOVES,

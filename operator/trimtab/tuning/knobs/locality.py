@@ -42,13 +42,19 @@ def drift(context: Context) -> Proposal | None:
     """One scope wider where the executors are loaded, one narrower where they are light."""
     scope, signals = context.settings.scope, context.snapshot.signals
     load = signals.executor_load if signals else None
-    if scope is None or load is None:
+    if scope is None or load is None or _inert(context):
         return None
     if load >= HIGHER and scope < len(SCOPES) - 1:
         return _proposal(context, scope + 1, context.load.value)
     if load < LOWER and scope > 0:
         return _proposal(context, scope - 1, context.load.value)
     return None
+
+
+def _inert(context: Context) -> bool:
+    """Whether no task has an executor that it prefers: those of cut partitions have none."""
+    signals = context.snapshot.signals
+    return context.model.tasks > ((signals.partitions if signals else None) or context.model.tasks)
 
 
 def _proposal(context: Context, scope: int, predicted: float) -> Proposal:
