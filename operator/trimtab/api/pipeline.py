@@ -168,6 +168,17 @@ class Dwell(ApiModel):
     down: int = Field(6, ge=1, le=1000)
 
 
+class Locality(ApiModel):
+    """How near to their data tasks run: a ladder of four scopes with bounds of its own."""
+
+    enabled: bool = Field(False, description="Move locality.scope; begins at Process.")
+    bounds: Bounds = Field(
+        default_factory=Bounds,
+        description="On the executors' mean load: a wider scope from higher on, a nearer one below"
+        " lower.",
+    )
+
+
 class Tuning(ApiModel):
     """How the tuner may move the knobs."""
 
@@ -176,6 +187,7 @@ class Tuning(ApiModel):
     initial: KnobValues | None = Field(None, description="Where to begin.")
     bounds: Bounds = Field(default_factory=Bounds)
     dwell: Dwell = Field(default_factory=Dwell)
+    locality: Locality = Field(default_factory=Locality)
 
 
 class EnvVar(ApiModel):

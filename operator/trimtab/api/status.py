@@ -54,6 +54,14 @@ class BottleneckStatus(StatusModel):
     evidence: str = Field("", max_length=512)
 
 
+class ExecutorsStatus(StatusModel):
+    """How loaded the executors are now, and how busy they were in the last minute."""
+
+    load: str = Field(max_length=16, description="Slots in use or waited for, as a share.")
+    capacity: str = Field(max_length=16, description="Task time per slot time, as a share.")
+    case: str = Field(max_length=32, description="What both together mean; explain says it.")
+
+
 class DecisionRecord(StatusModel):
     """One decision, with its reason in words."""
 
@@ -77,6 +85,7 @@ class StreamPipelineStatus(StatusModel):
     partitions: int | None = Field(None, description="Partitions of the source's topics.")
     pace: PaceStatus | None = None
     bottleneck: BottleneckStatus | None = None
+    executors: ExecutorsStatus | None = None
     effective: KnobValues | None = None
     recommended: KnobValues | None = None
     decisions: Annotated[tuple[DecisionRecord, ...], Field(max_length=MAX_DECISIONS)] = ()

@@ -18,6 +18,7 @@ from trimtab.api.status import StreamPipelineStatus
 from trimtab.cli.reaction import Pace
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
+from trimtab.tuning.executors import CASES, UNEVEN
 from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.model import Model, fit
 from trimtab.tuning.snapshot import Policy, Settings
@@ -55,6 +56,7 @@ def explain(manifest: Manifest) -> str:
         _row("Lag", _lag(status)),
         _row("Regime", unread or _regime(memory, status)),
         _row("Bottleneck", _bottleneck(status)),
+        _row("Executors", _executors_now(status)),
         _row("Settings", _settings(memory, status)),
         _row("Trial", _trial(memory)),
         _row("Predictions", _score(memory)),
@@ -160,6 +162,14 @@ def _bottleneck(status: StreamPipelineStatus) -> str:
     if found is None or found.kind == "None":
         return "none that holds it back"
     return f"{found.kind}: {found.evidence}"
+
+
+def _executors_now(status: StreamPipelineStatus) -> str:
+    now = status.executors
+    if now is None:
+        return "load and capacity are not known yet"
+    advice = dict((*CASES.values(), UNEVEN)).get(now.case, "")
+    return f"load {now.load}, capacity {now.capacity}: {now.case}; {advice}"
 
 
 def _settings(memory: Memory | None, status: StreamPipelineStatus) -> str:

@@ -70,7 +70,7 @@ def queries(scrape_s: float) -> dict[str, str]:
     """The PromQL of one tick, by what it gives; the same number whatever runs."""
     names = "|".join(_GAUGES)
     total, latency = "trimtab_partition_input_total", "trimtab_batch_record_latency_seconds"
-    minute_s = long_window_s(scrape_s)
+    minute_s, tasks = long_window_s(scrape_s), "trimtab_task_locality_total"
     return {
         "gauges": f'{{__name__=~"trimtab_({names})"}}',
         "input_rate": f"{_BY} (irate({total}[{4 * scrape_s:g}s]))",
@@ -79,6 +79,12 @@ def queries(scrape_s: float) -> dict[str, str]:
         "partitions": f"count by (namespace, pipeline, instance) ({total})",
         "lag_records": f"{_BY} (trimtab_lag_records)",
         "lag_s": "max by (namespace, pipeline, instance) (trimtab_lag_seconds)",
+        "executor_load": "avg by (namespace, pipeline, instance) (trimtab_executor_load)",
+        "executor_capacity": "avg by (namespace, pipeline, instance) (trimtab_executor_capacity)",
+        "least_capacity": "min by (namespace, pipeline, instance) (trimtab_executor_capacity)",
+        "most_capacity": "max by (namespace, pipeline, instance) (trimtab_executor_capacity)",
+        "tasks": f"{_BY} (rate({tasks}[{minute_s:g}s]))",
+        "tasks_near": f'{_BY} (rate({tasks}{{level=~"PROCESS_LOCAL|NODE_LOCAL"}}[{minute_s:g}s]))',
         "worst_latency": "max by (namespace, pipeline, instance, quantile)"
         f" (max_over_time({latency}[{minute_s:g}s]))",
     }
@@ -145,9 +151,22 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         gc_ratio=seen.number("gc_ratio"),
         heap_used=seen.number("heap_used_ratio"),
         hottest_share=_share(seen.number("hottest_rate"), seen.number("input_rate_long")),
+        executor_load=seen.number("executor_load"),
+        executor_capacity=seen.number("executor_capacity"),
+        capacity_spread=_pair(seen.number("least_capacity"), seen.number("most_capacity")),
+        remote_share=_away(seen.number("tasks_near"), seen.number("tasks")),
         **_calls(seen),
         pause_s={how: pause_s for how in How if (pause_s := _pause_s(seen, how)) is not None},
     )
+
+
+def _pair(least: float | None, most: float | None) -> tuple[float, float] | None:
+    return None if least is None or most is None else (least, most)
+
+
+def _away(near: float | None, tasks: float | None) -> float | None:
+    """Share of the tasks that ran away from their data."""
+    return 1 - (near or 0.0) / tasks if tasks else None
 
 
 def _calls(seen: Seen) -> dict[str, float | None]:

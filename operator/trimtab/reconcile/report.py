@@ -20,6 +20,7 @@ from trimtab.api.status import (
     MAX_DECISIONS,
     BottleneckStatus,
     DecisionRecord,
+    ExecutorsStatus,
     GoalStatus,
     LagStatus,
     PaceStatus,
@@ -28,6 +29,7 @@ from trimtab.api.status import (
 from trimtab.reconcile.conditions import Situation, conditions, reportable
 from trimtab.reconcile.gather import Seen
 from trimtab.tuning.decision import Decision
+from trimtab.tuning.executors import executor_case
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Policy, Signals, Snapshot
 
@@ -88,6 +90,7 @@ def _status(
             scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
         ),
         bottleneck=_bottleneck(old.bottleneck, decision),
+        executors=_executors(old.executors, signals, fresh=fresh),
         effective=_effective(situation.seen) or old.effective,
         recommended=_recommended(decision),
         decisions=_decisions(old.decisions, decision, record.memory.generation, now_s),
@@ -143,6 +146,16 @@ def _bottleneck(old: BottleneckStatus | None, decision: Decision | None) -> Bott
     if old and old.kind == kind:
         return old
     return BottleneckStatus(kind=kind, evidence=evidence[:512])
+
+
+def _executors(
+    old: ExecutorsStatus | None, signals: Signals | None, *, fresh: bool
+) -> ExecutorsStatus | None:
+    """Both measures go up and down all the time: only another case is news."""
+    case = executor_case(signals) if signals else None
+    if case is None or (old and old.case == case.name and not fresh):
+        return old
+    return ExecutorsStatus(load=f"{case.load:.2f}", capacity=f"{case.capacity:.2f}", case=case.name)
 
 
 def _effective(seen: Seen | None) -> KnobValues | None:

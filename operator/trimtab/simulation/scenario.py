@@ -181,7 +181,11 @@ class Scenario(ApiModel):
     def policy(self) -> Policy:
         """What the controller is asked to do."""
         policy = Policy.stated(self.goal, self.limits, self.tuning, ExecutorResources())
-        return replace(policy, max_tasks=policy.max_tasks or self.start.min_partitions or None)
+        return replace(
+            policy,
+            max_tasks=policy.max_tasks or self.start.min_partitions or None,
+            locality=self.tuning.locality.bounds if self.plant.locality.remote_cost else None,
+        )
 
     def settings(self) -> Settings:
         """The settings of the start; a knob that the plant has no use for is None."""

@@ -18,6 +18,7 @@ from trimtab.api.knobs import (
     KnobValues,
 )
 from trimtab.api.pipeline import (
+    Bounds,
     ExecutorResources,
     Goal,
     Limits,
@@ -113,6 +114,10 @@ class Policy:
     """As many records/s as the limits allow."""
     max_tasks: int | None = None
     """Most tasks that partitions may be split into; None: none is split."""
+    locality: Bounds | None = None
+    """Bounds of the executors' mean load for the locality ladder; None: it is switched off."""
+    scope_said: bool = False
+    """A person named a scope, to begin with or to keep."""
     locked: frozenset[str] = frozenset()
     """Knobs that a policy above this pipeline keeps where they are."""
     pauses_per_hour: int | None = None
@@ -141,6 +146,8 @@ class Policy:
             max_executors=most,
             slots_per_executor=executor.cores,
             max_tasks=_most_tasks(limits, tuning),
+            locality=tuning.locality.bounds if tuning.locality.enabled else None,
+            scope_said=any(SCOPE.name in v.numbers() for v in _said(tuning)),
             mode=tuning.mode,
             pinned=tuning.pinned.numbers() if tuning.pinned else {},
             higher=tuning.bounds.higher,
@@ -154,7 +161,12 @@ class Policy:
         pinned = settings.with_numbers(self.pinned)
         executors = min(max(pinned.executors, self.min_executors), self.max_executors)
         tasks = None if self.max_tasks is None else min(pinned.tasks(None), self.max_tasks)
-        return replace(pinned, executors=executors, min_partitions=tasks)
+        scope = pinned.scope
+        if self.locality is not None:
+            scope = scope or 0  # the ladder begins near
+        elif not self.scope_said:
+            scope = None
+        return replace(pinned, executors=executors, min_partitions=tasks, scope=scope)
 
     def goal_text(self) -> str:
         """The goal as a column shows it."""
@@ -165,8 +177,12 @@ class Policy:
 
 def _most_tasks(limits: Limits, tuning: Tuning) -> int | None:
     """Most tasks that a person allows, be it only by naming a number to begin with or to keep."""
-    said = [v.min_partitions for v in (tuning.initial, tuning.pinned) if v]
+    said = [v.min_partitions for v in _said(tuning)]
     return limits.tasks or max((n for n in said if n), default=None)
+
+
+def _said(tuning: Tuning) -> list[KnobValues]:
+    return [values for values in (tuning.initial, tuning.pinned) if values]
 
 
 def initial_settings(spec: StreamPipelineSpec) -> Settings:
@@ -258,6 +274,10 @@ class Signals:
     """Seconds that such a call takes."""
     executor_load: float | None = None
     """Mean over the executors of seed 002's load: slots in use or waited for, at most 1."""
+    executor_capacity: float | None = None
+    """Mean over the executors of seed 002's capacity: task time per slot time of a minute."""
+    capacity_spread: tuple[float, float] | None = None
+    """The least and the most of the executors' capacities."""
     remote_share: float | None = None
     """Share of the tasks that ran away from their data."""
     pause_s: Mapping[str, float] = field(default_factory=dict)

@@ -36,6 +36,7 @@ STATUS: Json = {
     "goal": {"target": "p95 15s", "observed": "12s"},
     "lag": {"records": 200, "time": "8s"},
     "partitions": 12,
+    "executors": {"load": "0.90", "capacity": "0.10", "case": "LoadHighCapacityLow"},
     "pace": {"scrape": "5s", "tick": "10s"},
     "bottleneck": {"kind": "BatchOverhead", "evidence": "2.7 s of each trigger of 5 s"},
     "effective": {"executors": 2, "trigger": "10s", "maxOffsetsPerTrigger": 10000},
@@ -284,3 +285,9 @@ def test_the_command_says_when_there_is_no_cluster(tmp_path: Path) -> None:
     found = run("clicks", "--kubeconfig", str(tmp_path / "none"))
     assert found.exit_code == 1
     assert "kubeconfig" in found.output
+
+
+def test_the_case_of_load_and_capacity_comes_with_its_advice() -> None:
+    said = explain(pipeline())
+    assert "load 0.90, capacity 0.10: LoadHighCapacityLow; tasks wait although" in said
+    assert "load and capacity are not known yet" in explain(pipeline(executors=None))

@@ -42,7 +42,8 @@ def series(
     }  # fmt: skip
     rest = {
         "input_rate": 25.0, "input_rate_long": 25.0, "hottest_rate": 2.5, "partitions": 12.0,
-        "lag_records": 200.0, "lag_s": 8.0,
+        "lag_records": 200.0, "lag_s": 8.0, "executor_load": 0.6, "executor_capacity": 0.4,
+        "least_capacity": 0.3, "most_capacity": 0.5, "tasks": 2.4, "tasks_near": 1.8,
     }  # fmt: skip
     named = {key[0]: key for key in reversed(labelled)}
     for name, value in values.items():

@@ -34,7 +34,7 @@ def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> Signals | Missing:
 def test_the_number_of_queries_does_not_grow_with_the_pipelines(count: int) -> None:
     found, metrics = gathered(*(series(f"p{i}", NOW_S) for i in range(count)))
     assert len(found.seen) == count
-    assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S)) == 8
+    assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S)) == 14
 
 
 def test_everything_that_is_exported_becomes_a_signal() -> None:
@@ -49,6 +49,9 @@ def test_everything_that_is_exported_becomes_a_signal() -> None:
     assert (known.batch.key, known.executors_running, known.executors_pending) == ("1/5", 1, 0)
     assert known.batch.overhead_s == pytest.approx(0.1)
     assert known.hottest_share == pytest.approx(0.1)
+    assert (known.executor_load, known.executor_capacity) == (0.6, 0.4)
+    assert known.capacity_spread == (0.3, 0.5)
+    assert known.remote_share == pytest.approx(0.25)
     assert (known.batch.planning_s, known.batch.state_s, known.pause_s) == (None, None, {})
 
 

@@ -615,3 +615,19 @@ def count_gets(stage: Stage) -> list[Key]:
 
     stage.cluster.get = counting  # type: ignore[method-assign]
     return asked
+
+
+def test_load_and_capacity_are_news_only_when_their_case_changes(stage: Stage) -> None:
+    stage.running()
+    for load in (0.6, 0.7, 0.6):
+        stage.see(series("clicks", stage.clock.now_s + 10, executor_load=load))
+        stage.tick()
+    assert stage.status()["executors"]["case"] == "LoadHighCapacityLow"
+    stage.see(series("clicks", stage.clock.now_s + 10, executor_load=0.9))
+    stage.tick()
+    assert stage.cluster.writes == []
+    stage.see(series("clicks", stage.clock.now_s + 10, executor_load=0.2))
+    stage.tick()
+    assert stage.status()["executors"] == {
+        "load": "0.20", "capacity": "0.40", "case": "LoadLowCapacityLow",
+    }  # fmt: skip

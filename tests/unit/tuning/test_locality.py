@@ -9,16 +9,20 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, batch, memory, policy, signals, snapshot
 
 from trimtab.api.knobs import SCOPES
+from trimtab.api.pipeline import Bounds
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.bottleneck import diagnose
 from trimtab.tuning.decision import decide
 from trimtab.tuning.knobs import locality
 
+LADDER = policy(target_s=20.0, locality=Bounds())
+
 
 def drift(scope: int | None, load: float | None) -> int | None:
     settings = replace(START, scope=scope)
-    offer = locality.drift(context(load=10.0, settings=settings, seen={"executor_load": load}))
+    seen = {"executor_load": load}
+    offer = locality.drift(context(load=10.0, asked=LADDER, settings=settings, seen=seen))
     return offer.settings.scope if offer else None
 
 
@@ -40,7 +44,7 @@ def test_the_dwell_of_a_change_of_scope_is_counted_in_batches() -> None:
     reasons = []
     for number, tick in enumerate((8, 8, 9, 10, 10, 11)):
         seen = signals(batch=batch(id=tick), executor_load=0.2, sampled_at_s=1000.0 + number)
-        decision, held = decide(snapshot(seen, held, policy(target_s=20.0)), held)
+        decision, held = decide(snapshot(seen, held, LADDER), held)
         reasons.append(decision.reason)
     assert reasons == [Reason.WITHIN_BOUNDS] * 5 + [Reason.SCOPE_NARROWED]
     assert SCOPES[held.settings.scope or 0] == "Zone"
@@ -48,8 +52,29 @@ def test_the_dwell_of_a_change_of_scope_is_counted_in_batches() -> None:
 
 def test_tasks_away_from_their_data_narrow_the_scope_at_once() -> None:
     now = context(load=280.0, settings=replace(START, scope=2, trigger_s=30.0, max_offsets=20_000),
-                  seen={"remote_share": 0.5})  # fmt: skip
+                  asked=LADDER, seen={"remote_share": 0.5})  # fmt: skip
     assert diagnose(now.snapshot, now.model, now.load).kind is Kind.LOCALITY
     offer = locality.raise_(now)
     assert offer is not None
     assert (offer.settings.scope, offer.reason) == (1, Reason.SCOPE_NARROWED)
+
+
+def test_switched_off_the_scope_is_not_moved_and_a_cut_partition_has_no_near_executor() -> None:
+    settings = replace(START, scope=0)
+    loaded = {"executor_load": 0.95, "partitions": 12}
+    off = context(load=10.0, asked=policy(), settings=settings, seen=loaded)
+    assert locality.drift(off) is None
+    cut = replace(settings, min_partitions=24)
+    asked = policy(target_s=20.0, locality=Bounds(), max_tasks=24)
+    assert locality.drift(context(load=10.0, asked=asked, settings=cut, seen=loaded)) is None
+
+
+@pytest.mark.parametrize(
+    ("ladder", "said", "before", "after"),
+    [(True, False, None, 0), (True, False, 2, 2), (False, False, 2, None), (False, True, 2, 2)],
+)
+def test_the_ladder_begins_near_and_leaves_nothing_behind(
+    ladder: bool, said: bool, before: int | None, after: int | None
+) -> None:
+    asked = policy(locality=Bounds() if ladder else None, scope_said=said)
+    assert asked.clamp(replace(START, scope=before)).scope == after

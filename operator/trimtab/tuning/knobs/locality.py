@@ -19,9 +19,6 @@ NAME = "locality"
 SETTINGS = (SCOPE.name,)
 MOVES = frozenset({Kind.LOCALITY})
 
-HIGHER, LOWER = 0.8, 0.5
-"""Bounds of the scope's mean executor load; the dead band that the pipeline's own load has."""
-
 HOPED = 0.9
 """What a nearer scope is hoped to bring the load to: no model knows it before the trial."""
 
@@ -29,7 +26,9 @@ HOPED = 0.9
 def raise_(context: Context) -> Proposal | None:
     """One scope nearer, where reading from afar is the bottleneck."""
     scope = context.settings.scope
-    return _proposal(context, scope - 1, HOPED * context.load.value) if scope else None
+    if not scope or context.policy.locality is None:
+        return None
+    return _proposal(context, scope - 1, HOPED * context.load.value)
 
 
 def release(context: Context) -> Proposal | None:
@@ -42,11 +41,12 @@ def drift(context: Context) -> Proposal | None:
     """One scope wider where the executors are loaded, one narrower where they are light."""
     scope, signals = context.settings.scope, context.snapshot.signals
     load = signals.executor_load if signals else None
-    if scope is None or load is None or _inert(context):
+    bounds = context.policy.locality
+    if scope is None or load is None or bounds is None or _inert(context):
         return None
-    if load >= HIGHER and scope < len(SCOPES) - 1:
+    if load >= bounds.higher and scope < len(SCOPES) - 1:
         return _proposal(context, scope + 1, context.load.value)
-    if load < LOWER and scope > 0:
+    if load < bounds.lower and scope > 0:
         return _proposal(context, scope - 1, context.load.value)
     return None
 
