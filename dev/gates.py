@@ -101,7 +101,7 @@ class Result:
 
 
 def phases(repo: Path = REPO) -> list[Phase]:
-    """Every phase, in order; e2e only where there are tests of it."""
+    """Every phase, in order; what runs on a whole cluster only where there are tests of it."""
     down = (*LOCALCLUSTER, "down")
     found = [
         Phase("venv", ("make", "venv"), 900),
@@ -119,10 +119,12 @@ def phases(repo: Path = REPO) -> list[Phase]:
         Phase("images", (*LOCALCLUSTER, "images"), 1800, needs_cluster=True),
         Phase("cluster", (PYTEST,), 1200, ("tests/cluster",), needs_cluster=True, cleanup=down),
     ]
-    if any((repo / "tests/e2e").rglob("test_*.py")):
-        e2e = Phase("e2e", (PYTEST, "-m", "e2e"), 2400, ("tests/e2e",), needs_cluster=True)
-        # the cluster phase refuses to run beside a cluster: what is up after it is of this run
-        found.append(replace(e2e, cleanup=down, leaves_cluster=True))
+    for name, limit_s in (("zones", 900), ("e2e", 2400)):
+        if any((repo / "tests" / name).rglob("test_*.py")):
+            argv = (PYTEST, "-m", "e2e")
+            whole = Phase(name, argv, limit_s, (f"tests/{name}",), needs_cluster=True)
+            # the cluster phase refuses to run beside a cluster: what is up after it is of this run
+            found.append(replace(whole, cleanup=down, leaves_cluster=True))
     return found
 
 

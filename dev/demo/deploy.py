@@ -14,12 +14,18 @@ NEEDED = ("kafka", "pipeline", "prometheus", "operator")
 EXAMPLE = REPO / "examples/10-quickstart"
 
 
-def local_cluster(paths: Paths, namespace: str) -> tuple[Kube, dict[str, str]]:
-    """Boot our own cluster if it is not up, build and load the images."""
+def local_cluster(paths: Paths, namespace: str, nodes: int = 1) -> tuple[Kube, dict[str, str]]:
+    """Boot our own cluster if it is not up, build and load the images.
+
+    Raises:
+        DemoError: one is up that has fewer nodes.
+    """
     with console.step("tools", 1800):
         ensure_tools(paths)
     if not all(f.healthy for f in cluster.status(paths)):
-        cluster.up(paths, 1)
+        cluster.up(paths, nodes)
+    elif cluster.size(paths) < nodes:
+        raise DemoError(f"a cluster of fewer than {nodes} nodes is up: `make cluster-down` first")
     tags = build_images(paths, NEEDED)
     cluster.load(paths, list(NEEDED))
     kube = Kube(binary(paths, "kubectl"), binary(paths, "helm"), paths.kubeconfig, namespace)

@@ -177,6 +177,16 @@ def _daemon_finding(paths: Paths, file: Path) -> Finding:
     return Finding(file.name, running, f"pid {pid}" if running else "ended")
 
 
+def size(paths: Paths) -> int:
+    """Return the number of nodes of the cluster that is up; 0 without one."""
+    return len(_sockets(paths))
+
+
+def _sockets(paths: Paths) -> list[Path]:
+    """Return the socket of each node's containerd."""
+    return sorted(paths.state.glob("n*/containerd.sock"))
+
+
 def load(paths: Paths, names: list[str]) -> list[str]:
     """Load built images into every node of the running cluster.
 
@@ -184,7 +194,7 @@ def load(paths: Paths, names: list[str]) -> list[str]:
         LocalClusterError: no cluster is up, or an image is not built.
     """
     with locked(paths):
-        found = sorted(paths.state.glob("n*/containerd.sock"))
+        found = _sockets(paths)
         if not found:
             raise LocalClusterError("no cluster is up")
         known = [name for name in read_index(paths) if recipe(name).loaded]

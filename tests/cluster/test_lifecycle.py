@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -165,7 +166,7 @@ spec:
     - name: peer
       image: IMAGE
       imagePullPolicy: Never
-      command: [sh, -c, "while :; do echo NAME | nc -l -p 8000; done"]
+      command: [sh, -c, "echo here is NAME; while :; do echo NAME | nc -l -p 8000; done"]
 """
 
 
@@ -185,6 +186,7 @@ def outside() -> Iterator[str]:
         ip netns add trimtab-test
         ip link add tt-host type veth peer name tt-out netns trimtab-test
         ip addr add 198.51.100.1/24 dev tt-host
+        ip link set tt-host addrgenmode none
         ip link set tt-host up
         ip -n trimtab-test addr add 198.51.100.2/24 dev tt-out
         ip -n trimtab-test link set tt-out up
@@ -210,8 +212,14 @@ def outside() -> Iterator[str]:
 
 
 def test_three_nodes_talk_to_each_other_and_to_nobody_else(
-    before: dict[str, set[str]], outside: str
+    outside: str, before: dict[str, set[str]]
 ) -> None:
+    start = time.monotonic()
+    command("up", "--nodes", "3")
+    assert time.monotonic() - start < 60
+    nodes = json.loads(kubectl("get", "nodes", "-o", "json"))["items"]
+    zones = {n["metadata"]["labels"]["topology.kubernetes.io/zone"] for n in nodes}
+    assert zones == {"a", "b", "c"}
     command("up", "--nodes", "3")
     image = read_index(PATHS)["pause"]
     for zone in ("a", "b", "c"):
@@ -222,11 +230,12 @@ def test_three_nodes_talk_to_each_other_and_to_nobody_else(
     kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
     items = json.loads(kubectl("get", "pods", "-o", "json"))["items"]
     assert {pod["spec"]["nodeName"] for pod in items} == {"node0", "node1", "node2"}
-    for pod in items:
-        asked = ["exec", "peer-a", "--", "nc", "-w", "3", pod["status"]["podIP"], "8000"]
+    for asker, pod in itertools.product(("peer-a", "peer-b", "peer-c"), items):
+        asked = ["exec", asker, "--", "nc", "-w", "3", pod["status"]["podIP"], "8000"]
         assert kubectl(*asked).strip() == pod["metadata"]["name"]
-    named = kubectl("exec", "peer-c", "--", "nc", "-w", "3", "far.default.svc.cluster.local", "80")
-    assert named.startswith("peer-")
+        assert kubectl("logs", asker).strip() == f"here is {asker}"
+        far = ["exec", asker, "--", "nc", "-w", "3", "far.default.svc.cluster.local", "80"]
+        assert kubectl(*far).startswith("peer-")
     # The host reaches the outside, so that a pod's failure is the guard's doing.
     assert reaches(outside)
     reach = f"nc -w 2 {outside} 80 < /dev/null > /dev/null; echo code $?"
@@ -234,6 +243,7 @@ def test_three_nodes_talk_to_each_other_and_to_nobody_else(
     guard = "".join(shown("nft", "list", "chain", "inet", network.NFT_TABLE, "forward"))
     assert "packets 0 bytes 0 reject" not in guard
     command("down")
+    assert_nothing_left(before)
 
 
 def test_status_is_not_ok_when_a_daemon_has_died(before: dict[str, set[str]]) -> None:

@@ -6,12 +6,15 @@ owned keys, which carry what trimtab tunes or what its guarantees rest on.
 
 from __future__ import annotations
 
+import json
 import logging
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from trimtab.api import placement
 from trimtab.api.contract import Executors, Job
 from trimtab.job.definition import Options
 from trimtab.job.termination import JobFailureError, Reason
@@ -24,6 +27,9 @@ OVERHEAD_MIN_BYTES = 384 * MIB
 OVERHEAD_SHARE = 0.2
 HEAP_MIN_BYTES = 450 * MIB
 """Below this Spark refuses to start an executor."""
+POD_TEMPLATE = Path(tempfile.gettempdir(), "trimtab-executor-pod.json")
+"""What executor pods have beyond what Spark's keys can say."""
+POD_TEMPLATE_KEY = "spark.kubernetes.executor.podTemplateFile"
 
 DEFAULTS = {
     "spark.ui.enabled": "false",  # the exporter replaces it, and the driver is small
@@ -83,6 +89,7 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
         "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
+        POD_TEMPLATE_KEY: str(POD_TEMPLATE),
         f"{prefix}.request.cores": pods.cpu_request,
         f"{prefix}.label.{UID_LABEL}": job.pipeline_uid,
         "spark.executor.instances": str(count),
@@ -118,8 +125,17 @@ def memory_split(pod_bytes: int) -> tuple[int, int]:
     return heap, overhead
 
 
+def pod_template() -> str:
+    """The template of executor pods: it tells each one its node and its zone."""
+    container = {"env": placement.variables()}
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]}}
+    return json.dumps(pod)
+
+
 def open_session(conf: Mapping[str, str], modules: Path) -> SparkSession:
     """Start the JVM and ship the mounted Python modules to the executors."""
+    if POD_TEMPLATE_KEY in conf:
+        Path(conf[POD_TEMPLATE_KEY]).write_text(pod_template(), encoding="utf-8")
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
+from trimtab.api import placement
 from trimtab.api.contract import KafkaSource, SourceOptions
 from trimtab.api.knobs import (
     FETCH_MAX,
@@ -27,6 +28,15 @@ CONSUMER = {
     # that will come some day. With Kafka's 500 ms each task waited for it: 0.55 s, now 0.08 s.
     "kafka.fetch.max.wait.ms": "10",
 }
+CLOSEST_REPLICA = {
+    # each executor's own zone: Kafka's client looks the variable up where the consumer is made
+    "kafka.config.providers": "env",
+    "kafka.config.providers.env.class": (
+        "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    ),
+    "kafka.config.providers.env.param.allowlist.pattern": f"^{placement.ZONE_VARIABLE}$",
+    "kafka.client.rack": f"${{env:{placement.ZONE_VARIABLE}}}",
+}
 
 OPTIONS = {
     MAX_OFFSETS.name: MAX_OFFSETS.name,
@@ -39,15 +49,22 @@ OPTIONS = {
 
 
 def read(
-    session: SparkSession, source: KafkaSource, how: SourceOptions, knobs: Mapping[str, float]
+    session: SparkSession,
+    source: KafkaSource,
+    how: SourceOptions,
+    knobs: Mapping[str, float],
+    *,
+    closest_replica: bool = True,
 ) -> DataFrame:
     """The raw Kafka columns (key, value, topic, partition, offset, timestamp, timestampType).
 
     Once a batch it yields: how many records were read, an order-free fingerprint of which ones,
-    and the distribution of their Kafka timestamps in milliseconds since 1970.
+    and the distribution of their Kafka timestamps in milliseconds since 1970. With
+    `closest_replica` an executor reads from the broker of its own zone, where Kafka has one.
     """
     options = {
         **CONSUMER,
+        **(CLOSEST_REPLICA if closest_replica else {}),
         "kafka.bootstrap.servers": source.bootstrap_servers,
         "subscribe": ",".join(source.topics),
         "startingOffsets": how.starting_offsets,

@@ -6,6 +6,7 @@ pod when that hash changes, and an upgrade of the operator alone restarts nothin
 
 from __future__ import annotations
 
+from trimtab.api import placement
 from trimtab.api.contract import (
     JOB_DIRECTORY,
     METRICS_PORT,
@@ -108,19 +109,16 @@ def _driver(
     name: str, spec: StreamPipelineSpec, config: OperatorSettings, mounts: list[Manifest]
 ) -> Manifest:
     sizes = spec.resources.driver
-
-    def field(path: str) -> Manifest:
-        return {"fieldRef": {"fieldPath": path}}
-
     return {
         "name": "driver",
         "image": spec.image or config.pipeline_image,
         "imagePullPolicy": config.image_pull_policy,
         "args": ["driver"],
         "env": [
-            {"name": "TRIMTAB_NAMESPACE", "valueFrom": field("metadata.namespace")},
-            {"name": "TRIMTAB_POD_NAME", "valueFrom": field("metadata.name")},
-            {"name": "TRIMTAB_POD_IP", "valueFrom": field("status.podIP")},
+            placement.variable("TRIMTAB_NAMESPACE", "metadata.namespace"),
+            placement.variable("TRIMTAB_POD_NAME", "metadata.name"),
+            placement.variable("TRIMTAB_POD_IP", "status.podIP"),
+            *placement.variables(),
             {"name": "TRIMTAB_TUNING_CONFIGMAP", "value": tuning_name(name)},
             {"name": "TRIMTAB_DRIVER_MEMORY_BYTES", "value": str(sizes.memory)},
             *({"name": e.name, "value": e.value} for e in spec.env),

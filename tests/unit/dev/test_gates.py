@@ -145,6 +145,9 @@ def test_e2e_is_left_out_while_it_has_no_tests(tmp_path: Path) -> None:
     assert gates.phases(tmp_path)[-1].name == "cluster"
     (tmp_path / "tests/e2e/test_a.py").touch()
     assert gates.phases(tmp_path)[-1].name == "e2e"
+    (tmp_path / "tests/zones").mkdir()
+    (tmp_path / "tests/zones/test_b.py").touch()
+    assert [phase.name for phase in gates.phases(tmp_path)[-3:]] == ["cluster", "zones", "e2e"]
 
 
 def test_fast_phases_come_first_and_the_cluster_last() -> None:

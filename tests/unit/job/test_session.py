@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from trimtab.api.contract import Job
 from trimtab.job.definition import Options, parse_options
-from trimtab.job.session import MIB, configuration, memory_split
+from trimtab.job.session import MIB, POD_TEMPLATE, configuration, memory_split, pod_template
 from trimtab.job.termination import JobFailureError
 
 ENV = {
@@ -80,6 +81,18 @@ def test_executors_get_the_environment_and_the_nodes_of_the_pipeline() -> None:
     assert conf["spark.executorEnv.LOG_LEVEL"] == "info"
     assert conf["spark.executorEnv.OTHER"] == "1"
     assert conf["spark.kubernetes.executor.node.selector.example.com/disk"] == "ssd"
+
+
+def test_executor_pods_are_told_their_node_and_zone() -> None:
+    conf = configuration(job(executors=POD), options(ENV), executors=1)
+    assert conf["spark.kubernetes.executor.podTemplateFile"] == str(POD_TEMPLATE)
+    template = json.loads(pod_template())
+    (container,) = template["spec"]["containers"]
+    fields = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in container["env"]}
+    assert fields == {
+        "TRIMTAB_NODE": "spec.nodeName",
+        "TRIMTAB_ZONE": "metadata.labels['topology.kubernetes.io/zone']",
+    }
 
 
 def test_owned_keys_win_over_the_users() -> None:

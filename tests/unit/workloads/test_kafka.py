@@ -73,6 +73,26 @@ def test_one_broker_needs_no_copies() -> None:
     assert "min.insync.replicas=1\n" in text
 
 
+def test_brokers_spread_over_zones_and_nodes_but_start_on_one() -> None:
+    stateful_set = by_kind(changed(KAFKA, "replicas", 3))["StatefulSet"]["spec"]
+    found = stateful_set["template"]["spec"]["topologySpreadConstraints"]
+    keys = [each["topologyKey"] for each in found]
+    assert keys == ["topology.kubernetes.io/zone", "kubernetes.io/hostname"]
+    assert {each["whenUnsatisfiable"] for each in found} == {"ScheduleAnyway"}
+    for each in found:
+        assert each["labelSelector"] == stateful_set["selector"]
+
+
+def test_a_broker_takes_its_rack_from_its_zone() -> None:
+    (broker,) = by_kind()["StatefulSet"]["spec"]["template"]["spec"]["containers"]
+    names = [variable["name"] for variable in broker["env"]]
+    overrides = next(e["value"] for e in broker["env"] if e["name"] == "KAFKA_OVERRIDES")
+    assert "broker.rack=$(TRIMTAB_ZONE)" in overrides.split()
+    # Kubernetes puts in only what stands before
+    assert names.index("TRIMTAB_ZONE") < names.index("KAFKA_OVERRIDES")
+    assert "RackAwareReplicaSelector\n" in by_kind()["ConfigMap"]["data"]["server.properties"]
+
+
 def test_the_cluster_id_follows_from_the_name_alone() -> None:
     assert cluster_id("n", "events") == cluster_id("n", "events")
     names = [("n", "events"), ("n", "other"), ("m", "events")]

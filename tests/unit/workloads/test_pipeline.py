@@ -46,6 +46,17 @@ def test_the_driver_has_no_rights_that_it_does_not_need() -> None:
     assert not [v for v in pod["volumes"] if "hostPath" in v]
 
 
+def test_the_driver_knows_its_node_and_zone() -> None:
+    (container,) = driver()["containers"]
+    fields = {
+        each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"]
+        for each in container["env"]
+        if "valueFrom" in each
+    }
+    assert fields["TRIMTAB_NODE"] == "spec.nodeName"
+    assert fields["TRIMTAB_ZONE"] == "metadata.labels['topology.kubernetes.io/zone']"
+
+
 def test_the_role_names_the_one_document_and_no_secret() -> None:
     rules = pipeline_children(PIPELINE)["Role"]["rules"]
     resources = {r: rule for rule in rules for r in rule["resources"]}

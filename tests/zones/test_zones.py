@@ -1,0 +1,106 @@
+"""Three nodes in three zones: a broker in each, and executors that read from their own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from dev.demo.kube import Json
+from tests.e2e.conftest import PLAIN, Stage, pipeline
+from tests.zones.conftest import ZONE, pods, received_bytes, zone_of_node
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+KAFKA_PORT = 9092
+OWN_ZONE_SHARE = 0.9
+"""The rest is each partition's first fetch, which the leader answers, and the sink's answers."""
+
+
+def tool(stage: Stage, name: str, *arguments: str) -> str:
+    """What one of Kafka's own tools says."""
+    return stage.kube.call(
+        "exec", "events-kafka-0", "--", "kafka", name,
+        "--bootstrap-server", f"localhost:{KAFKA_PORT}", *arguments,
+    )  # fmt: skip
+
+
+def racks(stage: Stage) -> dict[str, str]:
+    """The rack of each broker, as the brokers tell it to clients."""
+    said = tool(stage, "org.apache.kafka.tools.BrokerApiVersionsCommand")
+    return dict(re.findall(r"\(id: (\d+) rack: (\w+)", said))
+
+
+def placement(stage: Stage) -> dict[str, str]:
+    """The node of each broker."""
+    return {p["metadata"]["name"]: p["spec"]["nodeName"] for p in pods(stage, "kafka")}
+
+
+def test_one_broker_a_zone_and_a_copy_in_each(stage: Stage) -> None:
+    zones = zone_of_node(stage)
+    places = placement(stage)
+    assert sorted(zones[node] for node in places.values()) == ["a", "b", "c"]
+    expected = {name.rpartition("-")[2]: zones[node] for name, node in places.items()}
+    assert racks(stage) == expected
+    said = tool(stage, "org.apache.kafka.tools.TopicCommand", "--describe", "--topic", "clicks")
+    copies = re.findall(r"Replicas: ([\d,]+)\tIsr: ([\d,]+)", said)
+    assert len(copies) == 12
+    assert all(len(set(side.split(","))) == 3 for pair in copies for side in pair)
+
+
+def test_a_broker_comes_back_to_its_zone(stage: Stage) -> None:
+    before, uid = placement(stage), stage.uid("events-kafka-1")
+    stage.kube.call("delete", "pod", "events-kafka-1")
+    stage.wait_replaced("events-kafka-1", uid)
+    stage.wait("the broker is back", 90, lambda: len(racks(stage)) == 3)
+    assert placement(stage) == before
+
+
+def shares(stage: Stage, executors: list[Json]) -> dict[str, float]:
+    """The share of its own zone in what each executor received from Kafka."""
+    zone_of_broker = {
+        broker["status"]["podIP"]: broker["metadata"]["labels"][ZONE]
+        for broker in pods(stage, "kafka")
+    }
+    found = {}
+    for pod in executors:
+        received = received_bytes(pod, KAFKA_PORT)
+        near = sum(n for ip, n in received.items() if zone_of_broker.get(ip) == zone(pod))
+        found[pod["metadata"]["name"]] = near / max(1, received.total())
+    return found
+
+
+def zone(pod: Json) -> str:
+    return str(pod["metadata"]["labels"][ZONE])
+
+
+def test_executors_know_their_place_and_read_from_their_zone(stage: Stage) -> None:
+    """Every executor reads partitions whose leaders are in all zones, from the broker of its own.
+
+    Then a broker is killed, and its zone's executors read elsewhere.
+    """
+    stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 2, "trigger": "1s"}}))
+    stage.wait_ready()
+    zones = zone_of_node(stage)
+    stage.start_load([(300.0, 400.0)])
+    running = f'max(trimtab_executors{{state="running",namespace="{stage.kube.namespace}"}})'
+    stage.wait("2 executors run", 90, lambda: stage.metric(running) == 2)
+    executors = pods(stage, "executor")
+    for pod in [*executors, *pods(stage, "driver")]:
+        asked = ("exec", pod["metadata"]["name"], "--", "sh", "-c")
+        said = stage.kube.call(*asked, "echo $TRIMTAB_NODE $TRIMTAB_ZONE").split()
+        node = pod["spec"]["nodeName"]
+        assert said == [node, zones[node]], pod["metadata"]["name"]
+
+    def near() -> bool:
+        return all(share > OWN_ZONE_SHARE for share in shares(stage, executors).values())
+
+    stage.wait("each executor reads from its zone", 90, near)
+    kill = ("delete", "pod", "--grace-period=0", "--force", "--wait=false")
+    stage.kube.call(*kill, "events-kafka-2")
+    batch = f'max(trimtab_batch_id{{namespace="{stage.kube.namespace}"}})'
+    killed = stage.metric(batch) or 0
+    stage.wait("batches go on", 120, lambda: (stage.metric(batch) or 0) > killed + 2)
+    stage.next_step()
+    result = stage.delivered(limit_s=300)
+    assert result["lost"] == 0
+    assert result["delivered"] == result["produced"] > 3_000
