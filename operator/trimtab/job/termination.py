@@ -29,6 +29,7 @@ class Reason(StrEnum):
     KAFKA_DENIED = "KafkaDenied"
     DATA_LOST = "DataLost"
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
+    STATE_NEEDS_SHARED_CHECKPOINT = "StateNeedsSharedCheckpoint"
     SETTINGS_INVALID = "SettingsInvalid"
     QUERY_FAILED = "QueryFailed"
     DRAIN_TIMEOUT = "DrainTimeout"
