@@ -107,6 +107,22 @@ def test_windowed_counts_are_exact_over_a_query_restart_and_a_killed_driver(
     assert counted(broker, topics[1]) == expected(clicks)
 
 
+def test_append_writes_each_window_once_when_it_is_complete(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    clicks, complete = 6000, 5
+    driver = make_driver(transform=transform_of("windows"), outputMode="append")
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=2000)
+    send(broker, topics[0], range(clicks))
+    driver.start()
+    left = len(expected(clicks)) - complete * KEYS  # the watermark is a minute behind
+    driver.until(lambda m: m.get("records_total") == clicks and m["state_rows"] == left)
+    assert driver.terminate() == 0
+    assert len(list(read_all(broker.bootstrap, topics[1]))) == complete * KEYS
+    whole = {key: n for key, n in expected(clicks).items() if key[1] < complete}
+    assert counted(broker, topics[1]) == whole
+
+
 def test_deduplication_drops_what_came_before_also_over_a_restart(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
@@ -156,7 +172,13 @@ def test_an_edit_that_the_checkpoint_forbids_is_refused_and_harms_nothing(
         assert words in refused["message"]
 
     send(broker, topics[0], range(1000, 2000))
-    allowed = sql.replace("AS clicks", "AS clicks, 'new' AS more").replace("1 MINUTE", "2 MINUTES")
+    allowed = (
+        sql.replace("AS clicks", "AS clicks, 'new' AS more")
+        .replace("1 MINUTE", "2 MINUTES")
+        .replace("FROM source", "FROM (SELECT key AS who, timestamp FROM source)")
+        .replace("CAST(key", "CAST(who")
+        .replace("GROUP BY key", "GROUP BY who")
+    )
     last = run({"sql": allowed, "shufflePartitions": 4})
     last.until(last.committed(1000))
     assert last.terminate() == 0

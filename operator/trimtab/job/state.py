@@ -91,7 +91,10 @@ class _Meanings:
         if number not in self._aliases:
             return name
         if number not in self._known:
-            self._known[number] = _digest([self._text(self._aliases[number])])
+            text = self._aliases[number]
+            meaning = self._text(text)
+            renamed = _ATTRIBUTE.fullmatch(text) is not None
+            self._known[number] = meaning if renamed else _digest([meaning])
         return self._known[number]
 
 

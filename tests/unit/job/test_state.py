@@ -130,6 +130,9 @@ def test_columns_are_told_by_what_they_are_computed_from() -> None:
 
     assert meaning(10, 1) == meaning(10, 261)
     assert meaning(10, 1) != meaning(20, 1)
+    renamed = state._Meanings([Node([expression("k#3L", 4), expression("k#4L % 7", 5)])])
+    assert renamed.of(expression("kk#4L")) == "k"
+    assert renamed.of(expression("m#5L")) == state._digest(["k % 7"])
 
 
 class Expression:
