@@ -45,8 +45,9 @@ def operators(frame: DataFrame) -> list[str]:
     result are not part of it, since none of them touches the state.
     """
     plan = list(nodes(frame))
-    meanings = _Meanings(plan)
-    return [_describe(node, meanings) for node in plan if _keeps_state(node)]
+    keepers = [node for node in plan if _keeps_state(node)]
+    meanings = _Meanings(plan if keepers else ())
+    return [_describe(node, meanings) for node in keepers]
 
 
 def _keeps_state(node: Any) -> bool:
