@@ -22,8 +22,8 @@ from trimtab.api.knobs import (
 )
 from trimtab.errors import TransformError
 from trimtab.job.boundary import Gate
-from trimtab.job.pending import LIMIT_PROPERTY
 from trimtab.job.progress import SINK
+from trimtab.job.stage import LIMIT_PROPERTY
 
 KAFKA_TYPES = {"string", "binary"}
 
