@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from trimtab.api.knobs import KNOBS, MIN_PARTITIONS, SCOPE
 from trimtab.job.board import LATENCY_BUCKETS_S, Board, Judged, Totals
+from trimtab.job.ledger import SHOWN
 from trimtab.job.locality import wait_is_inert
 
 PREFIX = "trimtab_"
@@ -211,6 +212,8 @@ def _totals(totals: Totals) -> Iterator[Metric]:
     yield _counter("batches", "Batches committed", totals.batches)
     yield _counters("phase_seconds", "Time in batches by phase", "phase", totals.phase_s)
     yield _counters("ledger_records", "Records read and handed on", "side", totals.ledger)
+    yield _gauges("ledger_xor", "Of the records' identities", "side", _low(totals.ledger_xor))
+    yield _gauges("ledger_sum", "Of the records' identities", "side", _low(totals.ledger_sum))
     yield _counter(
         "ledger_mismatch", "Records read but not handed on, or the reverse", totals.ledger_mismatch
     )
@@ -219,6 +222,10 @@ def _totals(totals: Totals) -> Iterator[Metric]:
         family = HistogramMetricFamily(PREFIX + "record_latency_seconds", "Record to commit")
         family.add_metric([], _buckets(totals.latency_buckets), totals.latency_sum_s)
         yield family
+
+
+def _low(values: Mapping[str, int]) -> dict[str, float]:
+    return {side: float(value & SHOWN) for side, value in values.items()}
 
 
 def _buckets(counts: list[float]) -> list[tuple[str, float]]:

@@ -17,6 +17,7 @@ from trimtab.api.knobs import (
     MAX_PER_PARTITION,
     MIN_PARTITIONS,
 )
+from trimtab.job import ledger
 from trimtab.job.progress import AGE_SHARES, SOURCE
 
 CONSUMER = {
@@ -58,9 +59,9 @@ def read(
 ) -> DataFrame:
     """The raw Kafka columns (key, value, topic, partition, offset, timestamp, timestampType).
 
-    Once a batch it yields: how many records were read, an order-free fingerprint of which ones,
-    and the distribution of their Kafka timestamps in milliseconds since 1970. With
-    `closest_replica` an executor reads from the broker of its own zone, where Kafka has one.
+    Once a batch it yields its side of the ledger, and the distribution of their Kafka timestamps in
+    milliseconds since 1970. With `closest_replica` an executor reads from the broker of its own
+    zone, where Kafka has one.
     """
     options = {
         **CONSUMER,
@@ -85,8 +86,7 @@ def _observations() -> list[Any]:
     # the oldest timestamps are the longest latencies, hence the complement
     shares = F.array(*(F.lit(1.0 - share) for share in AGE_SHARES))
     return [
-        F.count(F.lit(1)).alias("records"),
-        F.bit_xor(F.xxhash64("topic", "partition", "offset")).alias("fingerprint"),
+        *ledger.observations(ledger.IDENTITY),
         F.percentile_approx(stamp, shares, 1000).alias("stamps"),
         F.sum(stamp.cast("double")).alias("stamp_sum"),
         F.count_if(F.col("timestamp") > F.current_timestamp()).alias("ahead"),

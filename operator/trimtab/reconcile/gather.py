@@ -26,6 +26,7 @@ _GAUGES = (
     "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
     "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
     "pause_seconds_total", "changes_total", "pending_calls", "batch_pending_call_seconds",
+    "ledger_mismatch_total",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
