@@ -99,6 +99,7 @@ def _settings(board: Board) -> Iterator[Metric]:
         knobs = board.effective
         scope, tasks = knobs.get(SCOPE.name), knobs.get(MIN_PARTITIONS.name)
         inert = wait_is_inert(scope, tasks, len(board.lag))
+        yield _gauges("locality_places", "Where partitions are led", "scope", board.places)
         yield _gauge("locality_wait_inert", "1 when minPartitions leaves no near executor", inert)
 
 

@@ -143,13 +143,20 @@ class Runner:
         self._query = self._builder.start(
             self._knobs, self._settings.source, self._gate, self._begin, self._written
         )
+        self._show()
         with self._board.writing() as board:
-            board.effective = self._in_force()
             board.not_ready = None
             board.uses_python = self._builder.uses_python
             if self._builder.one_to_one and board.totals.ledger_mismatch is None:
                 board.totals.ledger_mismatch = 0
         log.info("run %d started with %s", number, self._knobs)
+
+    def _show(self) -> None:
+        """Put on the board what is in force now."""
+        places = self._executors.places() if self._executors else {}
+        with self._board.writing() as board:
+            board.effective = self._in_force()
+            board.places = places
 
     def _begin(self, batch_id: int) -> None:
         running = self._executors.states().running if self._executors else None
@@ -206,8 +213,7 @@ class Runner:
             self._recover()
         elif outcome is not None:
             self._start()
-        with self._board.writing() as board:
-            board.effective = self._in_force()
+        self._show()
         log.info("settings %d applied: %s (%s)", new.generation, sorted(changed), new.reason)
 
     def _stop_query(self) -> Outcome:
