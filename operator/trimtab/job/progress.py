@@ -67,6 +67,8 @@ class BatchReport:
     latency: Latency | None
     read: Side | None
     handed_on: Side | None
+    bytes: int | None
+    """Of the records' keys and values."""
     state: StateSize | None
 
     @property
@@ -98,6 +100,7 @@ def parse(progress: Mapping[str, Any]) -> BatchReport | None:
         latency=_latency(seen, committed),
         read=side(seen),
         handed_on=side(observed.get(SINK) or {}),
+        bytes=seen.get("bytes"),
         state=state,
     )
 
