@@ -88,7 +88,19 @@ class Stage:
         summary = load.result(self.kube, "load")
         lag = f'sum(trimtab_lag_records{{namespace="{self.kube.namespace}",pipeline="clicks"}})'
         self.wait("caught up", limit_s, lambda: self.metric(lag) == 0)
+        self.check_ledger()
         return load.verify(self.kube, self.image, summary, limit_s)
+
+    def check_ledger(self) -> None:
+        """The driver's own book: the same records on both sides of the query, by XOR and sum."""
+        own = f'namespace="{self.kube.namespace}",pipeline="clicks"'
+        assert self.metric(f"sum(trimtab_ledger_mismatch_total{{{own}}})") == 0
+        for measure in ("xor", "sum", "records_total"):
+            source, sink = (
+                f'trimtab_ledger_{measure}{{{own},side="{s}"}}' for s in ("source", "sink")
+            )
+            differs = f"sum(abs({source} - ignoring(side) {sink}))"
+            assert self.metric(differs) == 0, f"the ledger's {measure} differs"
 
 
 def manifests(name: str) -> list[Json]:
@@ -107,7 +119,8 @@ def pipeline(**spec: Any) -> Json:
     return manifest
 
 
-PLAIN = {"sql": "SELECT key, value FROM source"}
+PLAIN = {"sql": "SELECT * FROM source"}
+"""Keeps the columns by which the ledger tells records apart."""
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A broker for all tests; each takes topics of its own."""
-    running = KafkaBroker(tmp_path_factory.mktemp("kafka"))
+    running = KafkaBroker(tmp_path_factory.mktemp("kafka"), {"broker.rack": "zone-a"})
     running.start()
     yield running
     running.stop()

@@ -47,6 +47,9 @@ def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
     assert metrics["settings_generation"] == second
     assert metrics['ledger_records_total{side="source"}'] == made.acknowledged
     assert metrics['ledger_records_total{side="sink"}'] == made.acknowledged
+    assert metrics['ledger_xor{side="source"}'] == metrics['ledger_xor{side="sink"}'] != 0
+    assert metrics['ledger_sum{side="source"}'] == metrics['ledger_sum{side="sink"}'] != 0
+    assert metrics["ledger_mismatch_total"] == 0
     assert metrics["record_latency_seconds_count"] == pytest.approx(made.acknowledged)
     assert metrics['batch_record_latency_seconds{quantile="0.95"}'] > 0
     assert "cpu_ratio" not in metrics, "what Python workers compute is not known"
@@ -107,4 +110,35 @@ def test_tells_what_its_tasks_compute_and_where_they_ran(
         return tasks >= 4 * seen["batches_total"]  # they are sampled, batches are counted at once
 
     driver.until(all_tasks_are_counted)
+    assert driver.terminate() == 0
+
+
+def test_the_ledger_tells_other_records_from_the_same_number(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    """A transform that claims other offsets stands for records lost and others added."""
+    sql = "SELECT key, value, topic, partition, offset + 1 AS offset FROM source"
+    driver = make_driver(transform={"sql": sql})
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=500)
+    made = produce(broker.bootstrap, topics[0], [(1.0, 100)])
+    driver.start()
+    metrics = driver.until(driver.committed(made.acknowledged))
+    assert metrics['ledger_records_total{side="sink"}'] == made.acknowledged
+    assert metrics["ledger_mismatch_total"] >= 1
+
+
+def test_what_is_fetched_at_once_follows_the_size_of_the_records(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    driver = make_driver(transform={"sql": "SELECT * FROM source"})
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=4000)
+    made = produce(broker.bootstrap, topics[0], [(1.0, 100)], size=2000)
+    driver.start()
+    metrics = driver.until(driver.committed(made.acknowledged))
+    assert metrics["batch_bytes"] == 2000 * metrics["batch_records"]
+    assert 'effective_number{knob="fetch.maxPartitionBytes"}' not in metrics
+    driver.settings(trigger="100ms", maxOffsetsPerTrigger=4000)
+    driver.until(lambda m: m.get('effective_number{knob="fetch.maxPartitionBytes"}') == 1 << 21)
+    more = produce(broker.bootstrap, topics[0], [(1.0, 100)], size=2000)
+    driver.until(driver.committed(made.acknowledged + more.acknowledged))
     assert driver.terminate() == 0

@@ -13,6 +13,10 @@ from dev.loadgen.produce import produce
 from dev.loadgen.verify import read_all, verify
 from tests.kafka.driver import Driver
 
+from trimtab.job.kafka import KafkaProbe
+from trimtab.job.locality import NODE, PROCESS, ZONE
+from trimtab.job.placement import Places
+
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 BASE = {"trigger": "100ms", "maxOffsetsPerTrigger": 400}
@@ -129,7 +133,7 @@ def test_source_options_split_what_a_task_reads(
     driver = make_driver(sparkConf=with_log_of_clients(tmp_path), transform=WHICH_TASK)
     scope = {"locality": {"scope": "Process"}}
     first = driver.settings(**BASE, **scope)
-    made = produce(broker.bootstrap, topics[0], [(0.5, 40_000)])
+    made = produce(broker.bootstrap, topics[0], [(0.5, 24_000)])
     driver.start()
     settled(driver, first)
     driver.until(lambda m: m.get("locality_wait_inert") == 0)
@@ -149,3 +153,13 @@ def test_source_options_split_what_a_task_reads(
     found = verify(broker.bootstrap, topics[1], made.run, made.sequences, frozenset())
     assert (found.lost, found.duplicated, found.delivered) == (0, 0, made.acknowledged)
     assert tasks_by_batch(broker, topics[1]) == [4, 12, 8, 4]
+
+
+def test_the_places_of_the_partitions_are_the_racks_of_their_leaders(
+    broker: KafkaBroker, topics: tuple[str, str]
+) -> None:
+    nodes = {"127": "node-1"}  # as if the broker's address began with the name of its pod
+    places = Places(KafkaProbe(broker.bootstrap, 10), list(topics), nodes.get)
+    assert places(ZONE) == {"zone-a": 8}
+    assert places(NODE) == {"node-1": 8}
+    assert places(PROCESS) == {}

@@ -31,12 +31,16 @@ def one_partition(broker: KafkaBroker, tmp_path: Path) -> tuple[str, str]:
 
 
 def calling(
-    make_driver: Callable[..., Driver], broker: KafkaBroker, topics: tuple[str, str], **params: str
+    make_driver: Callable[..., Driver],
+    broker: KafkaBroker,
+    topics: tuple[str, str],
+    sink: dict[str, str] | None = None,
+    **params: str,
 ) -> Driver:
     source = {"bootstrapServers": broker.bootstrap, "topics": [topics[0]]}
-    sink = {"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": topics[1]}
+    kafka = {"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": topics[1]}
     transform = {"module": CALLS, "params": {"wait_ms": str(WAIT_MS), **params}}
-    return make_driver(source=source, sink=sink, transform=transform)
+    return make_driver(source=source, sink=sink or kafka, transform=transform)
 
 
 def rate(driver: Driver, generation: int) -> tuple[float, dict[str, float]]:
@@ -53,7 +57,7 @@ def test_the_limit_is_live_and_the_order_is_kept(
     driver = calling(make_driver, broker, one_partition)
     knobs = {"trigger": "0s", "maxOffsetsPerTrigger": 200}
     first = driver.settings(**knobs)
-    made = produce(broker.bootstrap, one_partition[0], [(0.5, 2 * RECORDS)])
+    made = produce(broker.bootstrap, one_partition[0], [(0.2, 5 * RECORDS)])
     driver.start()
     slow, metrics = rate(driver, first)
     assert slow < 1000 / WAIT_MS
@@ -81,36 +85,28 @@ def test_the_limit_is_live_and_the_order_is_kept(
     assert values == [(made.run, sequence) for sequence in range(made.sequences)]
 
 
-def test_a_failed_call_and_one_without_an_answer_leave_null_where_asked(
+def test_calls_that_fail_or_hang_leave_null_or_end_the_batch_as_asked(
     broker: KafkaBroker, one_partition: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
-    params = {"on_error": "null", "fail": "-57 ", "hang": "-90 ", "timeout_s": "1"}
-    driver = calling(make_driver, broker, one_partition, **params)
-    driver.settings(trigger="0s", maxInFlight=4)
+    hang = {"hang": "-90 ", "timeout_s": "1"}
+    kept = calling(make_driver, broker, one_partition, on_error="null", fail="-57 ", **hang)
+    failing = calling(make_driver, broker, one_partition, sink={"kind": "noop"}, fail="-57 ")
+    hanging = calling(make_driver, broker, one_partition, sink={"kind": "noop"}, **hang)
     made = produce(broker.bootstrap, one_partition[0], [(0.1, 2000)])
-    driver.start()
-    metrics = driver.until(driver.committed(made.acknowledged))
-    assert metrics['pending_call_errors_total{stage="upper"}'] == 2
-    assert metrics[PENDING] == 4, "the call that hangs counts until it returns"
-    assert driver.terminate() == 0
-    values = [identity(v) for v in read_all(broker.bootstrap, one_partition[1])]
-    whole = [(made.run, sequence) for sequence in range(made.sequences)]
-    assert values == [None if n in {57, 90} else v for n, v in enumerate(whole)]
-
-
-def test_a_failed_call_ends_the_batch_and_is_named(
-    broker: KafkaBroker, one_partition: tuple[str, str], make_driver: Callable[..., Driver]
-) -> None:
-    failing = calling(make_driver, broker, one_partition, fail="-57 ")
-    hanging = calling(make_driver, broker, one_partition, hang="-57 ", timeout_s="1")
-    produce(broker.bootstrap, one_partition[0], [(0.1, 1000)])
-    for driver in (failing, hanging):
-        driver.settings(trigger="0s", maxInFlight=8)
+    for driver in (kept, failing, hanging):
+        driver.settings(trigger="0s", maxInFlight=4)
         driver.start()
     failed, hung = failing.termination(), hanging.termination()
     assert failed["reason"] == hung["reason"] == "TransformFailed"
     assert "stage 'upper'" in failed["message"]
     assert "LookupError: no such customer" in failed["message"]
     assert f"of {one_partition[0]}/0 at 57" in failed["message"]
-    assert "gave no answer within 1 s" in hung["message"]
-    assert [v for v in read_all(broker.bootstrap, one_partition[1]) if identity(v) is None] == []
+    assert f"of {one_partition[0]}/0 at 90 gave no answer within 1 s" in hung["message"]
+
+    metrics = kept.until(kept.committed(made.acknowledged))
+    assert metrics['pending_call_errors_total{stage="upper"}'] == 2
+    assert metrics[PENDING] == 4, "the call that hangs counts until it returns"
+    assert kept.terminate() == 0
+    values = [identity(v) for v in read_all(broker.bootstrap, one_partition[1])]
+    whole = [(made.run, sequence) for sequence in range(made.sequences)]
+    assert values == [None if n in {57, 90} else v for n, v in enumerate(whole)]

@@ -54,6 +54,12 @@ class BottleneckStatus(StatusModel):
     evidence: str = Field("", max_length=512)
 
 
+class LedgerStatus(StatusModel):
+    """What the driver's delivery ledger says since the driver began."""
+
+    mismatches: int = Field(description="Records that were read but not written, or the reverse.")
+
+
 class ExecutorsStatus(StatusModel):
     """How loaded the executors are now, and how busy they were in the last minute."""
 
@@ -85,6 +91,7 @@ class StreamPipelineStatus(StatusModel):
     partitions: int | None = Field(None, description="Partitions of the source's topics.")
     pace: PaceStatus | None = None
     bottleneck: BottleneckStatus | None = None
+    ledger: LedgerStatus | None = None
     executors: ExecutorsStatus | None = None
     effective: KnobValues | None = None
     recommended: KnobValues | None = None

@@ -56,6 +56,7 @@ def explain(manifest: Manifest) -> str:
         _row("Lag", _lag(status)),
         _row("Regime", unread or _regime(memory, status)),
         _row("Bottleneck", _bottleneck(status)),
+        _row("Ledger", _ledger(status)),
         _row("Executors", _executors_now(status)),
         _row("Settings", _settings(memory, status)),
         _row("Trial", _trial(memory)),
@@ -260,6 +261,14 @@ def _capacity_row(executors: int, memory: Memory, policy: Policy, model: Model) 
 
 def _decisions(status: StreamPipelineStatus) -> list[str]:
     return [f"  {_line(f'{d.time} {d.action} {d.reason}: {d.message}')}" for d in status.decisions]
+
+
+def _ledger(status: StreamPipelineStatus) -> str:
+    if status.ledger is None:
+        return "not kept: the query does not write one record for each that it reads"
+    if not status.ledger.mismatches:
+        return "every record that was read was written, since the driver began"
+    return f"{status.ledger.mismatches} records were read but not written, or the reverse"
 
 
 def _for_a_person(status: StreamPipelineStatus) -> list[str]:

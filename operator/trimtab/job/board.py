@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from trimtab.job.ledger import Side
 from trimtab.job.pending import StageCalls
 from trimtab.job.progress import BatchReport
 
@@ -93,6 +94,9 @@ class Totals:
     batches: int = 0
     phase_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     ledger: Counter[str] = field(default_factory=Counter)
+    ledger_xor: dict[str, int] = field(default_factory=dict)
+    ledger_sum: dict[str, int] = field(default_factory=dict)
+    """XOR and sum of the identities by side, where records have one."""
     ledger_mismatch: int | None = None
     clipped: int = 0
     latency_buckets: list[float] = field(
@@ -120,13 +124,20 @@ class Totals:
         self.batches += 1
         for phase, seconds in report.phases.items():
             self.phase_s[phase] += seconds
-        for side, count in (("source", report.source_records), ("sink", report.sink_records)):
-            if count is not None:
-                self.ledger[side] += count
+        for name, side in (("source", report.read), ("sink", report.handed_on)):
+            if side is not None:
+                self._enter(name, side)
         if self.ledger_mismatch is not None:
-            self.ledger_mismatch += abs((report.source_records or 0) - (report.sink_records or 0))
+            nothing = Side(0)
+            self.ledger_mismatch += (report.read or nothing).differs(report.handed_on or nothing)
         if report.latency is not None:
             self._add_latency(report)
+
+    def _enter(self, name: str, side: Side) -> None:
+        self.ledger[name] += side.records
+        if side.xor is not None:  # None: nothing, or records without an identity
+            self.ledger_xor[name] = self.ledger_xor.get(name, 0) ^ side.xor
+            self.ledger_sum[name] = self.ledger_sum.get(name, 0) + (side.total or 0)
 
     def _add_latency(self, report: BatchReport) -> None:
         latency = report.latency
@@ -147,6 +158,10 @@ class Board:
     rejected_generation: int | None = None
     run_number: int | None = None
     effective: Mapping[str, float] = field(default_factory=dict)
+    record_bytes: float | None = None
+    """Bytes of key and value of a record, the mean of the last batch that had any."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """In how many nodes and zones the source's partitions are led, by scope."""
     last: Judged | None = None
     running: Running | None = None
     executors: ExecutorStates | None = None

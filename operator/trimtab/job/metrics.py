@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from trimtab.api.knobs import KNOBS, MIN_PARTITIONS, SCOPE
 from trimtab.job.board import LATENCY_BUCKETS_S, Board, Judged, Totals
+from trimtab.job.ledger import SHOWN
 from trimtab.job.locality import wait_is_inert
 
 PREFIX = "trimtab_"
@@ -98,6 +99,7 @@ def _settings(board: Board) -> Iterator[Metric]:
         knobs = board.effective
         scope, tasks = knobs.get(SCOPE.name), knobs.get(MIN_PARTITIONS.name)
         inert = wait_is_inert(scope, tasks, len(board.lag))
+        yield _gauges("locality_places", "Where partitions are led", "scope", board.places)
         yield _gauge("locality_wait_inert", "1 when minPartitions leaves no near executor", inert)
 
 
@@ -118,6 +120,7 @@ def _last(judged: Judged) -> Iterator[Metric]:
     yield _gauge("batch_id", "The last committed batch", report.batch_id)
     yield _gauge("batch_committed_timestamp_seconds", "When it was committed", report.committed_at)
     yield _gauge("batch_records", "Records of the last batch", report.records)
+    yield _gauge("batch_bytes", "Bytes of their keys and values", report.bytes)
     yield _gauges("batch_duration_seconds", "Its duration by phase", "phase", report.phases)
     yield _gauge(
         "batch_settings_generation",
@@ -211,6 +214,8 @@ def _totals(totals: Totals) -> Iterator[Metric]:
     yield _counter("batches", "Batches committed", totals.batches)
     yield _counters("phase_seconds", "Time in batches by phase", "phase", totals.phase_s)
     yield _counters("ledger_records", "Records read and handed on", "side", totals.ledger)
+    yield _gauges("ledger_xor", "Of the records' identities", "side", _low(totals.ledger_xor))
+    yield _gauges("ledger_sum", "Of the records' identities", "side", _low(totals.ledger_sum))
     yield _counter(
         "ledger_mismatch", "Records read but not handed on, or the reverse", totals.ledger_mismatch
     )
@@ -219,6 +224,10 @@ def _totals(totals: Totals) -> Iterator[Metric]:
         family = HistogramMetricFamily(PREFIX + "record_latency_seconds", "Record to commit")
         family.add_metric([], _buckets(totals.latency_buckets), totals.latency_sum_s)
         yield family
+
+
+def _low(values: Mapping[str, int]) -> dict[str, float]:
+    return {side: float(value & SHOWN) for side, value in values.items()}
 
 
 def _buckets(counts: list[float]) -> list[tuple[str, float]]:

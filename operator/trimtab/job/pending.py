@@ -7,7 +7,7 @@ are under way at once, and that limit is a knob which changes from one batch to 
 
 The stage is a Python table function over the whole frame: it gets the rows one by one and may give
 out earlier ones while later ones are still at the service. That needs no Arrow in the image and
-works in a streaming query, in any output mode.
+works in a streaming query.
 """
 
 from __future__ import annotations
@@ -17,20 +17,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pyspark import SparkContext, TaskContext
-from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark import SparkContext
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import udtf
 from pyspark.sql.types import DataType, StructField, StructType
 
 from trimtab.api.knobs import MAX_IN_FLIGHT
-from trimtab.job.calls import Calls, TaskCalls
-
-LIMIT_PROPERTY = "trimtab.maxInFlight"
-"""The property of a Spark job that carries the limit to its tasks; the writer sets it per batch."""
-
-TABLE_FUNCTION = "PendingMap"
-"""What the stage is called in a query plan."""
+from trimtab.job.calls import TaskCalls
+from trimtab.job.stage import Gather, Settings, handler
 
 TIMEOUT_S = 30.0
 
@@ -44,19 +39,6 @@ class StageCalls:
     count: int
     seconds: float
     errors: int
-
-
-class _Gather(AccumulatorParam):  # type: ignore[misc] # pyspark is untyped here
-    """Brings what the tasks called to the driver, a list of `TaskCalls`."""
-
-    def zero(self, value: list[TaskCalls]) -> list[TaskCalls]:
-        del value
-        return []
-
-    def addInPlace(  # noqa: N802 -- Spark's name
-        self, value1: list[TaskCalls], value2: list[TaskCalls]
-    ) -> list[TaskCalls]:
-        return value1 + value2
 
 
 class Stages:
@@ -74,7 +56,7 @@ class Stages:
         if stage in self._calls:
             raise ValueError(f"two stages are called {stage!r}: give each pending_map its own name")
         context = SparkContext.getOrCreate()
-        calls = self._calls[stage] = context.accumulator([], _Gather())
+        calls = self._calls[stage] = context.accumulator([], Gather())
         return calls
 
     def take(self) -> Mapping[str, StageCalls]:
@@ -152,20 +134,17 @@ def pending_map(
     if on_error not in {"fail", "null"}:
         raise ValueError(f"on_error is 'fail' or 'null', not {on_error!r}")
     schema = _with_column(df.schema, column, returns)
-    calls = _declaring.add(stage) if _declaring is not None else None
-
-    def begin() -> Calls:
-        return Calls(
-            call,
-            stage=stage,
-            limit=_limit(),
-            timeout_s=timeout_s,
-            null_on_error=on_error == "null",
-        )
-
-    handler = _handler(begin, schema.names.index(column), len(df.columns), calls)
-    stage_of = udtf(handler, returnType=schema, useArrow=False)
-    return stage_of(df.asTable())
+    settings = Settings(
+        call=call,
+        stage=stage,
+        place=schema.names.index(column),
+        default_limit=int(MAX_IN_FLIGHT.default),
+        timeout_s=timeout_s,
+        null_on_error=on_error == "null",
+        total=_declaring.add(stage) if _declaring is not None else None,
+    )
+    function = udtf(handler(settings), returnType=schema, useArrow=False)
+    return function(df.asTable())
 
 
 def _with_column(schema: StructType, column: str, returns: DataType | str) -> StructType:
@@ -174,53 +153,3 @@ def _with_column(schema: StructType, column: str, returns: DataType | str) -> St
     if column in schema.names:
         return StructType([field if f.name == column else f for f in schema.fields])
     return StructType([*schema.fields, field])
-
-
-def _limit() -> int:
-    """The limit of this very task, which the job brought along."""
-    task = TaskContext.get()
-    said = task.getLocalProperty(LIMIT_PROPERTY) if task else None
-    return int(said or MAX_IN_FLIGHT.default)
-
-
-def _handler(
-    begin: Callable[[], Calls],
-    place: int,
-    width: int,
-    total_calls: Accumulator[list[TaskCalls]] | None,
-) -> type:
-    """The table function: `place` is the answer's column, `width` the columns that come in.
-
-    Made here, so that it travels to the executors with what it refers to.
-    """
-
-    class PendingMap:
-        """One object for each task."""
-
-        def __init__(self) -> None:
-            self._calls: Calls | None = None
-
-        def eval(self, row: Any) -> Iterator[tuple[Any, ...]]:
-            """One record in; those whose answers are there out."""
-            if self._calls is None:
-                self._calls = begin()
-            for record, answer in self._calls.put(row):
-                yield _joined(record, answer)
-
-        def terminate(self) -> Iterator[tuple[Any, ...]]:
-            """The end of the partition: what is still out."""
-            if self._calls is None:
-                return
-            for record, answer in self._calls.finish():
-                yield _joined(record, answer)
-            called = self._calls.close()
-            if total_calls is not None:
-                total_calls.add([called])
-
-    def _joined(record: Any, answer: Any) -> tuple[Any, ...]:
-        values = tuple(record)
-        return (*values[:place], answer, *values[place + 1 :]) if place < width else (
-            *values, answer,
-        )  # fmt: skip
-
-    return PendingMap

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from trimtab.job.checkpoint import Offsets, parse_offsets
+from trimtab.job.ledger import Side, side
 
 SOURCE = "trimtab_source"
 SINK = "trimtab_sink"
@@ -66,8 +67,10 @@ class BatchReport:
     end_offsets: Offsets
     limit_binding: bool
     latency: Latency | None
-    source_records: int | None
-    sink_records: int | None
+    read: Side | None
+    handed_on: Side | None
+    bytes: int | None
+    """Of the records' keys and values."""
     state: StateSize | None
 
     @property
@@ -100,8 +103,9 @@ def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
         end_offsets={k: v for s in sources for k, v in parse_offsets(s["endOffset"] or {}).items()},
         limit_binding=any(_cut_short(s) for s in sources),
         latency=_latency(seen, committed),
-        source_records=seen.get("records"),
-        sink_records=(observed.get(SINK) or {}).get("records"),
+        read=side(seen),
+        handed_on=side(observed.get(SINK) or {}),
+        bytes=seen.get("bytes"),
         state=state,
     )
 

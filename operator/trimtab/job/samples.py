@@ -24,7 +24,7 @@ def transform(df: DataFrame, params: dict[str, str]) -> DataFrame:
         return None if value is None else bytes(value).decode().upper()
 
     slow_upper = F.udf(work, StringType())
-    return df.select("key", slow_upper("value").alias("value"))
+    return df.withColumn("value", slow_upper("value"))
 
 
 def calls(df: DataFrame, params: dict[str, str]) -> DataFrame:

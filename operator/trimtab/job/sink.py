@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from trimtab.api.contract import Sink
 from trimtab.api.knobs import (
@@ -21,9 +20,10 @@ from trimtab.api.knobs import (
     PRODUCER_LINGER,
 )
 from trimtab.errors import TransformError
+from trimtab.job import ledger
 from trimtab.job.boundary import Gate
-from trimtab.job.pending import LIMIT_PROPERTY
 from trimtab.job.progress import SINK
+from trimtab.job.stage import LIMIT_PROPERTY
 
 KAFKA_TYPES = {"string", "binary"}
 
@@ -60,14 +60,13 @@ def producer_options(knobs: Mapping[str, float]) -> dict[str, str]:
 
 
 def prepare(frame: DataFrame, sink: Sink) -> DataFrame:
-    """The frame as it is handed to the writer, its records counted on the way.
+    """The frame as it is handed to the writer, its side of the ledger observed on the way.
 
     Raises:
         TransformError: the columns do not suit the sink.
     """
-    if sink.kind == "kafka":
-        frame = _kafka_columns(frame)
-    return frame.observe(SINK, F.count(F.lit(1)).alias("records"))
+    frame = frame.observe(SINK, *ledger.observations(frame.columns))
+    return _kafka_columns(frame) if sink.kind == "kafka" else frame
 
 
 def _kafka_columns(frame: DataFrame) -> DataFrame:

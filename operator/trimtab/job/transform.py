@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from trimtab.api.contract import Transform
 from trimtab.errors import TransformError
-from trimtab.job.pending import TABLE_FUNCTION
+from trimtab.job.stage import TABLE_FUNCTION
 from trimtab.job.termination import ModuleMissingError
 
 VIEW = "source"

@@ -26,10 +26,11 @@ _GAUGES = (
     "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
     "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
     "pause_seconds_total", "changes_total", "pending_calls", "batch_pending_call_seconds",
+    "ledger_mismatch_total", "locality_places",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
-_OWN_LABELS = ("phase", "quantile", "state", "knob", "how", "stage")
+_OWN_LABELS = ("phase", "quantile", "state", "knob", "how", "stage", "scope")
 _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
 
@@ -155,6 +156,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         executor_capacity=seen.number("executor_capacity"),
         capacity_spread=_pair(seen.number("least_capacity"), seen.number("most_capacity")),
         remote_share=_away(seen.number("tasks_near"), seen.number("tasks")),
+        places={s: int(v) for (name, s), v in seen.values.items() if name == "locality_places"},
         **_calls(seen),
         pause_s={how: pause_s for how in How if (pause_s := _pause_s(seen, how)) is not None},
     )

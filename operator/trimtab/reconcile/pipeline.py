@@ -183,10 +183,21 @@ def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk
         desk.writer.event(
             parent, warning=False, reason=told.reason, message=f"{told.action}: {told.message}",
         )  # fmt: skip
+    if (lost := _mismatches(new) - _mismatches(old)) > 0:
+        message = (
+            f"{lost} more records were read but not written, or the reverse: compare"
+            " trimtab_ledger_records_total and trimtab_ledger_xor of both sides"
+        )
+        log.warning("%s: %s", name, message)
+        desk.writer.event(parent, warning=True, reason="LedgerMismatch", message=message)
     before, now = get_condition(old.conditions, "Stalled"), get_condition(new.conditions, "Stalled")
     if now and now.status == "True" and (before is None or before.reason != now.reason):
         log.warning("%s: stalled: %s: %s", name, now.reason, now.message)
         desk.writer.event(parent, warning=True, reason=now.reason, message=now.message)
+
+
+def _mismatches(status: StreamPipelineStatus) -> int:
+    return status.ledger.mismatches if status.ledger else 0
 
 
 def _refuse(parent: Manifest, old: StreamPipelineStatus, message: str, desk: Desk) -> None:

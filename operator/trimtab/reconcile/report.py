@@ -23,6 +23,7 @@ from trimtab.api.status import (
     ExecutorsStatus,
     GoalStatus,
     LagStatus,
+    LedgerStatus,
     PaceStatus,
     StreamPipelineStatus,
 )
@@ -90,6 +91,7 @@ def _status(
             scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
         ),
         bottleneck=_bottleneck(old.bottleneck, decision),
+        ledger=_ledger(old.ledger, situation.seen),
         executors=_executors(old.executors, signals, fresh=fresh),
         effective=_effective(situation.seen) or old.effective,
         recommended=_recommended(decision),
@@ -146,6 +148,11 @@ def _bottleneck(old: BottleneckStatus | None, decision: Decision | None) -> Bott
     if old and old.kind == kind:
         return old
     return BottleneckStatus(kind=kind, evidence=evidence[:512])
+
+
+def _ledger(old: LedgerStatus | None, seen: Seen | None) -> LedgerStatus | None:
+    mismatches = seen.whole("ledger_mismatch_total") if seen else None
+    return old if mismatches is None else LedgerStatus(mismatches=mismatches)
 
 
 def _executors(

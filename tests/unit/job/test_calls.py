@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import Row
 
 from trimtab.job.calls import AHEAD, Calls, PendingCallError, name_of
-from trimtab.job.pending import TaskCalls, total
+from trimtab.job.pending import Stages, TaskCalls, declaring, pending_map, total
 
 
 def calls(call: Callable[[Any], Any], limit: int = 4, **changes: Any) -> Calls:
@@ -162,3 +162,42 @@ def test_the_calls_of_all_tasks_together() -> None:
     together = total([first, beside, after])
     assert (together.most, together.count, together.seconds, together.errors) == (7, 90, 18.0, 3)
     assert total([]).most == 0
+
+
+def test_arguments_that_mean_nothing_are_refused_before_anything_runs() -> None:
+    frame: Any = None
+    with pytest.raises(ValueError, match="greater than 0"):
+        pending_map(frame, str, "answer", timeout_s=0)
+    with pytest.raises(ValueError, match="not 'ignore'"):
+        pending_map(frame, str, "answer", on_error="ignore")  # type: ignore[arg-type]
+
+
+class Context:
+    """A SparkContext for accumulators."""
+
+    def accumulator(self, value: list[TaskCalls], _param: object) -> Any:
+        return type("Sum", (), {"value": value})()
+
+
+def test_each_stage_of_a_query_has_its_own_name_and_its_own_sum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("trimtab.job.pending.SparkContext.getOrCreate", Context)
+    stages = Stages()
+    assert not stages
+    prices, names = stages.add("prices"), stages.add("names")
+    with pytest.raises(ValueError, match="two stages are called 'prices'"):
+        stages.add("prices")
+    prices.value = [TaskCalls(began=0, ended=1, most=4, count=40, seconds=8.0, errors=1)]
+    taken = stages.take()
+    assert (taken["prices"].count, taken["names"].count) == (40, 0)
+    assert stages.take()["prices"].count == 0, "each batch begins anew"
+    assert names.value == []
+
+
+def test_a_stage_is_heard_of_only_while_a_transform_is_built() -> None:
+    with declaring() as stages:
+        assert not stages
+    assert stages is not None
+    with declaring() as again:
+        assert again is not stages

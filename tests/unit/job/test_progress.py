@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.job.samples import T0, progress
 
+from trimtab.job.ledger import Side
 from trimtab.job.progress import AGE_SHARES, parse
 
 
@@ -58,7 +59,8 @@ def test_without_records_there_is_no_latency() -> None:
     report = parse(event)
     assert report is not None
     assert report.latency is None
-    assert report.sink_records is None
+    assert report.handed_on is None
+    assert report.read == Side(0)
 
 
 def test_adds_up_the_state_of_all_operators() -> None:

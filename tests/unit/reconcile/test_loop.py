@@ -645,3 +645,14 @@ def test_load_and_capacity_are_news_only_when_their_case_changes(stage: Stage) -
     assert stage.status()["executors"] == {
         "load": "0.20", "capacity": "0.40", "case": "LoadLowCapacityLow",
     }  # fmt: skip
+
+
+def test_a_mismatch_of_the_ledger_is_told_once(stage: Stage) -> None:
+    stage.running()
+    for mismatches in (0, 3, 3):
+        stage.see(series("clicks", stage.clock.now_s + 10, ledger_mismatch_total=float(mismatches)))
+        stage.tick()
+    assert stage.status()["ledger"] == {"mismatches": 3}
+    told = [words for reason, words in stage.cluster.events if reason == "LedgerMismatch"]
+    assert len(told) == 1
+    assert "3 more records" in told[0]
