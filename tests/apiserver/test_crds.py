@@ -50,7 +50,10 @@ REFUSED = [
     ("spec.sparkConf", {"spark.kubernetes.namespace": "x"}, "a key that trimtab owns"),
     ("spec.transform.shufflePartitions", 0, "should be greater than or equal to 1"),
     ("spec.tunning", {"mode": "Auto"}, 'unknown field "spec.tunning"'),
-    ("spec.tuning.pinned", {"locality": "Any"}, 'unknown field "spec.tuning.pinned.locality"'),
+    ("spec.tuning.pinned", {"speed": 9}, 'unknown field "spec.tuning.pinned.speed"'),
+    ("spec.tuning.pinned", {"locality": {"scope": "Far"}}, 'Unsupported value: "Far"'),
+    ("spec.tuning.pinned", {"producer": {"maxInFlight": 6}}, "should be less than or equal to 5"),
+    ("spec.limits.tasks", 0, "should be greater than or equal to 1"),
     ("metadata.name", "x" * 41, "use at most 40 characters"),
 ]
 

@@ -1,0 +1,56 @@
+"""State on the real cluster: executors write it to a checkpoint that they share with the driver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from dev.localcluster.paths import REPO
+from tests.e2e.conftest import Stage, pipeline
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+NEW_CHECKPOINTS = True
+
+EXAMPLE = REPO / "examples/30-windows"
+
+
+def deduplicating(**spec: Any) -> dict[str, Any]:
+    """The quickstart with the transform of the example's pipeline `once`."""
+    once = yaml.safe_load((EXAMPLE / "once.yaml").read_text())["spec"]
+    return pipeline(transform=once["transform"], **spec)
+
+
+def pinned(executors: int) -> dict[str, object]:
+    return {"pinned": {"executors": executors, "trigger": "2s"}}
+
+
+def test_state_goes_with_executors_and_driver(stage: Stage) -> None:
+    stage.apply(yaml.safe_load((EXAMPLE / "transform.yaml").read_text()))
+    stage.apply(deduplicating(tuning=pinned(1)))
+    assert "volumeClaim.shared: true" in stage.wait_stalled("StateNeedsSharedCheckpoint")
+    stage.kube.call("delete", "spl", "clicks")
+    stage.wait("driver gone", 120, lambda: stage.uid("clicks-driver-0") is None)
+    stage.kube.call("delete", "pvc", "clicks-checkpoint")
+
+    shared = {"volumeClaim": {"shared": True, "storageClassName": "shared"}}
+    stage.apply(deduplicating(tuning=pinned(1), checkpoint=shared))
+    stage.wait_ready()
+    stage.start_load([(300.0, 50.0)])
+    rows = f'trimtab_state_rows{{namespace="{stage.kube.namespace}"}}'
+    stage.wait("state", 120, lambda: (stage.metric(rows) or 0) > 100)
+    stage.apply(deduplicating(tuning=pinned(2), checkpoint=shared))
+    running = f'max(trimtab_executors{{state="running",namespace="{stage.kube.namespace}"}})'
+    stage.wait("2 executors run", 120, lambda: stage.metric(running) == 2)
+    driver = stage.uid("clicks-driver-0")
+    edited = [{"name": "SOMETHING", "value": "new"}]
+    stage.apply(deduplicating(tuning=pinned(2), checkpoint=shared, env=edited))
+    stage.wait_replaced("clicks-driver-0", driver)
+    stage.wait_ready()
+    stage.next_step()
+    result = stage.delivered(ledger=False)
+    assert (result["lost"], result["duplicated"]) == (0, 0)
+    assert result["delivered"] == result["produced"] > 1000
+    known = stage.metric(rows)
+    assert known is not None
+    assert known >= result["produced"], "the state was read back after the restart"
