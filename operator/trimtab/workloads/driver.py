@@ -35,12 +35,13 @@ CHECKPOINT_PATH = "/var/lib/trimtab/checkpoint"
 
 
 def stateful_set(
-    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
-) -> Manifest:
+    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings,
+    java_options: str = "",
+) -> Manifest:  # fmt: skip
     """The driver, none of it while the pipeline is suspended."""
     name = parent["metadata"]["name"]
     selector = labels(parent) | {COMPONENT_LABEL: "driver"}
-    body = {
+    body: Manifest = {
         "serviceName": driver_name(name),
         "replicas": 0 if spec.suspend else 1,
         "updateStrategy": {"type": "OnDelete"},
@@ -50,6 +51,9 @@ def stateful_set(
             "spec": _pod(name, spec, job, config),
         },
     }
+    if java_options:
+        (container,) = body["template"]["spec"]["containers"]
+        container["env"].append({"name": "TRIMTAB_DRIVER_JAVA_OPTIONS", "value": java_options})
     return child(parent, "StatefulSet", driver_name(name), selector, {"spec": body})
 
 
