@@ -147,13 +147,21 @@ class SparkJvms:
     def __init__(self, context: Any, executor_heap: int) -> None:
         """`context` is the SparkContext; `executor_heap` in bytes."""
         self._store = context._jsc.sc().statusStore()
-        self._beans = context._jvm.java.lang.management.ManagementFactory
+        self._find(context._jvm.java.lang.management.ManagementFactory)
         own = int(context._jvm.java.lang.Runtime.getRuntime().maxMemory())
         self._limits = {DRIVER: own, EXECUTOR: executor_heap}
         conf = context.getConf()
         self._options = {
             role: conf.get(f"spark.{role}.extraJavaOptions", "") for role in (DRIVER, EXECUTOR)
         }
+
+    def _find(self, beans: Any) -> None:
+        """The driver's collector and pools, whose names go by the collector: they stay the same."""
+        names = [bean.getName() for bean in beans.getGarbageCollectorMXBeans()]
+        self._collector = next((_COLLECTORS[name] for name in names if name in _COLLECTORS), None)
+        pools = {pool.getName(): pool for pool in beans.getMemoryPoolMXBeans()}
+        self._old = next((pools[name] for name in _OLD_POOLS if name in pools), None)
+        self._eden = next((pools[name] for name in pools if name.endswith("Eden Space")), None)
 
     def heap_limit(self, role: str) -> int:
         """Bytes that the heap of a role may use."""
@@ -173,19 +181,14 @@ class SparkJvms:
         return found
 
     def own(self) -> OwnHeap:
-        """The driver's collector and pools, whose names go by the collector."""
-        beans = list(self._beans.getGarbageCollectorMXBeans())
-        names = [_COLLECTORS[name] for bean in beans if (name := bean.getName()) in _COLLECTORS]
+        """The driver's own heap: two pools asked, since each call goes through to the JVM."""
         live = eden = None
-        for pool in self._beans.getMemoryPoolMXBeans():
-            name = pool.getName()
-            if name in _OLD_POOLS:
-                left = pool.getCollectionUsage()
-                live = int(left.getUsed()) if left is not None else None
-            elif name.endswith("Eden Space"):
-                eden = int(pool.getUsage().getCommitted())
-        # 0 is said before the first old-gen collection: then what stays is not known
-        return OwnHeap(names[0] if names else None, live or None, eden)
+        if self._old is not None:
+            # 0 is said before the first old-gen collection: then what stays is not known
+            live = int(self._old.getCollectionUsage().getUsed()) or None
+        if self._eden is not None:
+            eden = int(self._eden.getUsage().getCommitted())
+        return OwnHeap(self._collector, live, eden)
 
 
 def _reading(value: Callable[[str], int]) -> Reading:

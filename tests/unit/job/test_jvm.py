@@ -80,6 +80,9 @@ def test_the_time_is_that_of_all_jvms_and_one_that_goes_takes_nothing_back() -> 
     assert (totals.count["new"], totals.seconds) == (9, 30.0)
     seen.jvms.tell("2", 50)  # Spark gives no number twice; one that is away for a look begins anew
     assert seen.look(10)["executor"].count["new"] == 9
+    seen.look(WARM_UP_S)
+    seen.jvms.tell("2", 53)
+    assert seen.look(10)["executor"].count["new"] == 12
 
 
 def test_the_driver_tells_more_than_the_executors() -> None:
@@ -144,9 +147,8 @@ def test_the_pools_go_by_the_collector(
         Bean(old, getUsage=used(70), getCollectionUsage=used(60)),
         Bean("Metaspace", getUsage=used(50), getCollectionUsage=None),
     ]
-    jvms._beans = Bean(
-        "", getGarbageCollectorMXBeans=[Bean("Other"), Bean(bean)], getMemoryPoolMXBeans=pools
-    )
+    collectors = [Bean("Other"), Bean(bean)]
+    jvms._find(Bean("", getGarbageCollectorMXBeans=collectors, getMemoryPoolMXBeans=pools))
     assert jvms.own() == OwnHeap(collector, 60 if collector else None, 80)
     pools[1].answers["getCollectionUsage"] = used(0)
     assert jvms.own().live_bytes is None, "nothing was collected yet"

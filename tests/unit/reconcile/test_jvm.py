@@ -209,3 +209,19 @@ def test_a_restart_for_another_reason_brings_it(stage: Stage) -> None:
     look(stage, executors())
     assert not stage.has("Pod", "clicks-driver-0")
     assert pod_memory(stage) == 2688 * MIB
+
+
+def test_words_alone_go_with_what_they_are_for(stage: Stage) -> None:
+    seen = jvm_series("clicks", "driver", 4096 * MIB, **CALM, jvm_heap_live_bytes=80.0 * MIB)
+    labels = seen["jvm_seconds"][0].labels
+    seen["jvm_allocated"] = [Sample(labels, 600 * 4.0 * MIB)]
+    look(stage, seen)
+    assert "may be lowered" in advice(stage, "driver")["reason"]
+    seen["jvm_collections"] = [Sample(labels | {"generation": "new"}, 30.0)]
+    seen["jvm_collection_s"] = [Sample(labels | {"generation": "new"}, 2.4)]
+    look(stage, seen)
+    assert "takes 80 ms" in advice(stage, "driver")["reason"]
+    seen["jvm_collection_s"] = [Sample(labels | {"generation": "new"}, 0.3)]
+    seen["jvm_allocated"] = [Sample(labels, 600 * 100.0 * MIB)]
+    look(stage, seen)
+    assert advice(stage, "driver") == {}

@@ -198,3 +198,10 @@ def test_the_options_of_a_jvm() -> None:
     assert jvm.java_options(None, None) == ""
     options = jvm.java_options(Collector.PARALLEL, 1000 * MIB)
     assert options == "-XX:+UseParallelGC -XX:NewSize=1000m -XX:MaxNewSize=1000m"
+
+
+def test_what_may_be_chance_is_not_judged() -> None:
+    assert advise(figures(new=Collections(2, 0.2, jvm.WATCHED_S))) is None
+    assert advise(figures(new=Collections(3, 0.3, jvm.WATCHED_S))) is not None
+    assert advise(figures(old=collected(450, 0.5))) is None
+    assert advise(figures(old=collected(390, 0.5))) is not None
