@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long bench-control bench-simulator bench-producer check fix generate venv lint types contracts unit clean
+.PHONY: help demo test test-long bench-control bench-simulator bench-producer demo-bottlenecks check fix generate venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -32,6 +32,10 @@ bench-simulator: $(STAMP) ## the simulator against the real driver: half an hour
 	$(BIN)/python -m bench.simreal measure --out build/simreal/measured.json; \
 	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 	$(BIN)/python -m bench.simreal report --data build/simreal/measured.json --out build/simreal
+
+demo-bottlenecks: $(STAMP) ## one pipeline for each bottleneck, on the local cluster: half an hour
+	$(LOCALCLUSTER) doctor --install
+	$(BIN)/python -m bench.bottlenecks
 
 bench-producer: $(STAMP) ## the producer tuner against a grid search, 10 minutes; build/producer
 	$(BIN)/python -m bench.producer

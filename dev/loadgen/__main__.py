@@ -33,6 +33,7 @@ def main() -> int:
     producing = commands.add_parser("produce", help="produce records by a schedule")
     producing.add_argument("--schedule", required=True, help="SECONDS:RATE,SECONDS:RATE,...")
     producing.add_argument("--size", type=int, default=100, help="bytes of a value")
+    producing.add_argument("--hot", type=float, default=0.0, help="share that goes to partition 0")
     verifying = commands.add_parser("verify", help="read the output of a run and count")
     verifying.add_argument("--summary", type=Path, required=True, help="what produce printed")
     for command in (producing, verifying):
@@ -43,7 +44,8 @@ def main() -> int:
         schedule = parse_schedule(args.schedule)
         skips: queue.SimpleQueue[int] = queue.SimpleQueue()
         signal.signal(signal.SIGHUP, lambda number, _: skips.put(number))
-        summary = produce(args.bootstrap, args.topic, schedule, args.size, partial(_take, skips))
+        skip = partial(_take, skips)
+        summary = produce(args.bootstrap, args.topic, schedule, args.size, skip=skip, hot=args.hot)
         sys.stdout.write(json.dumps(summary.document()) + "\n")
         return 0
     told = json.loads(args.summary.read_text())

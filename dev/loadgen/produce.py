@@ -73,11 +73,14 @@ def produce(
     topic: str,
     schedule: Schedule,
     size: int = 100,
+    *,
     skip: Callable[[], bool] = lambda: False,
+    hot: float = 0.0,
 ) -> Summary:
     """Run the schedule to its end; a broker that is away is retried for two minutes a record.
 
-    `skip` is asked all the time: once it says yes, the step under way ends.
+    A share `hot` of the records goes to partition 0, the others to all. `skip` is asked all the
+    time: once it says yes, the step under way ends.
     """
     summary = Summary(run=secrets.token_hex(4).upper(), topic=topic)
     partitions: Counter[int] = Counter()
@@ -106,7 +109,10 @@ def produce(
         if skip():
             schedule = cut(schedule, elapsed)
         for sequence in range(summary.sequences, due(schedule, elapsed)):
-            _send(producer, topic, value(summary.run, sequence, size), sequence, delivered)
+            # every so manieth, with no chance in it: the same share in every second
+            to_hot = int((sequence + 1) * hot) > int(sequence * hot)
+            where = {"partition": 0} if to_hot else {}
+            _send(producer, topic, value(summary.run, sequence, size), sequence, delivered, **where)
             summary.sequences += 1
         producer.poll(TICK_S)
     producer.flush(FLUSH_S)
@@ -119,13 +125,16 @@ def produce(
     return summary
 
 
-def _send(producer: Any, topic: str, payload: bytes, sequence: int, delivered: Any) -> None:
+def _send(
+    producer: Any, topic: str, payload: bytes, sequence: int, delivered: Any, **where: int
+) -> None:
     while True:
         try:
             producer.produce(
                 topic,
                 value=payload,
                 on_delivery=lambda error, message: delivered(sequence, error, message),
+                **where,
             )
             return
         except BufferError:  # the queue is full: let it drain

@@ -98,8 +98,7 @@ def start_storage(
     paths.volumes.mkdir(parents=True, exist_ok=True)
     paths.volumes.chmod(0o755)
     config = paths.state / "storage.json"
-    everywhere = {"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [str(paths.volumes)]}
-    config.write_text(json.dumps({"nodePathMap": [everywhere]}))
+    config.write_text(json.dumps(storage_config(paths.volumes)))
     helper = paths.state / "storage-helper.json"
     helper.write_text(json.dumps(helper_pod(helper_image)))
     argv: list[str | Path] = [
@@ -109,6 +108,21 @@ def start_storage(
         "--helper-image", helper_image,
     ]  # fmt: skip
     return daemons.start("local-path-provisioner", argv, logs=paths.logs, pids=paths.pids)
+
+
+def storage_config(volumes: Path) -> dict[str, Any]:
+    """Return where the volumes of each storage class lie.
+
+    Those of ``shared`` are of no node: all nodes are this machine and see the same directories, as
+    they would see those of an NFS server.
+    """
+    everywhere = {"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [str(volumes)]}
+    return {
+        "storageClassConfigs": {
+            "local": {"nodePathMap": [everywhere]},
+            "shared": {"sharedFileSystemPath": str(volumes)},
+        }
+    }
 
 
 def helper_pod(image: str) -> dict[str, Any]:
@@ -125,7 +139,7 @@ def helper_pod(image: str) -> dict[str, Any]:
 
 
 def apply_manifests(paths: Paths) -> None:
-    """Apply the roles and the storage class."""
+    """Apply the roles and the storage classes."""
     run([
         binary(paths, "kubectl"), "--kubeconfig", paths.kubeconfig, "apply", "--server-side",
         "--field-manager", "trimtab-local", "-f", MANIFESTS,

@@ -48,6 +48,7 @@ REFUSED = [
     ("spec.resources.driver.cpuRequest", "some", "write a CPU quantity"),
     ("spec.sparkConf", {"spark.executor.memory": "4g"}, "a key that trimtab owns"),
     ("spec.sparkConf", {"spark.kubernetes.namespace": "x"}, "a key that trimtab owns"),
+    ("spec.transform.shufflePartitions", 0, "should be greater than or equal to 1"),
     ("spec.tunning", {"mode": "Auto"}, 'unknown field "spec.tunning"'),
     ("spec.tuning.pinned", {"locality": "Any"}, 'unknown field "spec.tuning.pinned.locality"'),
     ("metadata.name", "x" * 41, "use at most 40 characters"),
@@ -92,6 +93,27 @@ def test_brokers_cannot_be_added_later(kubectl: Any, namespace: str, kafka: dict
     grown = change(kafka, "spec.replicas", 3)
     done = kubectl("apply", "-n", namespace, "-f", "-", manifest=grown, check=False)
     assert "replicas cannot change" in done.stderr
+
+
+def test_a_checkpoint_cannot_become_shared_later(
+    kubectl: Any, namespace: str, pipeline: dict[str, Any]
+) -> None:
+    kubectl("apply", "-n", namespace, "-f", "-", manifest=pipeline)
+    shared = change(pipeline, "spec.checkpoint", {"volumeClaim": {"shared": True}})
+    done = kubectl("apply", "-n", namespace, "-f", "-", manifest=shared, check=False)
+    assert "checkpoint.volumeClaim.shared cannot change" in done.stderr
+    larger = change(pipeline, "spec.checkpoint", {"volumeClaim": {"size": "2Gi"}})
+    kubectl("apply", "-n", namespace, "-f", "-", manifest=larger)
+
+
+def test_shuffle_partitions_are_said_once(
+    kubectl: Any, namespace: str, pipeline: dict[str, Any]
+) -> None:
+    twice = change(pipeline, "spec.transform.shufflePartitions", 4)
+    kubectl("apply", "-n", namespace, "--dry-run=server", "-f", "-", manifest=twice)
+    twice["spec"]["sparkConf"] = {"spark.sql.shuffle.partitions": "8"}
+    done = kubectl("apply", "-n", namespace, "-f", "-", manifest=twice, check=False)
+    assert "is said twice: take" in done.stderr
 
 
 def test_defaults_are_filled_in_and_status_begins_unobserved(

@@ -125,3 +125,20 @@ def test_the_ledger_tells_other_records_from_the_same_number(
     metrics = driver.until(driver.committed(made.acknowledged))
     assert metrics['ledger_records_total{side="sink"}'] == made.acknowledged
     assert metrics["ledger_mismatch_total"] >= 1
+
+
+def test_what_is_fetched_at_once_follows_the_size_of_the_records(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    driver = make_driver(transform={"sql": "SELECT * FROM source"})
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=4000)
+    made = produce(broker.bootstrap, topics[0], [(1.0, 100)], size=2000)
+    driver.start()
+    metrics = driver.until(driver.committed(made.acknowledged))
+    assert metrics["batch_bytes"] == 2000 * metrics["batch_records"]
+    assert 'effective_number{knob="fetch.maxPartitionBytes"}' not in metrics
+    driver.settings(trigger="100ms", maxOffsetsPerTrigger=4000)
+    driver.until(lambda m: m.get('effective_number{knob="fetch.maxPartitionBytes"}') == 1 << 21)
+    more = produce(broker.bootstrap, topics[0], [(1.0, 100)], size=2000)
+    driver.until(driver.committed(made.acknowledged + more.acknowledged))
+    assert driver.terminate() == 0

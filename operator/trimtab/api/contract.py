@@ -26,6 +26,10 @@ JOB_DIRECTORY = "/etc/trimtab/job"
 TUNING_DIRECTORY = "/etc/trimtab/tuning"
 MODULES_DIRECTORY = "/etc/trimtab/modules"
 """Where the driver's pod finds job.json, settings.json, and the Python files of a transform."""
+CHECKPOINT_DIRECTORY = "/var/lib/trimtab/checkpoint"
+"""Where the checkpoint is mounted: in the driver's pod, and in executors that share it."""
+USER_ID = 10001
+"""User and group of driver and executors; files on a shared volume are written by both."""
 METRICS_PORT = 9400
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 """On the driver's pod: `Reason: message` while the driver waits for something to heal."""
@@ -82,6 +86,9 @@ class Transform(_Document):
     sql: str | None = None
     module: str | None = Field(None, description="module:function of transform(df, params) -> df")
     params: dict[str, str] = Field(default_factory=dict)
+    shuffle_partitions: int | None = Field(
+        None, alias="shufflePartitions", description="of the state; absent: the driver chooses"
+    )
 
 
 class Sink(_Document):
@@ -104,6 +111,9 @@ class Executors(_Document):
     env: dict[str, str] = Field(default_factory=dict)
     node_selector: dict[str, str] = Field(default_factory=dict, alias="nodeSelector")
     java_options: str | None = Field(None, alias="javaOptions")
+    checkpoint_claim: str | None = Field(
+        None, alias="checkpointClaim", description="claim that executors mount; absent: none"
+    )
 
 
 class Job(_Document):

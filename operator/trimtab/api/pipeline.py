@@ -20,6 +20,8 @@ OWNED_SPARK_PREFIXES = (
 )  # fmt: skip
 """Spark keys that trimtab owns or that could run foreign code or touch credentials."""
 
+SHUFFLE_PARTITIONS_KEY = "spark.sql.shuffle.partitions"
+
 _OWNED_RULE = " || ".join(f"k.startsWith('{p}')" for p in OWNED_SPARK_PREFIXES)
 
 
@@ -227,6 +229,12 @@ class StreamPipelineSpec(ApiModel):
                 " >= self.limits.executors.min * self.resources.executor.cores",
                 "limits.cores is less than limits.executors.min needs:"
                 " raise cores or lower executors.min",
+            ),
+            (
+                "!has(self.transform.shufflePartitions)"
+                f" || !(has(self.sparkConf) && '{SHUFFLE_PARTITIONS_KEY}' in self.sparkConf)",
+                "the number of shuffle partitions is said twice: take"
+                f" {SHUFFLE_PARTITIONS_KEY} out of sparkConf",
             ),
         )
     }

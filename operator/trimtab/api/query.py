@@ -16,6 +16,8 @@ _ONE_KAFKA = cel(
     )
 )
 
+MAX_SHUFFLE_PARTITIONS = 1000
+
 Bootstrap = Annotated[str, Field(max_length=1024, pattern=r"^[A-Za-z0-9._:,\[\]-]+:[0-9]+$")]
 
 
@@ -79,6 +81,15 @@ class Transform(ApiModel):
         None, max_length=16384, description="A query over the view `source`, giving key and value."
     )
     python: PythonTransform | None = None
+    shuffle_partitions: int | None = Field(
+        None,
+        alias="shufflePartitions",
+        ge=1,
+        le=MAX_SHUFFLE_PARTITIONS,
+        description="Partitions of the state of an aggregation or deduplication, each a task of"
+        " every batch; the checkpoint keeps the number that it began with. Absent: as many as the"
+        " topics have at the first start, at most 64.",
+    )
 
 
 class KafkaSink(ApiModel):
@@ -102,8 +113,23 @@ class Sink(ApiModel):
 class VolumeClaim(ApiModel):
     """The claim that holds the checkpoint."""
 
+    model_config = {
+        "json_schema_extra": cel(
+            (
+                "self.shared == oldSelf.shared",
+                "checkpoint.volumeClaim.shared cannot change, as no volume changes its access"
+                " mode: put it back, or delete the pipeline and its claim <name>-checkpoint and"
+                " make it anew",
+            )
+        )
+    }
     size: Quantity = Field(1 << 30, description="Size of the volume.")
     storage_class_name: Name | None = Field(None, alias="storageClassName")
+    shared: bool = Field(
+        False,
+        description="Mounted by driver and executors (ReadWriteMany), which an aggregation or"
+        " deduplication needs for its state; the storage class must offer it.",
+    )
 
 
 class Checkpoint(ApiModel):

@@ -98,7 +98,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     sys.path.insert(0, str(options.modules))
     knobs = definition.effective(settings, job)
     count = int(knobs.get(EXECUTORS.name, 0))
-    session = open_session(configuration(job, options, count), options.modules)
+    session = open_session(configuration(job, options, count), options.modules, job)
     node_of = api.node_of if api else lambda _pod: None
     flags = Flags(stopping, stop)
     runner = _assemble(session, job, settings, board, flags=flags, node_of=node_of)
@@ -133,7 +133,9 @@ def _assemble(
     context = session.sparkContext
     checkpoint = Checkpoint(job.checkpoint_uri)
     batches = Batches(board, time.time)
-    session.streams.addListener(ProgressListener(batches.started, batches.finish))
+    work = SparkWork(context)
+    listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)
+    session.streams.addListener(listener)
     bootstrap = job.source.bootstrap_servers
     kafka = KafkaProbe(bootstrap, START_TIMEOUT_S)
     locality = Locality(context._jsc.sc().conf())
@@ -143,9 +145,7 @@ def _assemble(
         places = Places(kafka, job.source.topics, node_of)
         executors = Executors(context, count, locality, places)
     heap = heap_limit(context)
-    Sampler(board, SparkWork(context), heap, executors, batches.sample_executors).start(
-        flags.stopping
-    )
+    Sampler(board, work, heap, executors, batches.sample_executors).start(flags.stopping)
     JvmWatch(board, SparkJvms(context, heap)).start(flags.stopping)
     LagPoller(
         board,
@@ -157,7 +157,9 @@ def _assemble(
     return Runner(
         job,
         settings,
-        builder=StreamBuilder(session, job),
+        builder=StreamBuilder(
+            session, job, checkpoint, lambda: kafka.partition_count(job.source.topics)
+        ),
         board=board,
         batches=batches,
         checkpoint=checkpoint,

@@ -117,6 +117,8 @@ class Batches:
                 replayed=start is not None and start.replay_batch == report.batch_id,
             )
             board.last = judged
+            if report.bytes and report.records:
+                board.record_bytes = report.bytes / report.records
             board.totals.add(report)
             if start is not None:
                 self._end_pause(start, report.committed_at)

@@ -179,6 +179,10 @@ class Board:
     rejected_generation: int | None = None
     run_number: int | None = None
     effective: Mapping[str, float] = field(default_factory=dict)
+    record_bytes: float | None = None
+    """Bytes of key and value of a record, the mean of the last batch that had any."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """In how many nodes and zones the source's partitions are led, by scope."""
     last: Judged | None = None
     running: Running | None = None
     executors: ExecutorStates | None = None

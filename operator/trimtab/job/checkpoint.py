@@ -33,14 +33,11 @@ class Checkpoint:
     def next_run_number(self) -> int:
         """1 + the number of the last start, and remembers it; atomic, so a crash loses nothing."""
         file = self.path.parent / "run_number"
-        file.parent.mkdir(parents=True, exist_ok=True)
         try:
             number = 1 + int(file.read_text())
         except (FileNotFoundError, ValueError):
             number = 1
-        partial = file.with_suffix(".partial")
-        partial.write_text(str(number))
-        partial.replace(file)
+        _replace(file, str(number))
         return number
 
     def replay_batch(self) -> int | None:
@@ -68,6 +65,42 @@ class Checkpoint:
             return None
         return sum(end - before.get(key, 0) for key, end in after.items())
 
+    def pinned(self) -> Mapping[str, str]:
+        """Spark's keys that the newest planned batch was logged with; empty before the first."""
+        planned = self._last("offsets")
+        if planned is None:
+            return {}
+        try:
+            lines = (self.path / "offsets" / str(planned)).read_text(encoding="utf-8").splitlines()
+            return {str(k): str(v) for k, v in json.loads(lines[1])["conf"].items()}
+        except (OSError, ValueError, IndexError, KeyError, AttributeError, TypeError):
+            return {}
+
+    def begun_stateless(self) -> bool:
+        """Whether batches were committed and none of them kept state."""
+        return self._last("commits") is not None and not (self.path / "state").is_dir()
+
+    def state_operators(self, spark: str) -> list[str] | None:
+        """What made the state, as this version of Spark describes it; None when not known.
+
+        Before the first commit there is none: a query that failed then may be mended.
+        """
+        if self._last("commits") is None:
+            return None
+        try:
+            document = json.loads(self._state_file.read_text(encoding="utf-8"))
+            return list(document["operators"]) if document["spark"] == spark else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def remember_state_operators(self, operators: list[str], spark: str) -> None:
+        """Keep beside the checkpoint what makes its state; atomic, so a crash loses nothing."""
+        _replace(self._state_file, json.dumps({"spark": spark, "operators": operators}))
+
+    @property
+    def _state_file(self) -> Path:
+        return self.path.parent / f"{self.path.name}.state.json"
+
     def require_topics(self, topics: list[str]) -> None:
         """Raises JobFailureError when the checkpoint holds offsets of a topic not read now."""
         known = self.committed_offsets() or {}
@@ -89,6 +122,13 @@ class Checkpoint:
 
     def _initial_offsets(self) -> Offsets | None:
         return _read_offsets(self.path / "sources" / "0" / "0")
+
+
+def _replace(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".partial")
+    partial.write_text(text)
+    partial.replace(file)
 
 
 def parse_offsets(document: Mapping[str, Mapping[str, int]]) -> Offsets:

@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from trimtab.api.knobs import SCOPES
 from trimtab.job.board import ExecutorStates
 from trimtab.job.locality import Locality
-from trimtab.job.placement import SELECTOR, Step, steps
+from trimtab.job.placement import LABELS, SELECTOR, Step, steps
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,15 @@ class Executors:
     def requested(self) -> int:
         """The target."""
         return self._requested
+
+    def places(self) -> dict[str, int]:
+        """In how many nodes and zones the partitions are led; empty where nobody asks for a scope.
+
+        0 is not known.
+        """
+        if self._locality.scope is None:
+            return {}
+        return {SCOPES[scope]: len(self._places(scope)) for scope in LABELS}
 
     def scale(self, target: int) -> None:
         """Ask for `target` executors; returns before they have come or gone."""

@@ -38,6 +38,13 @@ class KafkaProbe:
         found = {t: metadata.topics[t] for t in topics if t in metadata.topics}
         return {t: len(m.partitions) for t, m in found.items() if m.error is None}
 
+    def partition_count(self, topics: Sequence[str]) -> int:
+        """Partitions of all these topics together; raises JobFailureError (healing) unanswered."""
+        try:
+            return sum(self.partitions(topics).values())
+        except UnavailableError as error:
+            raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
+
     def leaders(self, topics: Sequence[str]) -> list[int]:
         """The broker that leads each partition; raises UnavailableError."""
         found = self._metadata().topics

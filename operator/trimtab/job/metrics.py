@@ -100,6 +100,7 @@ def _settings(board: Board) -> Iterator[Metric]:
         knobs = board.effective
         scope, tasks = knobs.get(SCOPE.name), knobs.get(MIN_PARTITIONS.name)
         inert = wait_is_inert(scope, tasks, len(board.lag))
+        yield _gauges("locality_places", "Where partitions are led", "scope", board.places)
         yield _gauge("locality_wait_inert", "1 when minPartitions leaves no near executor", inert)
 
 
@@ -120,6 +121,7 @@ def _last(judged: Judged) -> Iterator[Metric]:
     yield _gauge("batch_id", "The last committed batch", report.batch_id)
     yield _gauge("batch_committed_timestamp_seconds", "When it was committed", report.committed_at)
     yield _gauge("batch_records", "Records of the last batch", report.records)
+    yield _gauge("batch_bytes", "Bytes of their keys and values", report.bytes)
     yield _gauges("batch_duration_seconds", "Its duration by phase", "phase", report.phases)
     yield _gauge(
         "batch_settings_generation",

@@ -49,7 +49,9 @@ class StateSize:
 
     rows: int
     bytes: int
+    """Memory of the stores, and with RocksDB its files."""
     commit_s: float
+    """Of the batch's own time, as the tasks that commit share the slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class BatchReport:
     latency: Latency | None
     read: Side | None
     handed_on: Side | None
+    bytes: int | None
+    """Of the records' keys and values."""
     state: StateSize | None
 
     @property
@@ -75,8 +79,11 @@ class BatchReport:
         return self.committed_at - self.started_at
 
 
-def parse(progress: Mapping[str, Any]) -> BatchReport | None:
-    """The report of a progress event; None when its trigger ran no batch."""
+def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
+    """The report of a progress event; None when its trigger ran no batch.
+
+    `slots` tells how many tasks could run at once.
+    """
     durations = progress.get("durationMs") or {}
     if "addBatch" not in durations:
         return None
@@ -85,7 +92,7 @@ def parse(progress: Mapping[str, Any]) -> BatchReport | None:
     sources = progress["sources"]
     observed = progress.get("observedMetrics") or {}
     seen: Mapping[str, Any] = observed.get(SOURCE) or {}
-    state = _state(progress.get("stateOperators") or [])
+    state = _state(progress.get("stateOperators") or [], slots, durations["addBatch"] / 1000)
     return BatchReport(
         run_id=progress["runId"],
         batch_id=progress["batchId"],
@@ -98,6 +105,7 @@ def parse(progress: Mapping[str, Any]) -> BatchReport | None:
         latency=_latency(seen, committed),
         read=side(seen),
         handed_on=side(observed.get(SINK) or {}),
+        bytes=seen.get("bytes"),
         state=state,
     )
 
@@ -134,26 +142,45 @@ def _latency(seen: Mapping[str, Any], committed: float) -> Latency | None:
     )
 
 
-def _state(operators: list[Mapping[str, Any]]) -> StateSize | None:
+def _state(operators: list[Mapping[str, Any]], slots: int, add_batch_s: float) -> StateSize | None:
     if not operators:
         return None
+    commit_s = sum(_commit_s(operator, slots) for operator in operators)
     return StateSize(
         rows=sum(o["numRowsTotal"] for o in operators),
-        bytes=sum(o["memoryUsedBytes"] for o in operators),
-        commit_s=sum(o.get("commitTimeMs", 0) for o in operators) / 1000,
+        bytes=sum(o["memoryUsedBytes"] + _file_bytes(o) for o in operators),
+        commit_s=min(commit_s, add_batch_s),  # it is a part of that
     )
+
+
+def _file_bytes(operator: Mapping[str, Any]) -> int:
+    return int((operator.get("customMetrics") or {}).get("rocksdbSstFileSize", 0))
+
+
+def _commit_s(operator: Mapping[str, Any], slots: int) -> float:
+    """Spark adds up all tasks; those that run at once take the batch's time but once."""
+    at_once: int = max(1, min(slots, operator.get("numShufflePartitions", 1)))
+    commit_ms: int = operator.get("commitTimeMs", 0)
+    return commit_ms / 1000 / at_once
 
 
 class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is untyped here
     """Hands each committed batch on; `started` is called inside the start of a query."""
 
     def __init__(
-        self, started: Callable[[str], None], finished: Callable[[BatchReport], None]
+        self,
+        started: Callable[[str], None],
+        finished: Callable[[BatchReport], None],
+        slots: Callable[[], int],
     ) -> None:
-        """Both callbacks run on Spark's threads and must be quick."""
+        """The callbacks run on Spark's threads and must be quick.
+
+        `slots` tells how many tasks can run at once; it is asked for stateful queries only.
+        """
         super().__init__()
         self._started = started
         self._finished = finished
+        self._slots = slots
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 -- Spark's name
         """A query begins; Spark waits for this call to return."""
@@ -161,7 +188,8 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """A trigger has ended."""
-        report = parse(json.loads(event.progress.json))
+        progress = json.loads(event.progress.json)
+        report = parse(progress, self._slots() if progress.get("stateOperators") else 1)
         if report is not None:
             self._finished(report)
 

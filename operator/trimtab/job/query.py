@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from trimtab.api.contract import Job, SourceOptions
 from trimtab.api.knobs import TRIGGER
 from trimtab.errors import TransformError
-from trimtab.job import pending, sink, source, transform
+from trimtab.job import pending, sink, source, state, transform
 from trimtab.job.boundary import Gate
+from trimtab.job.checkpoint import Checkpoint
 from trimtab.job.termination import Cause
 
 log = logging.getLogger(__name__)
@@ -24,16 +25,25 @@ MAX_CAUSES = 20
 class StreamBuilder:
     """Makes the query of one job, again for each start."""
 
-    def __init__(self, session: SparkSession, job: Job) -> None:
-        """Nothing is read or started yet."""
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        checkpoint: Checkpoint,
+        partitions: Callable[[], int],
+    ) -> None:
+        """Nothing is read or started yet; `partitions` tells how many the source has."""
         self._session = session
         self._job = job
+        self._checkpoint = checkpoint
+        self._partitions = partitions
         self.live = sink.Live()
         """What may change from one batch to the next; a change holds for the next one."""
         self.stages = pending.Stages()
         """The stages of pending calls of the last start."""
         self.one_to_one = False
         self.uses_python = False
+        self.stateful = False
         self.writer: sink.BatchWriter | None = None
 
     def start(
@@ -44,7 +54,10 @@ class StreamBuilder:
         begin: Callable[[int], None],
         written: Callable[[], None],
     ) -> Any:
-        """The running query; raises TransformError when the job cannot be made into one.
+        """The running query.
+
+        Raises TransformError when the job cannot be made into one, and JobFailureError when its
+        state does not fit the checkpoint.
 
         `begin` hears the id of each batch before it is written; `written` is called after that.
         """
@@ -57,6 +70,9 @@ class StreamBuilder:
         prepared = sink.prepare(frame, job.sink)
         self.one_to_one = transform.is_one_to_one(prepared)
         self.uses_python = transform.uses_python(prepared)
+        self.stateful = state.settle(
+            self._session, job, self._checkpoint, prepared, self._partitions
+        )
         writer = self.writer = sink.BatchWriter(job.sink, gate, self.live, begin, written)
         try:
             return (

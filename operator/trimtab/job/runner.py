@@ -14,7 +14,7 @@ from typing import Any
 
 from trimtab.api.contract import Job, Settings
 from trimtab.api.knobs import EXECUTORS, KNOBS, MAX_IN_FLIGHT, SCOPE, TRIGGER, How
-from trimtab.job import definition
+from trimtab.job import definition, source
 from trimtab.job.batches import Batches, Start
 from trimtab.job.board import Board
 from trimtab.job.boundary import Gate, Outcome, stop_at_boundary, stop_now
@@ -111,6 +111,7 @@ class Runner:
         self._backoff = Backoff()
         self._wake = threading.Event()
         self._query: Any = None
+        self._fetch: dict[str, float] = {}
         self._gate = Gate()
         self.inbox = Inbox(settings, self._wake.set, self._refused)
 
@@ -140,16 +141,26 @@ class Runner:
         number = self._checkpoint.next_run_number()
         self._batches.expect(Start(number, self._checkpoint.replay_batch()))
         self._gate = Gate()
-        self._query = self._builder.start(
-            self._knobs, self._settings.source, self._gate, self._begin, self._written
+        self._fetch = source.fetch_sizes(
+            self._knobs, self._board.record_bytes, len(self._board.lag or {})
         )
+        self._query = self._builder.start(
+            self._knobs | self._fetch, self._settings.source, self._gate, self._begin, self._written
+        )
+        self._show()
         with self._board.writing() as board:
-            board.effective = self._in_force()
             board.not_ready = None
             board.uses_python = self._builder.uses_python
             if self._builder.one_to_one and board.totals.ledger_mismatch is None:
                 board.totals.ledger_mismatch = 0
         log.info("run %d started with %s", number, self._knobs)
+
+    def _show(self) -> None:
+        """Put on the board what is in force now."""
+        places = self._executors.places() if self._executors else {}
+        with self._board.writing() as board:
+            board.effective = self._in_force()
+            board.places = places
 
     def _begin(self, batch_id: int) -> None:
         running = self._executors.states().running if self._executors else None
@@ -166,7 +177,7 @@ class Runner:
         knobs = {k: v for k, v in self._knobs.items() if k != MAX_IN_FLIGHT.name}
         if self._builder.stages:
             knobs[MAX_IN_FLIGHT.name] = self._builder.live.max_in_flight
-        return knobs
+        return knobs | self._fetch
 
     def _go_live(self, knobs: Mapping[str, float]) -> None:
         """Hand over what the next batch takes up by itself."""
@@ -206,8 +217,7 @@ class Runner:
             self._recover()
         elif outcome is not None:
             self._start()
-        with self._board.writing() as board:
-            board.effective = self._in_force()
+        self._show()
         log.info("settings %d applied: %s (%s)", new.generation, sorted(changed), new.reason)
 
     def _stop_query(self) -> Outcome:

@@ -11,12 +11,14 @@ import logging
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from trimtab.api import placement
-from trimtab.api.contract import Executors, Job
+from trimtab.api.contract import CHECKPOINT_DIRECTORY, USER_ID, Executors, Job
 from trimtab.job.definition import Options
+from trimtab.job.state import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.sizing.heap import OVERHEAD_MIN_BYTES, overhead_bytes
 
@@ -24,6 +26,9 @@ log = logging.getLogger(__name__)
 
 MIB = 2**20
 UID_LABEL = "trimtab.dev/pipeline-uid"
+ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
+ROCKSDB_SHARE = 0.25
+"""Of an executor's memory beside the heap, for all state in it."""
 HEAP_MIN_BYTES = 450 * MIB
 """Below this Spark refuses to start an executor."""
 POD_TEMPLATE = Path(tempfile.gettempdir(), "trimtab-executor-pod.json")
@@ -39,6 +44,10 @@ DEFAULTS = {
     "spark.scheduler.minRegisteredResourcesRatio": "0",
     "spark.executor.metrics.pollingInterval": "1s",  # else a short stage shows no heap
     "spark.sql.execution.pythonUDF.arrow.enabled": "false",  # the image has no Arrow
+    # state outside the heap; a commit writes what changed, and not all files of it
+    PROVIDER_KEY: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{ROCKSDB}.changelogCheckpointing.enabled": "true",
+    f"{ROCKSDB}.boundedMemoryUsage": "true",  # else it grows with the partitions of the state
 }
 OWNED = {
     "spark.dynamicAllocation.enabled": "false",  # two controllers on one count would fight
@@ -64,7 +73,14 @@ def configuration(job: Job, options: Options, executors: int | None) -> dict[str
     for key in refused:
         log.warning("sparkConf %s is ignored: trimtab owns it", key)
     user = {k: v for k, v in job.spark_conf.items() if k not in refused}
-    return {"spark.master": "local[*]", **DEFAULTS, **user, **owned}
+    return {"spark.master": "local[*]", **DEFAULTS, **_state_memory(job), **user, **owned}
+
+
+def _state_memory(job: Job) -> dict[str, str]:
+    if job.executors is None:
+        return {}
+    _, overhead = memory_split(job.executors.memory_bytes)
+    return {f"{ROCKSDB}.maxMemoryUsageMB": str(int(overhead * ROCKSDB_SHARE) // MIB)}
 
 
 def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict[str, str]:
@@ -128,17 +144,24 @@ def memory_split(pod_bytes: int) -> tuple[int, int]:
     return heap, overhead
 
 
-def pod_template() -> str:
-    """The template of executor pods: it tells each one its node and its zone."""
-    container = {"env": placement.variables()}
-    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]}}
-    return json.dumps(pod)
+def pod_template(checkpoint_claim: str | None = None) -> str:
+    """The template of executor pods: each knows its node and zone, and may share the checkpoint."""
+    container: dict[str, Any] = {"env": placement.variables()}
+    spec: dict[str, Any] = {"containers": [container]}
+    if checkpoint_claim is not None:
+        container["volumeMounts"] = [{"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY}]
+        claim = {"claimName": checkpoint_claim}
+        spec["volumes"] = [{"name": "checkpoint", "persistentVolumeClaim": claim}]
+        # as the driver has it: both must be able to write what the other one made
+        spec["securityContext"] = {"fsGroup": USER_ID, "fsGroupChangePolicy": "OnRootMismatch"}
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": spec})
 
 
-def open_session(conf: Mapping[str, str], modules: Path) -> SparkSession:
+def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSession:
     """Start the JVM and ship the mounted Python modules to the executors."""
-    if POD_TEMPLATE_KEY in conf:
-        Path(conf[POD_TEMPLATE_KEY]).write_text(pod_template(), encoding="utf-8")
+    if POD_TEMPLATE_KEY in conf and job.executors is not None:
+        template = pod_template(job.executors.checkpoint_claim)
+        Path(conf[POD_TEMPLATE_KEY]).write_text(template, encoding="utf-8")
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)

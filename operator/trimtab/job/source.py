@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from trimtab.api.knobs import (
 )
 from trimtab.job import ledger
 from trimtab.job.progress import AGE_SHARES, SOURCE
+from trimtab.sizing import batches
 
 CONSUMER = {
     # without these a broker that is away shows only after minutes
@@ -38,6 +40,9 @@ CLOSEST_REPLICA = {
     "kafka.config.providers.env.param.allowlist.pattern": f"^{placement.ZONE_VARIABLE}$",
     "kafka.client.rack": f"${{env:{placement.ZONE_VARIABLE}}}",
 }
+
+MOST_FETCHED = 32 << 20
+"""Bytes that one fetch of a partition may be made to hold: each task keeps it in memory."""
 
 OPTIONS = {
     MAX_OFFSETS.name: MAX_OFFSETS.name,
@@ -81,12 +86,34 @@ def limits(knobs: Mapping[str, float]) -> dict[str, str]:
     return {option: str(int(knobs[name])) for name, option in OPTIONS.items() if name in knobs}
 
 
+def fetch_sizes(
+    knobs: Mapping[str, float], record_bytes: float | None, partitions: int
+) -> dict[str, float]:
+    """What must be fetched at once so that a full batch comes with one fetch of each partition.
+
+    Empty where Kafka's default holds it, where somebody says a size, and while the size of a record
+    is not known. By the formula of the tuning notes (seed 000): batch bytes / partitions.
+    """
+    said = FETCH_PARTITION.name in knobs or FETCH_MAX.name in knobs
+    if said or not record_bytes or not partitions:
+        return {}
+    limit = min(knobs[MAX_OFFSETS.name], knobs.get(MAX_PER_PARTITION.name, math.inf) * partitions)
+    share = batches.fetch_bytes(batches.batch_kb(int(limit), record_bytes), partitions)
+    if share <= FETCH_PARTITION.default:
+        return {}
+    size = min(batches.power_of_two_above(share), MOST_FETCHED)
+    return {FETCH_PARTITION.name: size, FETCH_MAX.name: max(size, FETCH_MAX.default)}
+
+
 def _observations() -> list[Any]:
     stamp = F.unix_millis("timestamp")
     # the oldest timestamps are the longest latencies, hence the complement
     shares = F.array(*(F.lit(1.0 - share) for share in AGE_SHARES))
     return [
         *ledger.observations(ledger.IDENTITY),
+        F.sum(
+            F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(F.length("value"), F.lit(0))
+        ).alias("bytes"),
         F.percentile_approx(stamp, shares, 1000).alias("stamps"),
         F.sum(stamp.cast("double")).alias("stamp_sum"),
         F.count_if(F.col("timestamp") > F.current_timestamp()).alias("ahead"),

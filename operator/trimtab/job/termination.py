@@ -29,6 +29,7 @@ class Reason(StrEnum):
     KAFKA_DENIED = "KafkaDenied"
     DATA_LOST = "DataLost"
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
+    STATE_NEEDS_SHARED_CHECKPOINT = "StateNeedsSharedCheckpoint"
     SETTINGS_INVALID = "SettingsInvalid"
     QUERY_FAILED = "QueryFailed"
     DRAIN_TIMEOUT = "DrainTimeout"
@@ -72,7 +73,7 @@ _KAFKA_AWAY = re.compile(
 _KAFKA_DENIED = re.compile(r"kafka\.common\.errors\.\w*(Authentication|Authorization)Exception")
 _DATA_LOST = re.compile(r"KAFKA_DATA_LOSS|kafka\S*OffsetOutOfRange|[Ss]ome data may have been lost")
 _INCOMPATIBLE = re.compile(
-    r"STATE_STORE_\w*(SCHEMA|FORMAT|PROVIDER)\w*|STATEFUL_OPERATOR_NOT_MATCH\w*"
+    r"STATE_STORE_\w*(SCHEMA|FORMAT|PROVIDER)\w*|STATEFUL_OPERATOR_(NOT_MATCH|MISSING)\w*"
     r"|StateSchemaNotCompatible|checkpoint offsets and now there are"
     r"|CANNOT_LOAD_STATE_STORE|NUM(BER)?_OF_SOURCES"
 )

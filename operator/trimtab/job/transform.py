@@ -36,7 +36,7 @@ def apply(frame: DataFrame, transform: Transform) -> DataFrame:
 def is_one_to_one(frame: DataFrame) -> bool:
     """Whether every record that is read gives exactly one that is written, by the plan."""
     return all(
-        str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node) for node in _plan(frame)
+        str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node) for node in nodes(frame)
     )
 
 
@@ -46,10 +46,10 @@ def uses_python(frame: DataFrame) -> bool:
         _is_pending(node)
         or any(
             "Python" in expression.getClass().getSimpleName()
-            for root in _items(node.expressions())
-            for expression in _tree(root)
+            for root in items(node.expressions())
+            for expression in tree(root)
         )
-        for node in _plan(frame)
+        for node in nodes(frame)
     )
 
 
@@ -60,20 +60,22 @@ def _is_pending(node: Any) -> bool:
     return f"Generate {TABLE_FUNCTION}(" in str(node.right().plan().toString())
 
 
-def _plan(frame: DataFrame) -> Iterator[Any]:
-    return _tree(frame._jdf.queryExecution().analyzed())
+def nodes(frame: DataFrame) -> Iterator[Any]:
+    """All nodes of a frame's analyzed plan, from the result down to the sources."""
+    return tree(frame._jdf.queryExecution().analyzed())
 
 
-def _tree(root: Any) -> Iterator[Any]:
+def tree(root: Any) -> Iterator[Any]:
     """A node of a plan or an expression, and all below it."""
     pending = [root]
     while pending:
         node = pending.pop()
         yield node
-        pending += _items(node.children())
+        pending += items(node.children())
 
 
-def _items(scala_seq: Any) -> list[Any]:
+def items(scala_seq: Any) -> list[Any]:
+    """A Scala sequence as a list."""
     return [scala_seq.apply(i) for i in range(scala_seq.size())]
 
 

@@ -87,16 +87,25 @@ def _waiting(spec: StreamPipelineSpec, world: World, namespace: str) -> tuple[st
 def _checkpoint_obstacle(
     parent: Manifest, spec: StreamPipelineSpec, world: World
 ) -> tuple[str, str] | None:
-    """A checkpoint goes on only with the topics, sink and output mode that it began with."""
+    """A checkpoint goes on only with what it began with, and a claim in its access mode."""
     meta = parent["metadata"]
     claim = world.get("PersistentVolumeClaim", meta["namespace"], claim_name(meta["name"]))
+    modes = (claim or {}).get("spec", {}).get("accessModes") or pipeline.access_modes(spec)
+    if modes != pipeline.access_modes(spec):
+        message = (
+            f"the claim {claim_name(meta['name'])} of an older pipeline is {', '.join(modes)}, and"
+            " checkpoint.volumeClaim.shared asks for another access mode, which a volume cannot"
+            " change: put it back, or delete the claim"
+        )
+        return "CheckpointIncompatible", message
     known = (claim or {}).get("metadata", {}).get("annotations", {})
     before = known.get(pipeline.IDENTITY_ANNOTATION)
     now = pipeline.checkpoint_identity(spec)
     if before and before != now and before.split(":")[0] == now.split(":")[0]:
         message = (
-            "the checkpoint was made for other topics, another sink or another output mode:"
-            " put them back, or raise spec.checkpoint.generation to begin a new checkpoint"
+            "the checkpoint was made for other topics, another sink, another output mode or"
+            " another number of shuffle partitions: put them back, or raise"
+            " spec.checkpoint.generation to begin a new checkpoint"
         )
         return "CheckpointIncompatible", message
     return None

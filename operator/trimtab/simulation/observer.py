@@ -11,6 +11,9 @@ from trimtab.simulation.plant import BatchRecord, Plant
 from trimtab.simulation.running import Running
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
+PLACES = {"Node": 3, "Zone": 3}
+"""The plant's brokers: on three nodes in three zones."""
+
 OLDEST_S = 300.0
 """Samples older than this are not seen at all."""
 
@@ -78,6 +81,7 @@ class Observer:
                     hottest_share=self._hottest(),
                     pending_calls=self._pending(ran),
                     pending_call_s=ran.phases.call_s if ran and ran.phases.call_s else None,
+                    places=PLACES,
                     executor_load=min(1.0, max(0.0, busy)),
                     remote_share=ran.phases.remote_share if ran else None,
                     pause_s={How.QUERY: plant.plant.change.query_restart_s}

@@ -26,9 +26,9 @@ def fetch_bytes(kilobytes: float, partitions: int) -> int:
     return math.ceil(kilobytes * 1024 / partitions)
 
 
-def buffer_records(records: int) -> int:
-    """The least power of two that is larger than the records of a batch in one stage."""
-    return int(2 ** math.floor(math.log2(max(1, records)) + 1))
+def power_of_two_above(size: int) -> int:
+    """The least power of two that is larger: buffers hold more than a batch of one stage."""
+    return 1 << max(1, size).bit_length()
 
 
 @dataclass(frozen=True, slots=True)

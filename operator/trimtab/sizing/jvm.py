@@ -30,7 +30,7 @@ WATCHED_S = 600.0
 """Seconds over which collections are counted: one old-gen collection is allowed in as many."""
 
 ENOUGH_S = 0.9 * WATCHED_S
-"""Seconds of a JVM's time below which nothing is judged."""
+"""Seconds of JVMs of a role, all together, below which nothing is judged."""
 
 EDEN_SHARE = 0.8
 """Share of the new generation that new objects fill: two survivor spaces of an eighth of it each

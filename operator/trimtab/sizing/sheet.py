@@ -96,7 +96,7 @@ def _batch(given: Figures) -> list[Line]:
              f"{kilobytes:.0f} kB × 1024 / {given.partitions} partitions"),
         Line("fetch.maxBytes", f"{fetched * given.partitions}",
              f"{fetched} bytes × {given.partitions} partitions"),
-        Line("buffers", f"{batches.buffer_records(each)} records",
+        Line("buffers", f"{batches.power_of_two_above(each)} records",
              f"the power of two above the {each} records of a slot in one batch"),
     ]  # fmt: skip
 

@@ -278,6 +278,8 @@ class Signals:
     """Mean over the executors of seed 002's capacity: task time per slot time of a minute."""
     capacity_spread: tuple[float, float] | None = None
     """The least and the most of the executors' capacities."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """In how many nodes and zones the source's partitions are led, by scope; 0 is not known."""
     remote_share: float | None = None
     """Share of the tasks that ran away from their data."""
     pause_s: Mapping[str, float] = field(default_factory=dict)

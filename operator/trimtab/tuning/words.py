@@ -28,6 +28,8 @@ def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
     if proposal.knob == locality.NAME and bottleneck.kind is BottleneckKind.NONE:
         wider = proposal.reason is Reason.SCOPE_WIDENED
         why = f"the executors are {'loaded' if wider else 'light'}"
+    if proposal.knob == locality.NAME and (skipped := locality.left_out(context, proposal)):
+        why += f"; {skipped}"
     why += f"; {context.late.words}" if context.late else ""
     forbidden = infeasible(context) if proposal.raises else ""
     return f"{why}; {forbidden}" if forbidden else why

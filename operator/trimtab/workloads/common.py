@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from trimtab.api.common import API_VERSION
+from trimtab.api.contract import USER_ID
 from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
 
@@ -16,7 +17,6 @@ INPUTS_ANNOTATION = "trimtab.dev/inputs-hash"
 PIPELINE_LABEL = "trimtab.dev/pipeline"
 KAFKA_LABEL = "trimtab.dev/kafka"
 COMPONENT_LABEL = "trimtab.dev/component"
-USER_ID = 10001
 
 API_VERSIONS = {
     "ConfigMap": "v1",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from trimtab.api import placement
 from trimtab.api.contract import (
+    CHECKPOINT_DIRECTORY,
     JOB_DIRECTORY,
     METRICS_PORT,
     MODULES_DIRECTORY,
@@ -30,8 +31,6 @@ from trimtab.workloads.common import (
     resources,
 )
 from trimtab.workloads.names import claim_name, driver_name, job_name, labels, tuning_name
-
-CHECKPOINT_PATH = "/var/lib/trimtab/checkpoint"
 
 
 def stateful_set(
@@ -89,7 +88,7 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
     mounts: list[Manifest] = [
         {"name": "job", "mountPath": JOB_DIRECTORY},
         {"name": "tuning", "mountPath": TUNING_DIRECTORY},
-        {"name": "checkpoint", "mountPath": CHECKPOINT_PATH},
+        {"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY},
         {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - an emptyDir of this pod alone
     ]
     python = spec.transform.python

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trimtab.api.contract import (
+    CHECKPOINT_DIRECTORY,
     JOB_KEY,
     SETTINGS_KEY,
     Executors,
@@ -26,7 +27,6 @@ from trimtab.workloads.common import (
     child,
     digest,
 )
-from trimtab.workloads.driver import CHECKPOINT_PATH
 from trimtab.workloads.names import claim_name, driver_name, job_name, labels, tuning_name
 
 IDENTITY_ANNOTATION = "trimtab.dev/checkpoint-identity"
@@ -71,10 +71,11 @@ def job_definition(
             sql=spec.transform.sql,
             module=python.module if python else None,
             params=python.params if python else {},
+            shuffle_partitions=spec.transform.shuffle_partitions,
         ),
         sink=Sink(kind="kafka", bootstrap_servers=bootstrap[1], topic=sink.topic),
         output_mode=spec.sink.output_mode,
-        checkpoint_uri=f"file://{CHECKPOINT_PATH}/g{spec.checkpoint.generation}/query",
+        checkpoint_uri=f"file://{CHECKPOINT_DIRECTORY}/g{spec.checkpoint.generation}/query",
         drain_timeout_s=spec.drain_timeout,
         executors=Executors(
             image=spec.image or config.pipeline_image,
@@ -85,6 +86,9 @@ def job_definition(
             labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
             env={e.name: e.value for e in spec.env},
             node_selector=spec.node_selector,
+            checkpoint_claim=(
+                claim_name(meta["name"]) if spec.checkpoint.volume_claim.shared else None
+            ),
         ),
         spark_conf=spec.spark_conf,
     )
@@ -119,6 +123,10 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     for told_below in ("env", "nodeSelector"):
         document["executors"].pop(told_below)
     document["executors"].pop("javaOptions")  # advice; never a reason to restart
+    for part, field in (("executors", "checkpointClaim"), ("transform", "shufflePartitions")):
+        if document[part][field] is None:
+            # what a pipeline does not say must not restart a driver that an older operator made
+            document[part].pop(field)
     if spec.image is None:
         # trimtab's own image changes with an upgrade, which must not restart a driver
         document["executors"].pop("image")
@@ -135,19 +143,30 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
 
 
 def checkpoint_identity(spec: StreamPipelineSpec) -> str:
-    """What a checkpoint generation belongs to: its topics, output mode and sink."""
+    """What a checkpoint generation belongs to: topics, output mode, sink, and partitions of state.
+
+    The last only where they are said; what the driver chose stands in the checkpoint itself.
+    """
     source, sink = spec.source.kafka, spec.sink
     inputs = [source.cluster or source.bootstrap_servers, sorted(source.topics)]
     outputs = [sink.kafka.cluster or sink.kafka.bootstrap_servers, sink.kafka.topic]
-    identity = digest([inputs, outputs, sink.output_mode])
+    told = [inputs, outputs, sink.output_mode]
+    if spec.transform.shuffle_partitions is not None:
+        told.append(spec.transform.shuffle_partitions)
+    identity = digest(told)
     return f"{spec.checkpoint.generation}:{identity}"
+
+
+def access_modes(spec: StreamPipelineSpec) -> list[str]:
+    """Who may mount the checkpoint: one node, or all where the executors share it."""
+    return ["ReadWriteMany" if spec.checkpoint.volume_claim.shared else "ReadWriteOnce"]
 
 
 def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> Manifest:
     """The claim of the checkpoint; under Retain it has no owner and outlives the pipeline."""
     claim = spec.checkpoint.volume_claim
     body: Manifest = {
-        "accessModes": ["ReadWriteOnce"],
+        "accessModes": access_modes(spec),
         "resources": {"requests": {"storage": format_quantity(claim.size)}},
     }
     if claim.storage_class_name:

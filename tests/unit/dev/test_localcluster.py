@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from dev.localcluster import addons, daemons, doctor, images, layout, network, node, sweep, versions
 from dev.localcluster.failures import CommandError
 from dev.localcluster.jars import cached, made_once
@@ -28,6 +29,15 @@ def source(tmp_path: Path) -> Path:
 
 
 RECIPE = Recipe("pause", inputs=("more",))
+
+
+def test_volumes_of_the_shared_class_are_of_no_node() -> None:
+    classes = addons.storage_config(STATE / "volumes")["storageClassConfigs"]
+    assert classes["shared"] == {"sharedFileSystemPath": f"{STATE}/volumes"}
+    (everywhere,) = classes["local"]["nodePathMap"]
+    assert everywhere["paths"] == [f"{STATE}/volumes"]
+    made = yaml.safe_load_all(addons.MANIFESTS.read_text())
+    assert {m["metadata"]["name"] for m in made if m["kind"] == "StorageClass"} == set(classes)
 
 
 def test_a_tag_follows_the_content_of_its_inputs(source: Path) -> None:

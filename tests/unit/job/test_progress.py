@@ -70,3 +70,27 @@ def test_adds_up_the_state_of_all_operators() -> None:
     assert report.state is not None
     assert (report.state.rows, report.state.bytes, report.state.commit_s) == (10, 200, 0.04)
     assert report.phases["state_commit"] == 0.04
+
+
+@pytest.mark.parametrize(
+    ("slots", "tasks", "commit_ms", "seconds"),
+    [
+        (1, 4, 400, 0.4),
+        (2, 4, 400, 0.2),
+        (8, 4, 400, 0.1),  # no more than there are tasks
+        (0, 4, 400, 0.4),
+        (1, 4, 4000, 0.7),  # a part of addBatch
+    ],
+)
+def test_the_commit_of_state_takes_the_batch_less_than_the_sum_of_its_tasks(
+    slots: int, tasks: int, commit_ms: int, seconds: float
+) -> None:
+    operator = {
+        "numRowsTotal": 5, "memoryUsedBytes": 100, "commitTimeMs": commit_ms,
+        "numShufflePartitions": tasks, "customMetrics": {"rocksdbSstFileSize": 30},
+    }  # fmt: skip
+    report = parse(progress(stateOperators=[operator]), slots)
+    assert report is not None
+    assert report.state is not None
+    assert report.state.commit_s == pytest.approx(seconds)
+    assert report.state.bytes == 130

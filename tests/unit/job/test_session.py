@@ -5,9 +5,17 @@ from typing import Any
 
 import pytest
 
-from trimtab.api.contract import Job
+from trimtab.api.contract import CHECKPOINT_DIRECTORY, Job
 from trimtab.job.definition import Options, parse_options
-from trimtab.job.session import MIB, POD_TEMPLATE, configuration, memory_split, pod_template
+from trimtab.job.session import (
+    MIB,
+    POD_TEMPLATE,
+    ROCKSDB,
+    configuration,
+    memory_split,
+    pod_template,
+)
+from trimtab.job.state import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError
 
 ENV = {
@@ -93,6 +101,27 @@ def test_executor_pods_are_told_their_node_and_zone() -> None:
         "TRIMTAB_NODE": "spec.nodeName",
         "TRIMTAB_ZONE": "metadata.labels['topology.kubernetes.io/zone']",
     }
+
+
+def test_executor_pods_mount_the_checkpoint_only_where_it_is_shared() -> None:
+    assert set(json.loads(pod_template())["spec"]) == {"containers"}
+    spec = json.loads(pod_template("clicks-checkpoint"))["spec"]
+    (volume,), (container,) = spec["volumes"], spec["containers"]
+    assert volume["persistentVolumeClaim"] == {"claimName": "clicks-checkpoint"}
+    (mount,) = container["volumeMounts"]
+    assert (mount["name"], mount["mountPath"]) == (volume["name"], CHECKPOINT_DIRECTORY)
+    assert spec["securityContext"]["fsGroup"] == 10001, "as the driver's"
+
+
+def test_state_is_kept_by_rocksdb_within_the_memory_beside_the_heap() -> None:
+    conf = configuration(job(executors=POD), options(ENV), executors=1)
+    assert conf[PROVIDER_KEY].endswith(".RocksDBStateStoreProvider")
+    assert conf[f"{ROCKSDB}.changelogCheckpointing.enabled"] == "true"
+    assert conf[f"{ROCKSDB}.boundedMemoryUsage"] == "true"
+    assert conf[f"{ROCKSDB}.maxMemoryUsageMB"] == "96"
+    mine = {f"{ROCKSDB}.maxMemoryUsageMB": "300"}
+    conf = configuration(job(executors=POD, sparkConf=mine), options(ENV), executors=1)
+    assert conf[f"{ROCKSDB}.maxMemoryUsageMB"] == "300"
 
 
 def test_owned_keys_win_over_the_users() -> None:

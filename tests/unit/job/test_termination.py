@@ -48,6 +48,16 @@ TASK = "org.apache.spark.SparkException"
             Reason.CHECKPOINT_INCOMPATIBLE,
             False,
         ),
+        (
+            Cause(TASK, "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] Streaming"),
+            Reason.CHECKPOINT_INCOMPATIBLE,
+            False,
+        ),
+        (
+            Cause(TASK, "[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] Cannot restart"),
+            Reason.CHECKPOINT_INCOMPATIBLE,
+            False,
+        ),
         (Cause(TASK, "[KAFKA_DATA_LOSS.START_OFFSET_RESET] gone"), Reason.DATA_LOST, False),
         (Cause("java.lang.OutOfMemoryError", "Java heap space"), Reason.QUERY_FAILED, False),
     ],

@@ -545,6 +545,20 @@ def test_other_topics_need_a_new_checkpoint_generation(stage: Stage) -> None:
     assert stage.condition("Stalled") == ("False", "NotStalled")
 
 
+def test_a_claim_of_another_access_mode_is_not_taken(stage: Stage) -> None:
+    shared = {"volumeClaim": {"shared": True}}
+    stage.edit("checkpoint", shared)
+    stage.tick()
+    assert stage.condition("Stalled") == ("True", "CheckpointIncompatible")
+    live = stage.get("StreamPipeline", "clicks")
+    (words,) = (c["message"] for c in live["status"]["conditions"] if c["type"] == "Stalled")
+    assert "is ReadWriteOnce" in words
+    assert stage.has("Pod", "clicks-driver-0"), "the old query goes on"
+    stage.edit("checkpoint", {"volumeClaim": {}})
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+
+
 def test_without_metrics_nothing_moves_and_it_is_said(stage: Stage) -> None:
     stage.overload(6)
     stage.tick()

@@ -53,9 +53,9 @@ def test_the_state_stage_must_not_choke_the_flow() -> None:
 
 
 def test_send_buffers_are_a_power_of_two_above_the_batch() -> None:
-    assert batches.buffer_records(8000) == 8192
-    assert batches.buffer_records(8192) == 16_384
-    assert batches.buffer_records(1) == 2
+    assert batches.power_of_two_above(8000) == 8192
+    assert batches.power_of_two_above(8192) == 16_384
+    assert batches.power_of_two_above(1) == 2
 
 
 def test_littles_law() -> None:

@@ -16,12 +16,13 @@ from trimtab.tuning.bottleneck import diagnose
 from trimtab.tuning.decision import decide
 from trimtab.tuning.knobs import locality
 
+PLACES = {"Node": 3, "Zone": 3}
 LADDER = policy(target_s=20.0, locality=Bounds())
 
 
 def drift(scope: int | None, load: float | None) -> int | None:
     settings = replace(START, scope=scope)
-    seen = {"executor_load": load}
+    seen = {"executor_load": load, "places": {"Node": 3, "Zone": 3}}
     offer = locality.drift(context(load=10.0, asked=LADDER, settings=settings, seen=seen))
     return offer.settings.scope if offer else None
 
@@ -43,7 +44,9 @@ def test_the_dwell_of_a_change_of_scope_is_counted_in_batches() -> None:
     held = memory(settings=replace(START, scope=3))
     reasons = []
     for number, tick in enumerate((8, 8, 9, 10, 10, 11)):
-        seen = signals(batch=batch(id=tick), executor_load=0.2, sampled_at_s=1000.0 + number)
+        seen = signals(
+            batch=batch(id=tick), executor_load=0.2, places=PLACES, sampled_at_s=1000.0 + number
+        )
         decision, held = decide(snapshot(seen, held, LADDER), held)
         reasons.append(decision.reason)
     assert reasons == [Reason.WITHIN_BOUNDS] * 5 + [Reason.SCOPE_NARROWED]
@@ -52,7 +55,7 @@ def test_the_dwell_of_a_change_of_scope_is_counted_in_batches() -> None:
 
 def test_tasks_away_from_their_data_narrow_the_scope_at_once() -> None:
     now = context(load=280.0, settings=replace(START, scope=2, trigger_s=30.0, max_offsets=20_000),
-                  asked=LADDER, seen={"remote_share": 0.5})  # fmt: skip
+                  asked=LADDER, seen={"remote_share": 0.5, "places": PLACES})  # fmt: skip
     assert diagnose(now.snapshot, now.model, now.load).kind is Kind.LOCALITY
     offer = locality.raise_(now)
     assert offer is not None
@@ -78,3 +81,21 @@ def test_the_ladder_begins_near_and_leaves_nothing_behind(
 ) -> None:
     asked = policy(locality=Bounds() if ladder else None, scope_said=said)
     assert asked.clamp(replace(START, scope=before)).scope == after
+
+
+@pytest.mark.parametrize(
+    ("places", "scope", "load", "then"),
+    [
+        ({}, 0, 0.9, 3), ({}, 3, 0.1, 0), ({"Node": 1, "Zone": 1}, 0, 0.9, 1),
+        ({"Node": 1, "Zone": 1}, 1, 0.9, 3), ({"Node": 0, "Zone": 2}, 0, 0.9, 2),
+    ],
+)  # fmt: skip
+def test_a_scope_that_means_nothing_here_stands_down(
+    places: dict[str, int], scope: int, load: float, then: int
+) -> None:
+    settings, seen = replace(START, scope=scope), {"executor_load": load, "places": places}
+    now = context(load=10.0, asked=LADDER, settings=settings, seen=seen)
+    offer = locality.drift(now)
+    assert offer is not None
+    assert offer.settings.scope == then
+    assert ("stands down" in locality.left_out(now, offer)) == (abs(then - scope) > 1)

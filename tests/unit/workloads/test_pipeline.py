@@ -146,6 +146,7 @@ def test_a_change_of_the_deletion_policy_reaches_the_claim() -> None:
         ("source.kafka.topics", ["other"]),
         ("sink.kafka.topic", "other"),
         ("sink.outputMode", "update"),
+        ("transform.shufflePartitions", 4),
         ("checkpoint.generation", 2),
     ],
 )
@@ -157,6 +158,23 @@ def test_a_checkpoint_belongs_to_topics_sink_and_mode(path: str, value: Any) -> 
 
     assert identity(changed(PIPELINE, path, value)) != identity(PIPELINE)
     assert identity(changed(PIPELINE, "goal.latency.target", "3s")) == identity(PIPELINE)
+
+
+def test_a_shared_checkpoint_is_mounted_by_the_executors_too() -> None:
+    def told(manifest: Json) -> tuple[Any, str | None]:
+        children = pipeline_children(manifest)
+        job = Job.from_json(children["ConfigMap"]["data"]["job.json"])
+        assert job.executors
+        modes = children["PersistentVolumeClaim"]["spec"]["accessModes"]
+        return modes, job.executors.checkpoint_claim
+
+    shared = changed(PIPELINE, "checkpoint.volumeClaim.shared", True)
+    assert told(shared) == (["ReadWriteMany"], "clicks-checkpoint")
+    assert told(PIPELINE) == (["ReadWriteOnce"], None)
+
+
+def test_the_inputs_of_a_pipeline_that_says_nothing_new_are_those_of_older_operators() -> None:
+    assert inputs(PIPELINE) == "2b995cd046", "another hash restarts every driver at an upgrade"
 
 
 def test_an_upgrade_of_the_operator_restarts_no_driver() -> None:

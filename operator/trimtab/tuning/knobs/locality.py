@@ -24,11 +24,12 @@ HOPED = 0.9
 
 
 def raise_(context: Context) -> Proposal | None:
-    """One scope nearer, where reading from afar is the bottleneck."""
+    """The next nearer scope, where reading from afar is the bottleneck."""
     scope = context.settings.scope
     if not scope or context.policy.locality is None:
         return None
-    return _proposal(context, scope - 1, HOPED * context.load.value)
+    _, nearer = _beside(context, scope)
+    return None if nearer is None else _proposal(context, nearer, HOPED * context.load.value)
 
 
 def release(context: Context) -> Proposal | None:
@@ -44,11 +45,33 @@ def drift(context: Context) -> Proposal | None:
     bounds = context.policy.locality
     if scope is None or load is None or bounds is None or _inert(context):
         return None
-    if load >= bounds.higher and scope < len(SCOPES) - 1:
-        return _proposal(context, scope + 1, context.load.value)
-    if load < bounds.lower and scope > 0:
-        return _proposal(context, scope - 1, context.load.value)
+    wider, nearer = _beside(context, scope)
+    if load >= bounds.higher and wider is not None:
+        return _proposal(context, wider, context.load.value)
+    if load < bounds.lower and nearer is not None:
+        return _proposal(context, nearer, context.load.value)
     return None
+
+
+LEAST_PLACES = {"Node": 1, "Zone": 2}
+"""Nodes, or zones, of the brokers that a scope needs to mean anything: one zone is everywhere."""
+
+
+def left_out(context: Context, proposal: Proposal) -> str:
+    """Which scopes a change passes over, and why; empty where none."""
+    now, then = context.settings.scope or 0, proposal.settings.scope or 0
+    between = SCOPES[min(now, then) + 1 : max(now, then)]
+    places = context.snapshot.signals.places if context.snapshot.signals else {}
+    words = [f"{s} stands down, the source is led in {places.get(s, 0)} of them" for s in between]
+    return "; ".join(words)
+
+
+def _beside(context: Context, scope: int) -> tuple[int | None, int | None]:
+    """The next wider and the next nearer scope that mean anything here."""
+    places = context.snapshot.signals.places if context.snapshot.signals else {}
+    real = [i for i, s in enumerate(SCOPES) if places.get(s, 0) >= LEAST_PLACES.get(s, 0)]
+    wider = min((i for i in real if i > scope), default=None)
+    return wider, max((i for i in real if i < scope), default=None)
 
 
 def _inert(context: Context) -> bool:

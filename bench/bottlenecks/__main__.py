@@ -1,0 +1,151 @@
+"""Drive every case on the local cluster: `python -m bench.bottlenecks --out docs/benchmarks`.
+
+For each: which bottleneck was named, which knob moved, and what it gave.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import click
+from bench.bottlenecks.cases import CASES, Case, Json, kafka, pipeline
+from dev.demo import deploy, load
+from dev.demo.kube import DemoError, Kube, condition
+from dev.localcluster import cluster, console
+from dev.localcluster.paths import from_environment
+
+NAMESPACE = "bottlenecks"
+TICK_S = 5.0
+POLL_S = 2.5
+QUIET_S = 30.0
+WORK = Path(__file__).parent / "work.py"
+
+
+@dataclass
+class Outcome:
+    """What came of a case."""
+
+    kind: str
+    named: dict[str, int] = field(default_factory=dict)
+    """How often each bottleneck stood in the status while the load was there."""
+    decisions: list[Json] = field(default_factory=list)
+    before: dict[str, str] = field(default_factory=dict)
+    after: dict[str, str] = field(default_factory=dict)
+    failure: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Whether the true bottleneck was named at all."""
+        return self.kind in self.named
+
+
+def drive(kube: Kube, image: str, case: Case) -> Outcome:
+    """Deploy, load, watch, and take it all away."""
+    outcome, named = Outcome(case.kind), Counter[str]()
+    kube.apply(pipeline(case))
+    try:
+        kube.wait(
+            f"{case.name} ready", 240,
+            lambda: condition(kube.get("spl", case.name), "Ready") == "True",
+        )  # fmt: skip
+        load.start(kube, image, [(QUIET_S, case.rate / 10), (case.seconds, case.rate)],
+                   case.name, case.hot)  # fmt: skip
+        begin = time.monotonic()
+        while (elapsed := time.monotonic() - begin) < QUIET_S + case.seconds:
+            status = (kube.get("spl", case.name) or {}).get("status") or {}
+            if elapsed > QUIET_S:
+                outcome.before = outcome.before or _figures(status)
+                _note(outcome, named, status)
+            time.sleep(POLL_S)
+        outcome.after = _figures(status)
+    except DemoError as error:
+        outcome.failure = str(error)
+    finally:
+        kube.call("delete", "job", "load", "--ignore-not-found")
+        kube.call("delete", "spl", case.name, "--ignore-not-found", limit_s=120)
+        kube.call("delete", "pvc", f"{case.name}-checkpoint", "--ignore-not-found")
+    outcome.named = dict(named.most_common())
+    return outcome
+
+
+def _note(outcome: Outcome, named: Counter[str], status: Json) -> None:
+    tuning: Json = next((c for c in status.get("conditions", []) if c["type"] == "Tuning"), {})
+    kind = (status.get("bottleneck") or {}).get("kind")
+    if kind and kind != "None":
+        named[kind] += 1
+    words = f"{tuning.get('reason')}: {tuning.get('message', '')}"
+    known = {(d["time"], d["reason"]) for d in outcome.decisions}
+    for each in status.get("decisions") or []:
+        if (each["time"], each["reason"]) not in known:
+            outcome.decisions.append({k: each[k] for k in ("time", "action", "reason", "message")})
+    outcome.after["said"] = words
+
+
+def _figures(status: Json) -> dict[str, str]:
+    effective = {k: str(v) for k, v in (status.get("effective") or {}).items() if v is not None}
+    goal = status.get("goal") or {}
+    return {"p95": str(goal.get("observed")), **effective}
+
+
+def table(outcomes: list[Outcome], commit: str) -> str:
+    """The page in Markdown."""
+    lines = [
+        "# Bottlenecks, made on purpose", "",
+        f"`make demo-bottlenecks` at commit {commit}: one pipeline after the other on the local"
+        " cluster (2 cores), each with",
+        "one bottleneck that is known. Named: how often each kind stood in the status, one look"
+        f" each {POLL_S:g} s.", "",
+        "| true bottleneck | named | knob moved | what it gave | p95 before -> after (goal 12 s) |",
+        "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for each in outcomes:
+        named = ", ".join(f"{kind} {count}" for kind, count in each.named.items()) or "nothing"
+        moved = [d for d in each.decisions if d["action"] in {"Change", "Revert"}]
+        gave = [d for d in each.decisions if d["action"] in {"Keep", "Revert"}]
+        knobs = "; ".join(f"{d['reason']} ({_change(d['message'])})" for d in moved) or "none"
+        came = "; ".join(f"{d['reason']}: {d['message'].split(';')[0]}" for d in gave) or "-"
+        mark = "" if each.right else " **(not named)**"
+        p95 = f"{each.before.get('p95')} -> {each.after.get('p95')}"
+        lines.append(f"| {each.kind}{mark} | {named} | {knobs} | {came}{each.failure} | {p95} |")
+    return "\n".join([*lines, ""])
+
+
+def _change(message: str) -> str:
+    parts = [p for p in message.replace(": ", ", ").split(", ") if "->" in p]
+    return ", ".join(parts)
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("build/bottlenecks"))
+@click.option("--only", multiple=True, help="Kinds; default all.")
+def main(out: Path, only: tuple[str, ...]) -> None:
+    """Drive the cases, print the table, write bottlenecks.json and bottlenecks.md."""
+    paths = from_environment()
+    kube, tags = deploy.local_cluster(paths, NAMESPACE)
+    deploy.install(kube, tags, TICK_S)
+    kube.call("create", "namespace", NAMESPACE)
+    module = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "work"},
+              "data": {"work.py": WORK.read_text()}}  # fmt: skip
+    kube.apply(kafka(), module)
+    kube.wait("Kafka ready", 240, lambda: condition(kube.get("tkc", "events"), "Ready") == "True")
+    outcomes = []
+    for case in (c for c in CASES if not only or c.kind in only):
+        outcomes.append(drive(kube, tags["pipeline"], case))
+        console.say(f"{case.kind}: named {outcomes[-1].named} {outcomes[-1].failure}")
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=True,
+                            capture_output=True, text=True).stdout.strip()  # fmt: skip
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "bottlenecks.json").write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
+    page = table(outcomes, commit)
+    (out / "bottlenecks.md").write_text(page)
+    click.echo(page)
+    cluster.down(paths)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""One pipeline for each bottleneck that this machine can make, and what is expected of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pipeline whose bottleneck is known."""
+
+    kind: str
+    function: str
+    """Of `work.py`."""
+    rate: float
+    """Records/s of the load, after half a minute of a tenth of it."""
+    params: dict[str, str] = field(default_factory=dict)
+    partitions: int = 12
+    hot: float = 0.0
+    executors: tuple[int, int] = (1, 2)
+    limits: Json = field(default_factory=dict)
+    initial: Json = field(default_factory=dict)
+    pinned: Json = field(default_factory=dict)
+    expects: tuple[str, ...] = ()
+    """Reasons of decisions, one of which is to be made; none: nothing is to help."""
+    seconds: float = 150.0
+
+    @property
+    def name(self) -> str:
+        """Of the pipeline and its topics."""
+        return self.kind.lower()
+
+
+START = {"executors": 1, "trigger": "5s", "maxOffsetsPerTrigger": 20_000}
+STAY = {"trigger": "5s", "maxOffsetsPerTrigger": 20_000}
+WAIT = {"wait_ms": "8"}
+
+CASES = (
+    Case("AdmissionLimit", "plain", 200, initial=START | {"maxOffsetsPerTrigger": 300},
+         expects=("BatchLimitRaised", "TriggerShortened")),
+    Case("BatchOverhead", "plain", 60, partitions=24, initial=START | {"trigger": "500ms"},
+         expects=("TriggerLengthened", "ExecutorsRaised")),
+    Case("Concurrency", "remote", 280, WAIT, executors=(1, 1), initial=START | {"maxInFlight": 1},
+         pinned=STAY, expects=("CallsRaised",)),
+    Case("RemoteRate", "remote", 200, WAIT | {"per_s": "110"}, executors=(1, 1), pinned=STAY,
+         initial=START | {"maxInFlight": 1}, seconds=200),
+    Case("Cpu", "compute", 150, {"rounds": "40000"}, initial=START, pinned=STAY,
+         expects=("ExecutorsRaised",)),
+    Case("Memory", "hoard", 20, {"strings": "200000"}, initial=START, pinned=STAY,
+         expects=("ExecutorsRaised",)),
+    Case("Skew", "wait", 160, WAIT, partitions=8, hot=0.6, executors=(1, 4),
+         limits={"tasks": 32}, initial=START | {"executors": 3}, pinned=STAY,
+         expects=("PartitionsSplit",)),
+    Case("SourcePartitions", "wait", 220, WAIT, partitions=2, executors=(1, 4),
+         limits={"tasks": 16}, initial=START | {"executors": 2}, pinned=STAY,
+         expects=("PartitionsSplit",)),
+)  # fmt: skip
+"""Sink needs a sink whose time can be told apart, StateCommit a state: neither is there yet."""
+
+
+def kafka() -> Json:
+    """One broker with the topics of all cases."""
+    topics = [
+        {"name": f"{case.name}{end}", "partitions": case.partitions}
+        for case in CASES
+        for end in ("", "-out")
+    ]
+    spec = {
+        "storage": {"size": "1Gi"},
+        "resources": {"cpuRequest": "100m", "memory": "1Gi"},
+        "topics": topics,
+    }
+    return {
+        "apiVersion": "trimtab.dev/v1alpha1", "kind": "KafkaCluster",
+        "metadata": {"name": "events"}, "spec": spec,
+    }  # fmt: skip
+
+
+def pipeline(case: Case) -> Json:
+    """The StreamPipeline of a case."""
+    least, most = case.executors
+    tuning: Json = {"dwell": {"up": 2, "down": 6}, "initial": case.initial}
+    if case.pinned:
+        tuning["pinned"] = case.pinned
+    spec = {
+        "goal": {"latency": {"percentile": 95, "target": "12s", "catchUp": "90s"}},
+        "source": {"kafka": {"cluster": "events", "topics": [case.name],
+                             "startingOffsets": "earliest"}},
+        "transform": {"python": {"module": f"work:{case.function}", "configMap": "work",
+                                 "params": case.params}},
+        "sink": {"kafka": {"cluster": "events", "topic": f"{case.name}-out"}},
+        "resources": {"driver": {"cpuRequest": "200m", "memory": "1536Mi"},
+                      "executor": {"cores": 1, "cpuRequest": "100m", "memory": "900Mi"}},
+        "limits": {"executors": {"min": least, "max": most}} | case.limits,
+        "tuning": tuning,
+    }  # fmt: skip
+    return {
+        "apiVersion": "trimtab.dev/v1alpha1", "kind": "StreamPipeline",
+        "metadata": {"name": case.name}, "spec": spec,
+    }  # fmt: skip
