@@ -110,6 +110,7 @@ class Executors(_Document):
     labels: dict[str, str] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
     node_selector: dict[str, str] = Field(default_factory=dict, alias="nodeSelector")
+    java_options: str | None = Field(None, alias="javaOptions")
     checkpoint_claim: str | None = Field(
         None, alias="checkpointClaim", description="claim that executors mount; absent: none"
     )

@@ -131,7 +131,11 @@ class Limits(ApiModel):
     executors: ExecutorRange = Field(default_factory=ExecutorRange)
     cores: int | None = Field(None, ge=1, le=100_000, description="Task slots of all executors.")
     memory: Quantity | None = Field(None, description="Memory of all executors.")
-
+    driver_memory: Quantity | None = Field(
+        None,
+        alias="driverMemory",
+        description="Most that advice may raise resources.driver.memory to. Absent: not at all.",
+    )
     tasks: int | None = Field(
         None,
         ge=1,
@@ -181,6 +185,13 @@ class Locality(ApiModel):
     )
 
 
+class JvmTuning(ApiModel):
+    """Whose memory and collector may be changed by advice, at a driver restart."""
+
+    driver: bool = Field(True, description="False: resources.driver.memory is never raised.")
+    executor: bool = Field(True, description="False: resources.executor.memory is never raised.")
+
+
 class Tuning(ApiModel):
     """How the tuner may move the knobs."""
 
@@ -190,6 +201,7 @@ class Tuning(ApiModel):
     bounds: Bounds = Field(default_factory=Bounds)
     dwell: Dwell = Field(default_factory=Dwell)
     locality: Locality = Field(default_factory=Locality)
+    jvm: JvmTuning = Field(default_factory=JvmTuning)
 
 
 class EnvVar(ApiModel):

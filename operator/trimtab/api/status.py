@@ -9,6 +9,7 @@ from pydantic import Field
 
 from trimtab.api.common import Condition, StatusModel
 from trimtab.api.knobs import KnobValues
+from trimtab.api.quantities import Quantity
 
 MAX_DECISIONS = 10
 
@@ -68,6 +69,24 @@ class ExecutorsStatus(StatusModel):
     case: str = Field(max_length=32, description="What both together mean; explain says it.")
 
 
+class JvmAdvice(StatusModel):
+    """What the JVMs of one role should have; what is absent stays as it is."""
+
+    memory: Quantity | None = Field(None, description="Memory limit of the pod.")
+    new_generation: Quantity | None = Field(
+        None, alias="newGeneration", description="Part of the heap for new objects."
+    )
+    collector: str | None = Field(None, max_length=16, description="Serial, Parallel or G1.")
+    reason: str = Field(max_length=1024)
+
+
+class JvmStatus(StatusModel):
+    """Advice on the JVMs; in mode Auto it is in force from the next driver restart on."""
+
+    driver: JvmAdvice | None = None
+    executor: JvmAdvice | None = None
+
+
 class DecisionRecord(StatusModel):
     """One decision, with its reason in words."""
 
@@ -93,6 +112,7 @@ class StreamPipelineStatus(StatusModel):
     bottleneck: BottleneckStatus | None = None
     ledger: LedgerStatus | None = None
     executors: ExecutorsStatus | None = None
+    jvm: JvmStatus | None = None
     effective: KnobValues | None = None
     recommended: KnobValues | None = None
     decisions: Annotated[tuple[DecisionRecord, ...], Field(max_length=MAX_DECISIONS)] = ()

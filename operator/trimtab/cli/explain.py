@@ -14,10 +14,11 @@ from trimtab.api.knobs import KNOBS
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.status import ConditionType as Type
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.status import JvmStatus, StreamPipelineStatus
 from trimtab.cli.reaction import Pace
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
+from trimtab.reconcile import pods
 from trimtab.tuning.executors import CASES, UNEVEN
 from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.model import Model, fit
@@ -59,6 +60,7 @@ def explain(manifest: Manifest) -> str:
         _row("Ledger", _ledger(status)),
         _row("Executors", _executors_now(status)),
         _row("Settings", _settings(memory, status)),
+        *_jvm(spec, status),
         _row("Trial", _trial(memory)),
         _row("Predictions", _score(memory)),
         _row("Reaction", _reaction(memory, policy, status)),
@@ -183,6 +185,14 @@ def _settings(memory: Memory | None, status: StreamPipelineStatus) -> str:
     coming = memory.settings.with_numbers(numbers).differences(memory.settings)
     asked = f"; asked for, not in force yet: {', '.join(coming)}" if coming else ""
     return f"{words} (generation {memory.generation}){asked}"
+
+
+def _jvm(spec: StreamPipelineSpec, status: StreamPipelineStatus) -> Iterator[str]:
+    """The advice on each role, and when it comes into force; nothing where there is none."""
+    given = status.jvm or JvmStatus()
+    for role, advice in (("driver", given.driver), ("executor", given.executor)):
+        if advice is not None:
+            yield _row("JVM", f"{role}: {pods.words(advice)}; {pods.when(spec, role, advice)}")
 
 
 def _trial(memory: Memory | None) -> str:

@@ -29,6 +29,7 @@ from trimtab.job.board import Board
 from trimtab.job.checkpoint import Checkpoint
 from trimtab.job.definition import Options
 from trimtab.job.executors import Executors
+from trimtab.job.jvm import JvmWatch, SparkJvms
 from trimtab.job.kafka import KafkaProbe
 from trimtab.job.lag import LagPoller
 from trimtab.job.locality import Locality
@@ -143,9 +144,9 @@ def _assemble(
         count = int(definition.effective(settings, job)[EXECUTORS.name])
         places = Places(kafka, job.source.topics, node_of)
         executors = Executors(context, count, locality, places)
-    Sampler(board, work, heap_limit(context), executors, batches.sample_executors).start(
-        flags.stopping
-    )
+    heap = heap_limit(context)
+    Sampler(board, work, heap, executors, batches.sample_executors).start(flags.stopping)
+    JvmWatch(board, SparkJvms(context, heap)).start(flags.stopping)
     LagPoller(
         board,
         KafkaProbe(bootstrap, PROBE_TIMEOUT_S),

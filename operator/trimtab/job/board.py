@@ -19,6 +19,9 @@ LATENCY_BUCKETS_S = (
     0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 3600.0,
 )  # fmt: skip
 
+NEW, OLD = "new", "old"
+"""The generations of a JVM's heap."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -84,6 +87,24 @@ class Load:
     cpu: float | None = None
     heap: float | None = None
     executors: Mapping[str, ExecutorLoad] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class JvmTotals:
+    """All JVMs of one role since this driver began, the warm-up of each left out."""
+
+    seconds: float = 0.0
+    """Their time, so that rates are those of one JVM however many there were."""
+    count: dict[str, int] = field(default_factory=lambda: dict.fromkeys((NEW, OLD), 0))
+    collecting_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys((NEW, OLD), 0.0))
+    heap_limit: int = 0
+    heap_peak: int = 0
+    """Of the JVMs that are there now, the fullest that one was, garbage included."""
+    allocated_bytes: float | None = None
+    live_bytes: int | None = None
+    collector: str | None = None
+    new_bytes: int | None = None
+    """The new generation where its size was set."""
 
 
 @dataclass(slots=True)
@@ -166,6 +187,8 @@ class Board:
     running: Running | None = None
     executors: ExecutorStates | None = None
     load: Load | None = None
+    jvms: Mapping[str, JvmTotals] = field(default_factory=dict)
+    """By role: driver, executor."""
     uses_python: bool | None = None
     """Whether the query has Python workers at work on the executors."""
     calls: Mapping[str, StageCalls] = field(default_factory=dict)

@@ -39,6 +39,7 @@ class Options:
     pod_name: str | None
     pod_ip: str | None
     driver_memory_bytes: int | None
+    driver_java_options: str | None
     metrics_port: int
 
 
@@ -63,6 +64,7 @@ def parse_options(arguments: Sequence[str], env: Mapping[str, str] = os.environ)
         pod_name=env.get("TRIMTAB_POD_NAME"),
         pod_ip=env.get("TRIMTAB_POD_IP"),
         driver_memory_bytes=int(memory) if memory else None,
+        driver_java_options=env.get("TRIMTAB_DRIVER_JAVA_OPTIONS"),
     )
 
 

@@ -18,7 +18,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from trimtab.api.knobs import KNOBS, MIN_PARTITIONS, SCOPE
-from trimtab.job.board import LATENCY_BUCKETS_S, Board, Judged, Totals
+from trimtab.job.board import LATENCY_BUCKETS_S, NEW, OLD, Board, Judged, JvmTotals, Totals
 from trimtab.job.ledger import SHOWN
 from trimtab.job.locality import wait_is_inert
 
@@ -40,6 +40,7 @@ class BoardCollector(Collector):
                 *_settings(board),
                 *_running(board, self._clock()),
                 *_executors(board),
+                *_jvms(board.jvms),
                 *_lag(board),
                 *_calls(board),
                 *_totals(board.totals),
@@ -168,6 +169,33 @@ def _executors(board: Board) -> Iterator[Metric]:
             if measured.capacity is not None
         }
         yield _gauges("executor_capacity", "Task time per slot time", "executor", capacities)
+
+
+def _jvms(jvms: Mapping[str, JvmTotals]) -> Iterator[Metric]:
+    """Collections and heaps by role, so that rates are those of one JVM of it."""
+    seconds = {role: jvm.seconds for role, jvm in jvms.items()}
+    yield _counters("jvm_seconds", "Time of the JVMs that were watched", "role", seconds)
+    labels = ["role", "generation"]
+    count = CounterMetricFamily(PREFIX + "jvm_collections", "Collections", labels=labels)
+    taken = CounterMetricFamily(PREFIX + "jvm_collection_seconds", "Their time", labels=labels)
+    names = GaugeMetricFamily(PREFIX + "jvm_collector", "Is 1", labels=["role", "collector"])
+    for role, jvm in jvms.items():
+        for generation in (NEW, OLD):
+            count.add_metric([role, generation], jvm.count[generation])
+            taken.add_metric([role, generation], jvm.collecting_s[generation])
+        if jvm.collector:
+            names.add_metric([role, jvm.collector], 1)
+    yield from (count, taken, names)
+    limits = {role: float(jvm.heap_limit) for role, jvm in jvms.items()}
+    yield _gauges("jvm_heap_limit_bytes", "The most that a heap may be", "role", limits)
+    peaks = {role: float(jvm.heap_peak) for role, jvm in jvms.items() if jvm.heap_peak}
+    yield _gauges("jvm_heap_peak_bytes", "The fullest that one was", "role", peaks)
+    live = {r: float(jvm.live_bytes) for r, jvm in jvms.items() if jvm.live_bytes is not None}
+    yield _gauges("jvm_heap_live_bytes", "Left by the last old-gen collection", "role", live)
+    sizes = {r: float(jvm.new_bytes) for r, jvm in jvms.items() if jvm.new_bytes is not None}
+    yield _gauges("jvm_new_generation_bytes", "Its size where it was set", "role", sizes)
+    allocated = {r: b for r, jvm in jvms.items() if (b := jvm.allocated_bytes) is not None}
+    yield _counters("jvm_allocated_bytes", "Bytes allocated, about", "role", allocated)
 
 
 def _lag(board: Board) -> Iterator[Metric]:

@@ -20,6 +20,7 @@ from trimtab.api.contract import CHECKPOINT_DIRECTORY, USER_ID, Executors, Job
 from trimtab.job.definition import Options
 from trimtab.job.state import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
+from trimtab.sizing.heap import OVERHEAD_MIN_BYTES, overhead_bytes
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +29,6 @@ UID_LABEL = "trimtab.dev/pipeline-uid"
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 ROCKSDB_SHARE = 0.25
 """Of an executor's memory beside the heap, for all state in it."""
-OVERHEAD_MIN_BYTES = 384 * MIB
-OVERHEAD_SHARE = 0.2
 HEAP_MIN_BYTES = 450 * MIB
 """Below this Spark refuses to start an executor."""
 POD_TEMPLATE = Path(tempfile.gettempdir(), "trimtab-executor-pod.json")
@@ -66,6 +65,8 @@ def configuration(job: Job, options: Options, executors: int | None) -> dict[str
     if options.driver_memory_bytes is not None:
         heap, _ = memory_split(options.driver_memory_bytes)
         owned["spark.driver.memory"] = f"{heap // MIB}m"
+    if options.driver_java_options:
+        owned["spark.driver.extraJavaOptions"] = options.driver_java_options
     if job.executors is not None:
         owned |= _kubernetes(job, job.executors, options, executors or 0)
     refused = sorted(k for k in job.spark_conf if k in owned or k.startswith(OWNED_PREFIXES))
@@ -116,6 +117,8 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
     keys |= {f"{prefix}.label.{name}": value for name, value in pods.labels.items()}
     keys |= {f"{prefix}.node.selector.{key}": value for key, value in pods.node_selector.items()}
     keys |= {f"spark.executorEnv.{name}": value for name, value in pods.env.items()}
+    if pods.java_options:
+        keys["spark.executor.extraJavaOptions"] = pods.java_options
     if pods.service_account:
         keys["spark.kubernetes.authenticate.executor.serviceAccountName"] = pods.service_account
     return keys
@@ -129,7 +132,7 @@ def memory_split(pod_bytes: int) -> tuple[int, int]:
     Raises:
         JobFailureError: the pod is too small for Spark.
     """
-    overhead = max(OVERHEAD_MIN_BYTES, int(pod_bytes * OVERHEAD_SHARE))
+    overhead = overhead_bytes(pod_bytes)
     heap = pod_bytes - overhead
     if heap < HEAP_MIN_BYTES:
         least = (OVERHEAD_MIN_BYTES + HEAP_MIN_BYTES) // MIB

@@ -13,6 +13,7 @@ from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.errors import UnavailableError
 from trimtab.ports import MetricSource, Sample
+from trimtab.sizing.jvm import WATCHED_S
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
 Name = tuple[str, str]
@@ -26,11 +27,15 @@ _GAUGES = (
     "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
     "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
     "pause_seconds_total", "changes_total", "pending_calls", "batch_pending_call_seconds",
-    "ledger_mismatch_total", "locality_places",
+    "ledger_mismatch_total", "jvm_heap_limit_bytes", "jvm_heap_live_bytes", "jvm_collector",
+    "jvm_new_generation_bytes", "locality_places",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
-_OWN_LABELS = ("phase", "quantile", "state", "knob", "how", "stage", "scope")
+_OWN_LABELS = (
+    "phase", "quantile", "state", "knob", "how", "stage", "scope", "role", "generation",
+    "collector",
+)  # fmt: skip
 _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
 
@@ -86,8 +91,22 @@ def queries(scrape_s: float) -> dict[str, str]:
         "most_capacity": "max by (namespace, pipeline, instance) (trimtab_executor_capacity)",
         "tasks": f"{_BY} (rate({tasks}[{minute_s:g}s]))",
         "tasks_near": f'{_BY} (rate({tasks}{{level=~"PROCESS_LOCAL|NODE_LOCAL"}}[{minute_s:g}s]))',
+        **_jvm_queries(),
         "worst_latency": "max by (namespace, pipeline, instance, quantile)"
         f" (max_over_time({latency}[{minute_s:g}s]))",
+    }
+
+
+def _jvm_queries() -> dict[str, str]:
+    """How much the JVMs collected and allocated of late; by role, and by generation."""
+    by = "sum by (namespace, pipeline, instance, role, generation)"
+    counters = {
+        "jvm_seconds": "seconds", "jvm_collections": "collections",
+        "jvm_collection_s": "collection_seconds", "jvm_allocated": "allocated_bytes",
+    }  # fmt: skip
+    return {
+        what: f"{by} (increase(trimtab_jvm_{name}_total[{WATCHED_S:g}s]))"
+        for what, name in counters.items()
     }
 
 
@@ -116,12 +135,11 @@ def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Samp
         return
     key = (labels.get("namespace", ""), labels["pipeline"], labels.get("instance", ""))
     seen = by_instance.setdefault(key, Seen())
+    own = "/".join(labels[k] for k in _OWN_LABELS if k in labels)
     if what != "gauges":
-        seen.values[what, labels.get("quantile", "")] = sample.value
+        seen.values[what, own] = sample.value
         return
-    name = labels["__name__"].removeprefix("trimtab_")
-    own = next((labels[k] for k in _OWN_LABELS if k in labels), "")
-    seen.values[name, own] = sample.value
+    seen.values[labels["__name__"].removeprefix("trimtab_"), own] = sample.value
 
 
 def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -> Signals | Missing:

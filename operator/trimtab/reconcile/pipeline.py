@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from trimtab.api.common import get_condition
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.status import JvmStatus, StreamPipelineStatus
 from trimtab.ports import Manifest, key_of
-from trimtab.reconcile import document
+from trimtab.reconcile import document, jvm
 from trimtab.reconcile.conditions import Situation, conditions
 from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.driver_state import driver_state
@@ -67,7 +67,9 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         snapshot=snapshot,
         decision=decision,
     )
-    record = Record(after, case.source, case.fixed, desk.config.scrape_s, desk.config.tick_s)
+    record = Record(
+        after, case.source, case.fixed, desk.config.scrape_s, desk.config.tick_s, _jvm(case, found)
+    )
     new = status(old, situation, record)
     if differ(new, old) and not desk.writer.status(parent, plain(new)):
         return
@@ -88,7 +90,9 @@ def _look(
         parent=parent,
         spec=spec,
         old=old,
-        planned=plan(parent, spec, desk.world, desk.cluster, desk.config, now_s=desk.now_s),
+        planned=plan(
+            parent, spec, desk.world, desk.cluster, desk.config, now_s=desk.now_s, jvm=old.jvm
+        ),
         driver=driver_state(pod),
         seen=gathered.seen.get((namespace, name)),
     )
@@ -99,6 +103,12 @@ def _signals(case: Case, gathered: Gathered, desk: Desk) -> Signals | Missing:
         return Missing(Reason.NO_METRICS, gathered.failure)
     quantile = Policy.of(case.spec).quantile
     return signals(case.seen, quantile, desk.now_s, desk.config.scrape_s)
+
+
+def _jvm(case: Case, found: Signals | Missing) -> JvmStatus | None:
+    """Advice on the JVMs, from fresh metrics of a driver that runs; else what stands."""
+    fresh = case.driver.ready and not isinstance(found, Missing)
+    return jvm.jvm_status(case.spec, case.old.jvm, case.seen if fresh else None)
 
 
 def _decide(
@@ -183,6 +193,9 @@ def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk
         desk.writer.event(
             parent, warning=False, reason=told.reason, message=f"{told.action}: {told.message}",
         )  # fmt: skip
+    for words in jvm.news(case.spec, old.jvm, new.jvm):
+        log.info("%s: advice on the JVM: %s", name, words)
+        desk.writer.event(parent, warning=False, reason="JvmAdvice", message=words[:1024])
     if (lost := _mismatches(new) - _mismatches(old)) > 0:
         message = (
             f"{lost} more records were read but not written, or the reverse: compare"

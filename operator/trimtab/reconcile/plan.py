@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from trimtab.api.common import get_condition
 from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.status import JvmStatus
 from trimtab.ports import Cluster, Manifest
+from trimtab.reconcile.pods import sized
 from trimtab.reconcile.world import World
 from trimtab.settings import OperatorSettings
 from trimtab.workloads import driver, kafka, pipeline
@@ -28,9 +30,12 @@ class Plan:
 
 def plan(
     parent: Manifest, spec: StreamPipelineSpec, world: World, cluster: Cluster,
-    config: OperatorSettings, *, now_s: float,
+    config: OperatorSettings, *, now_s: float, jvm: JvmStatus | None = None,
 ) -> Plan:  # fmt: skip
-    """Resolve references, check the checkpoint, and build the children."""
+    """Resolve references, check the checkpoint, and build the children.
+
+    Advice on the JVMs is for the next driver: it is in the children and not in the inputs.
+    """
     namespace = parent["metadata"]["namespace"]
     addresses = []
     for name, given in (
@@ -53,7 +58,8 @@ def plan(
         return Plan(obstacle=obstacle)
     job = pipeline.job_definition(parent, spec, (addresses[0], addresses[1]), config)
     inputs = pipeline.inputs_hash(spec, job, modules)
-    children = pipeline.children(parent, spec, job, config)
+    pods, sized_job, java_options = sized(spec, job, jvm)
+    children = pipeline.children(parent, pods, sized_job, config, java_options)
     driver.with_inputs(children[-1], inputs)
     return Plan(tuple(children), inputs, waiting=_waiting(spec, world, namespace))
 

@@ -22,6 +22,7 @@ from trimtab.api.status import (
     DecisionRecord,
     ExecutorsStatus,
     GoalStatus,
+    JvmStatus,
     LagStatus,
     LedgerStatus,
     PaceStatus,
@@ -50,6 +51,7 @@ class Record:
     """Source options and knobs that no law moves, of the memory's generation."""
     scrape_s: float
     tick_s: float
+    jvm: JvmStatus | None = None
 
 
 def status(old: StreamPipelineStatus, situation: Situation, record: Record) -> StreamPipelineStatus:
@@ -93,6 +95,7 @@ def _status(
         bottleneck=_bottleneck(old.bottleneck, decision),
         ledger=_ledger(old.ledger, situation.seen),
         executors=_executors(old.executors, signals, fresh=fresh),
+        jvm=record.jvm,
         effective=_effective(situation.seen) or old.effective,
         recommended=_recommended(decision),
         decisions=_decisions(old.decisions, decision, record.memory.generation, now_s),

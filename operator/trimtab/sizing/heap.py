@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GIB = 1 << 30
+MIB = 1 << 20
+
+OVERHEAD_MIN_BYTES, OVERHEAD_SHARE = 384 * MIB, 0.2
+"""Beside the heap a pod holds the Python workers, the network buffers and the JVM itself: so much
+at least, or this share of the pod."""
 
 NEW_GEN_EVERY_S, NEW_GEN_PAUSE_S, NEW_GEN_GOAL_S = 10.0, 0.050, 0.010
 """New-gen collections at most every 10 s and for at most 50 ms; 10 ms are the goal."""
@@ -17,6 +22,11 @@ TROUBLE_BYTES, TROUBLE_EVERYWHERE_BYTES = 12 * GIB, 32 * GIB
 
 PENDING_SHARE = 0.25
 """Share of the heap above which what is pending is no longer far below it."""
+
+
+def overhead_bytes(pod_bytes: int) -> int:
+    """What a driver's or executor's pod of that size leaves beside the heap."""
+    return max(OVERHEAD_MIN_BYTES, int(pod_bytes * OVERHEAD_SHARE))
 
 
 def pending_batches(ratio: float, slots: int) -> int:

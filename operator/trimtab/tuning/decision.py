@@ -178,6 +178,8 @@ def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
     if infeasible := words.infeasible(context):
         return _hold(context.memory, Reason.GOAL_INFEASIBLE, infeasible, load, bottleneck)
     message = f"load {load.value:.2f}, but no knob within the limits helps: {bottleneck.evidence}"
+    if bottleneck.kind is BottleneckKind.MEMORY:
+        message += "; status.jvm says which heap or collector would, once it is known"
     return _hold(context.memory, Reason.SATURATED, message, load, bottleneck)
 
 

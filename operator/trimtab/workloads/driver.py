@@ -34,12 +34,13 @@ from trimtab.workloads.names import claim_name, driver_name, job_name, labels, t
 
 
 def stateful_set(
-    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
-) -> Manifest:
+    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings,
+    java_options: str = "",
+) -> Manifest:  # fmt: skip
     """The driver, none of it while the pipeline is suspended."""
     name = parent["metadata"]["name"]
     selector = labels(parent) | {COMPONENT_LABEL: "driver"}
-    body = {
+    body: Manifest = {
         "serviceName": driver_name(name),
         "replicas": 0 if spec.suspend else 1,
         "updateStrategy": {"type": "OnDelete"},
@@ -49,6 +50,9 @@ def stateful_set(
             "spec": _pod(name, spec, job, config),
         },
     }
+    if java_options:
+        (container,) = body["template"]["spec"]["containers"]
+        container["env"].append({"name": "TRIMTAB_DRIVER_JAVA_OPTIONS", "value": java_options})
     return child(parent, "StatefulSet", driver_name(name), selector, {"spec": body})
 
 

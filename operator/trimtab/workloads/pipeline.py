@@ -33,9 +33,13 @@ IDENTITY_ANNOTATION = "trimtab.dev/checkpoint-identity"
 
 
 def children(
-    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
-) -> list[Manifest]:
-    """Every child but the tuning document, in the order in which they are applied."""
+    parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings,
+    java_options: str = "",
+) -> list[Manifest]:  # fmt: skip
+    """Every child but the tuning document, in the order in which they are applied.
+
+    `java_options` are those of the driver's JVM.
+    """
     name = parent["metadata"]["name"]
     job_map = child(
         parent, "ConfigMap", job_name(name), labels(parent), {"data": {JOB_KEY: job.to_json()}}
@@ -44,7 +48,7 @@ def children(
         *_identity(parent),
         job_map,
         checkpoint_claim(parent, spec),
-        driver.stateful_set(parent, spec, job, config),
+        driver.stateful_set(parent, spec, job, config, java_options),
     ]
 
 
@@ -118,6 +122,7 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     document = job.model_dump(mode="json", by_alias=True)
     for told_below in ("env", "nodeSelector"):
         document["executors"].pop(told_below)
+    document["executors"].pop("javaOptions")  # advice; never a reason to restart
     for part, field in (("executors", "checkpointClaim"), ("transform", "shufflePartitions")):
         if document[part][field] is None:
             # what a pipeline does not say must not restart a driver that an older operator made

@@ -100,6 +100,21 @@ def test_settings_that_are_not_in_force_yet() -> None:
     assert "executors 1 -> 2" in part(text, "Settings")
 
 
+def test_advice_on_the_jvms_and_when_it_is_used() -> None:
+    assert "JVM" not in explain(pipeline())
+    often = {"memory": "2688Mi", "collector": "Parallel", "reason": "collected every 2 s"}
+    words = {"reason": "smaller batches leave less alive"}
+    told = pipeline(jvm={"executor": often, "driver": words})
+    text = explain(told)
+    assert "driver: smaller batches leave less alive; for you to do" in text
+    assert "executor: memory 2688Mi, collector Parallel: collected every 2 s; not applied" in text
+    assert "limits.memory must say how far" in text
+    allowed = changed(told, "limits.memory", "8Gi")
+    assert "a driver that starts from now on has 2Gi" in explain(allowed)
+    pinned = changed(allowed, "tuning.jvm", {"executor": False})
+    assert "tuning.jvm forbids it" in explain(pinned)
+
+
 def test_an_open_trial() -> None:
     assert "none" in part(explain(pipeline()), "Trial")
     watched = Trial(

@@ -152,3 +152,14 @@ def test_the_pod_is_heap_and_overhead_and_not_too_small() -> None:
     assert overhead == 800 * MIB
     with pytest.raises(JobFailureError, match="834Mi"):
         memory_split(600 * MIB)
+
+
+def test_the_options_of_the_jvms_are_those_that_were_advised() -> None:
+    plain = configuration(job(executors=POD), options(ENV), executors=1)
+    keys = {f"spark.{role}.extraJavaOptions" for role in ("driver", "executor")}
+    assert not keys & plain.keys()
+    pod = POD | {"javaOptions": "-XX:+UseParallelGC"}
+    env = ENV | {"TRIMTAB_DRIVER_JAVA_OPTIONS": "-XX:+UseG1GC"}
+    conf = configuration(job(executors=pod), options(env), executors=1)
+    assert conf["spark.executor.extraJavaOptions"] == "-XX:+UseParallelGC"
+    assert conf["spark.driver.extraJavaOptions"] == "-XX:+UseG1GC"

@@ -61,6 +61,23 @@ def series(
     return samples | {name: [Sample(labels, value)] for name, value in rest.items()}
 
 
+def jvm_series(
+    pipeline: str, role: str, heap: float, *, new: tuple[float, float] = (0, 0),
+    old: tuple[float, float] = (0, 0), over_s: float = 600.0, **gauges: float,
+) -> Json:  # fmt: skip
+    """What a driver exports of the JVMs of a role: collections and their seconds of 10 minutes."""
+    labels = {"namespace": NAMESPACE, "pipeline": pipeline, "instance": "10.0.0.1:9400"}
+    labels |= {"role": role}
+    gauges |= {"jvm_heap_limit_bytes": heap}
+    generations = (("new", new), ("old", old))
+    return {
+        "gauges": [Sample(labels | {"__name__": f"trimtab_{n}"}, v) for n, v in gauges.items()],
+        "jvm_seconds": [Sample(labels, over_s)],
+        "jvm_collections": [Sample(labels | {"generation": g}, v[0]) for g, v in generations],
+        "jvm_collection_s": [Sample(labels | {"generation": g}, v[1]) for g, v in generations],
+    }
+
+
 OVERLOAD = {
     "batch_records": 2500, "input_rate": 280.0, "input_rate_long": 280.0, "lag_records": 4000.0,
 }  # fmt: skip
@@ -151,7 +168,7 @@ class Stage:
         """What Prometheus answers from now on."""
         asked = queries(SCRAPE_S)
         self.metrics.answers = {
-            promql: [sample for driver in drivers for sample in driver[what]]
+            promql: [sample for driver in drivers for sample in driver.get(what, ())]
             for what, promql in asked.items()
         }
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.tuning.test_decision import memory, overloaded, snapshot
+from tests.unit.tuning.test_decision import AT_THE_EDGE, memory, overloaded, policy, snapshot
 
 from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.api.reasons import Reason
 from trimtab.tuning.bottleneck import Bottleneck, diagnose
+from trimtab.tuning.decision import decide
 from trimtab.tuning.load import measure
 from trimtab.tuning.model import fit
 from trimtab.tuning.snapshot import Settings
@@ -42,3 +44,12 @@ def test_the_work_is_named_by_what_is_known(seen: dict[str, Any], kind: Kind, wo
     found = diagnosed(**seen)
     assert found.kind is kind, found
     assert words in found.evidence
+
+
+@pytest.mark.parametrize(("gc_ratio", "points"), [(0.3, True), (None, False)])
+def test_memory_that_no_knob_helps_points_to_the_jvms(gc_ratio: float | None, points: bool) -> None:
+    few = policy(max_executors=1, pinned={"trigger": 30.0, "maxOffsetsPerTrigger": 20000.0})
+    remembered = memory(settings=Settings(1, 30.0, 20000), evidence=AT_THE_EDGE)
+    decision, _ = decide(snapshot(overloaded(gc_ratio=gc_ratio), remembered, few), remembered)
+    assert decision.reason is Reason.SATURATED, decision
+    assert ("status.jvm" in decision.message) == points

@@ -249,3 +249,16 @@ def test_names_and_labels_of_the_longest_pipeline_fit() -> None:
 
 def test_the_same_spec_gives_the_same_children() -> None:
     assert pipeline_children(PIPELINE) == pipeline_children(example("pipeline"))
+
+
+def test_an_upgrade_hashes_the_inputs_as_before() -> None:
+    """Another hash restarts every driver that runs: what is new must not be in it unless said."""
+    spec = {
+        "goal": {"latency": {"target": "15s"}},
+        "source": {"kafka": {"bootstrapServers": "k:9092", "topics": ["in"]}},
+        "transform": {"sql": "SELECT key, value FROM source"},
+        "sink": {"kafka": {"bootstrapServers": "k:9092", "topic": "out"}},
+    }
+    meta = {"name": "clicks", "namespace": "n", "uid": "uid-1", "generation": 1}
+    manifest = {"kind": "StreamPipeline", "metadata": meta, "spec": spec}
+    assert inputs(manifest) == "0cf2534729"

@@ -1,0 +1,136 @@
+"""Advice on the JVMs of a pipeline, out of what its metrics say and of the advice that stands.
+
+Advice in force would take its own reason away, since the targets are then met. So memory and
+collector once advised stand until a person gives as much, pins the role, or more is needed.
+"""
+
+from __future__ import annotations
+
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.status import JvmAdvice, JvmStatus
+from trimtab.reconcile.gather import Seen
+from trimtab.reconcile.pods import LIMITS, most_memory, own_memory, when, words
+from trimtab.sizing.heap import MIB, Collections, overhead_bytes
+from trimtab.sizing.jvm import (
+    ALL_MET,
+    NEW_SHARE,
+    Advice,
+    Collector,
+    Figures,
+    advise,
+    pod_bytes,
+    usual_collector,
+)
+
+BAND = 1.25
+"""Advice on memory that stands gives way to one that is larger by this factor."""
+
+
+def jvm_status(
+    spec: StreamPipelineSpec, old: JvmStatus | None, seen: Seen | None
+) -> JvmStatus | None:
+    """The advice of both roles; None where there is nothing to say."""
+    before = old or JvmStatus()
+    driver = _role(spec, "driver", before.driver, seen)
+    executor = _role(spec, "executor", before.executor, seen)
+    return JvmStatus(driver=driver, executor=executor) if driver or executor else None
+
+
+def news(spec: StreamPipelineSpec, old: JvmStatus | None, new: JvmStatus | None) -> list[str]:
+    """What of the advice is to be told: other advice for a role, not that it went away."""
+    before, now = old or JvmStatus(), new or JvmStatus()
+    pairs = (("driver", before.driver, now.driver), ("executor", before.executor, now.executor))
+    return [
+        f"{role}: {words(told)}; {when(spec, role, told)}"
+        for role, was, told in pairs
+        if told and told != was
+    ]
+
+
+def _role(
+    spec: StreamPipelineSpec, role: str, old: JvmAdvice | None, seen: Seen | None
+) -> JvmAdvice | None:
+    standing = _standing(spec, role, old)
+    figures = _figures(spec, role, seen)
+    if figures is None:
+        return standing
+    found = advise(figures, standing=standing is not None)
+    if found is None:
+        return standing if standing and (standing.memory or standing.collector) else None
+    given = _given(spec, role, found)
+    if standing is None:
+        return given
+    if not (standing.memory or standing.collector) and _calm(standing) != _calm(given):
+        return given
+    larger = bool(given.memory) and (given.memory or 0) > BAND * (standing.memory or 0)
+    other = given.collector not in {None, standing.collector}
+    if not larger and not other:
+        return standing
+    return given.model_copy(
+        update={
+            "memory": given.memory if larger else standing.memory,
+            "new_generation": given.new_generation if larger else standing.new_generation,
+            "collector": given.collector or standing.collector,
+        }
+    )
+
+
+def _calm(advice: JvmAdvice) -> bool:
+    """Whether it is not for a target that is missed."""
+    return advice.reason.startswith(ALL_MET)
+
+
+def _standing(spec: StreamPipelineSpec, role: str, old: JvmAdvice | None) -> JvmAdvice | None:
+    """What stands of the old advice: a person may have given as much since."""
+    if old is None or old.memory is None or old.memory > own_memory(spec, role):
+        return old
+    rest = old.model_copy(update={"memory": None, "new_generation": None})
+    return rest if rest.collector else None
+
+
+def _figures(spec: StreamPipelineSpec, role: str, seen: Seen | None) -> Figures | None:
+    """What the metrics say of a role; None where they say nothing."""
+    heap = seen.number("jvm_heap_limit_bytes", role) if seen else None
+    over_s = seen.number("jvm_seconds", role) if seen else None
+    if seen is None or heap is None or not over_s:
+        return None
+    new, old = (_collections(seen, role, generation, over_s) for generation in ("new", "old"))
+    told = next((c for c in Collector if seen.number("jvm_collector", f"{role}/{c}")), None)
+    allocated = seen.number("jvm_allocated", role)
+    return Figures(
+        new=new,
+        old=old,
+        heap_bytes=heap,
+        slots=1 if role == "driver" else spec.resources.executor.cores,
+        collector=told or usual_collector(pod_bytes(heap)),
+        live_bytes=seen.number("jvm_heap_live_bytes", role),
+        allocated_bytes_per_s=None if allocated is None else allocated / over_s,
+        new_bytes=seen.number("jvm_new_generation_bytes", role),
+    )
+
+
+def _collections(seen: Seen, role: str, generation: str, over_s: float) -> Collections:
+    of = f"{role}/{generation}"
+    count, seconds = seen.number("jvm_collections", of), seen.number("jvm_collection_s", of)
+    return Collections(count or 0.0, seconds or 0.0, over_s)
+
+
+def _given(spec: StreamPipelineSpec, role: str, found: Advice) -> JvmAdvice:
+    """The advice for a pod within its limits, with what keeps it from being followed in full."""
+    reason, memory = found.reason, None
+    if found.heap_bytes is not None:
+        memory, most = pod_bytes(found.heap_bytes), most_memory(spec, role)
+        if most is not None and memory > most:
+            reason += f"; {LIMITS[role]} allows {most // MIB} MiB of {memory // MIB} MiB each"
+            memory = most if most > own_memory(spec, role) else None
+    new = found.new_bytes
+    if memory is None:
+        new = None
+    elif new is not None:
+        new = min(new, int(NEW_SHARE * (memory - overhead_bytes(memory))))
+    return JvmAdvice(
+        memory=memory,
+        new_generation=None if new is None else new // MIB * MIB,
+        collector=found.collector,
+        reason=reason[:1024],
+    )

@@ -1,0 +1,103 @@
+"""Advice on memory and collector, put into a pipeline's pods: at a driver restart, never for one.
+
+What a person wrote in `resources` is the least that is used, and nothing is raised above what a
+person allowed: `limits.memory` for the executors, `limits.driverMemory` for the driver.
+"""
+
+from __future__ import annotations
+
+from trimtab.api.contract import Job
+from trimtab.api.pipeline import Mode, StreamPipelineSpec
+from trimtab.api.quantities import format_quantity
+from trimtab.api.status import JvmAdvice, JvmStatus
+from trimtab.sizing.heap import overhead_bytes
+from trimtab.sizing.jvm import NEW_SHARE, Collector, java_options
+
+LIMITS = {"driver": "limits.driverMemory", "executor": "limits.memory"}
+"""What a person says how far the pods of a role may grow with."""
+
+
+def most_memory(spec: StreamPipelineSpec, role: str) -> int | None:
+    """The largest pod of a role that the limits allow; None where they say nothing.
+
+    Executors are counted as many as the limits allow at the size that the spec gives: what a
+    larger pod takes must not take executors away.
+    """
+    if role == "driver":
+        return spec.limits.driver_memory
+    if spec.limits.memory is None:
+        return None
+    executors = spec.limits.most_executors(spec.resources.executor)
+    return spec.limits.memory // max(1, executors)
+
+
+def own_memory(spec: StreamPipelineSpec, role: str) -> int:
+    """The pod of a role as a person wrote it."""
+    resources = spec.resources
+    return resources.driver.memory if role == "driver" else resources.executor.memory
+
+
+def free(spec: StreamPipelineSpec, role: str) -> bool:
+    """Whether the advice of a role may be put in force."""
+    jvm = spec.tuning.jvm
+    return spec.tuning.mode is Mode.AUTO and (jvm.driver if role == "driver" else jvm.executor)
+
+
+def memory(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> int:
+    """Bytes of a pod of that role: what the spec says, or the advice within the limits."""
+    own, most = own_memory(spec, role), most_memory(spec, role)
+    if advice is None or advice.memory is None or most is None or not free(spec, role):
+        return own
+    return max(own, min(advice.memory, most))
+
+
+def options(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> str:
+    """The JVM options of that role; empty where the JVM is left alone."""
+    if advice is None or not free(spec, role):
+        return ""
+    size, new = memory(spec, role, advice), None
+    if advice.new_generation and size > own_memory(spec, role):
+        new = min(advice.new_generation, int(NEW_SHARE * (size - overhead_bytes(size))))
+    return java_options(Collector(advice.collector) if advice.collector else None, new)
+
+
+def words(advice: JvmAdvice) -> str:
+    """Advice in one line."""
+    parts = [f"memory {format_quantity(advice.memory)}" if advice.memory else "",
+             f"collector {advice.collector}" if advice.collector else ""]  # fmt: skip
+    what = ", ".join(part for part in parts if part)
+    return f"{what}: {advice.reason}" if what else advice.reason
+
+
+def when(spec: StreamPipelineSpec, role: str, advice: JvmAdvice) -> str:
+    """Whether a driver that starts now has the advice, in words."""
+    if not advice.memory and not advice.collector:
+        return "for you to do"
+    if not free(spec, role):
+        return "not applied: the mode is not Auto, or tuning.jvm forbids it"
+    if advice.memory and most_memory(spec, role) is None:
+        return f"not applied: {LIMITS[role]} must say how far it may be raised"
+    return f"a driver that starts from now on has {format_quantity(memory(spec, role, advice))}"
+
+
+def sized(
+    spec: StreamPipelineSpec, job: Job, advice: JvmStatus | None
+) -> tuple[StreamPipelineSpec, Job, str]:
+    """Spec and job with the advice in force, and the JVM options of the driver."""
+    if advice is None or job.executors is None:
+        return spec, job, ""
+    driver = spec.resources.driver.model_copy(
+        update={"memory": memory(spec, "driver", advice.driver)}
+    )
+    executors = job.executors.model_copy(
+        update={
+            "memory_bytes": memory(spec, "executor", advice.executor),
+            "java_options": options(spec, "executor", advice.executor) or None,
+        }
+    )
+    resources = spec.resources.model_copy(update={"driver": driver})
+    return (
+        spec.model_copy(update={"resources": resources}),
+        job.model_copy(update={"executors": executors}),
+        options(spec, "driver", advice.driver),
+    )

@@ -1,0 +1,278 @@
+"""What the collections of a JVM say of its heap and its collector: the tuning notes' targets.
+
+The notes (seed 000) size the generations for a worker of their own time: a new one that fills at
+most every 10 s, an old one of twice what stays in it or 1.5 times the new one. The formulas hold
+for today's JVM; the collector is chosen among those of JDK 17.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trimtab.sizing.heap import (
+    GIB,
+    MIB,
+    NEW_GEN_EVERY_S,
+    NEW_GEN_GOAL_S,
+    NEW_GEN_PAUSE_S,
+    OLD_GEN_EVERY_S,
+    OLD_GEN_PAUSE_S,
+    Collections,
+    heap_warning,
+    new_gen_bytes,
+    old_gen_bytes,
+    overhead_bytes,
+)
+
+WATCHED_S = 600.0
+"""Seconds over which collections are counted: one old-gen collection is allowed in as many."""
+
+ENOUGH_S = 0.9 * WATCHED_S
+"""Seconds of JVMs of a role, all together, below which nothing is judged."""
+
+EDEN_SHARE = 0.8
+"""Share of the new generation that new objects fill: two survivor spaces of an eighth of it each
+(SurvivorRatio 8, the default; the notes' 800 MB of 1000 MB)."""
+
+NEW_SHARE = 0.4
+"""Largest share of a heap for the new generation where the old one is 1.5 times as large."""
+
+DEFAULT_NEW_SHARE = 1 / 3
+"""Share of it where nothing is said (NewRatio 2), in the serial and the parallel collector."""
+
+NEW_GEN_TIME = NEW_GEN_PAUSE_S / NEW_GEN_EVERY_S
+"""Share of the time that both targets of the new generation allow together. Collections that come
+more often but take no more of the time are no reason for a larger heap."""
+
+SERVER_BYTES = 1792 * MIB
+"""Below this memory, or with one processor, JDK 17 takes the serial collector, else G1."""
+
+STEP = 2.0
+"""Most by which a heap grows at once where the bytes that are allocated are not known."""
+
+WORTH = 1.1
+"""A heap that is not larger by this factor is not worth a change."""
+
+CALM = 0.8
+"""Factor on the targets while advice stands, so that it does not come and go at the edge."""
+
+FEW = 3
+"""Collections of the new generation below which a mean pause tells nothing."""
+
+ALL_MET = "all targets are met"
+"""How words begin that are for no target that is missed."""
+
+OFTEN_OLD = 1.5
+"""So many times the old-gen collections that the target allows are more than chance."""
+
+
+class Collector(StrEnum):
+    """The collectors of JDK 17 that a small heap of short-lived records may want."""
+
+    SERIAL = "Serial"
+    PARALLEL = "Parallel"
+    G1 = "G1"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is seen of the JVMs of one role, each of the same size. None is not known."""
+
+    new: Collections
+    old: Collections
+    heap_bytes: float
+    """The most that the heap may be."""
+    slots: int
+    """Tasks that run in it at once."""
+    collector: Collector
+    live_bytes: float | None = None
+    """What was left after the last collection of the old generation."""
+    allocated_bytes_per_s: float | None = None
+    new_bytes: float | None = None
+    """The new generation where its size was set."""
+
+    @property
+    def new_gen(self) -> float:
+        """Bytes of the new generation, or what it would be if nothing was said."""
+        return self.new_bytes or self.heap_bytes * DEFAULT_NEW_SHARE
+
+    @property
+    def allocation(self) -> float | None:
+        """Bytes/s allocated: measured, or from how often the new generation was full.
+
+        None where its size varies by itself; the serial collector keeps it, in a heap of one size.
+        """
+        if self.allocated_bytes_per_s is not None or self.collector is not Collector.SERIAL:
+            return self.allocated_bytes_per_s
+        return self.new.count * self.new_gen * EDEN_SHARE / self.new.over_s
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to change, and why; None leaves it as it is. Without both it is words alone."""
+
+    reason: str
+    heap_bytes: int | None = None
+    new_bytes: int | None = None
+    """New generation; None leaves it to the collector."""
+    collector: Collector | None = None
+
+
+def usual_collector(memory_bytes: float) -> Collector:
+    """What JDK 17 picks by itself in a container of that memory that sees two processors or more.
+
+    A container with a CPU request but no CPU limit sees those of its node.
+    """
+    return Collector.SERIAL if memory_bytes < SERVER_BYTES else Collector.G1
+
+
+def best_collector(slots: int, memory_bytes: float) -> Collector:
+    """The collector for short pauses: one thread for one slot of a small heap, else several.
+
+    From the JVM's own limit on G1 does the old generation beside the tasks; below it, its regions
+    and marking threads cost more than they save, and the parallel collector shortens the pauses.
+    """
+    if memory_bytes >= SERVER_BYTES:
+        return Collector.G1
+    return Collector.SERIAL if slots == 1 else Collector.PARALLEL
+
+
+def pod_bytes(heap: float) -> int:
+    """The least pod, in steps of 64 MiB, that has such a heap beside its overhead."""
+    step = 64 * MIB
+    pod = math.ceil(heap / step) * step
+    while pod - overhead_bytes(pod) < heap:
+        pod += step
+    return pod
+
+
+def missed(seen: Figures, factor: float = 1.0) -> tuple[str, ...]:
+    """The targets that are missed, in words; the factor makes them tighter."""
+    words = []
+    new, old = seen.new, seen.old
+    if _new_often(seen, factor):
+        words.append(
+            f"the new generation is collected every {_seconds(new.every_s)} (target"
+            f" {NEW_GEN_EVERY_S:g} s) and that takes {new.seconds / new.over_s:.1%} of the time"
+        )
+    if _new_long(seen, factor):
+        words.append(
+            f"a new-gen collection takes {1000 * new.pause_s:.0f} ms (at most"
+            f" {1000 * NEW_GEN_PAUSE_S:.0f} ms, goal {1000 * NEW_GEN_GOAL_S:.0f} ms)"
+        )
+    if _old_often(seen, factor):
+        words.append(
+            f"the old generation is collected every {_seconds(old.every_s)} (target"
+            f" {OLD_GEN_EVERY_S / 60:g} min)"
+        )
+    if _old_long(seen, factor):
+        words.append(
+            f"an old-gen collection takes {old.pause_s:.1f} s (at most {OLD_GEN_PAUSE_S:g} s)"
+        )
+    return tuple(words)
+
+
+def _new_often(seen: Figures, factor: float) -> bool:
+    new = seen.new
+    share = new.seconds / new.over_s if new.over_s else 0.0
+    return new.every_s < NEW_GEN_EVERY_S / factor and share > NEW_GEN_TIME * factor
+
+
+def _new_long(seen: Figures, factor: float) -> bool:
+    return seen.new.count >= FEW and seen.new.pause_s > NEW_GEN_PAUSE_S * factor
+
+
+def _old_often(seen: Figures, factor: float) -> bool:
+    return seen.old.every_s < OLD_GEN_EVERY_S / (OFTEN_OLD * factor)
+
+
+def _old_long(seen: Figures, factor: float) -> bool:
+    return seen.old.pause_s > OLD_GEN_PAUSE_S * factor
+
+
+def advise(seen: Figures, *, standing: bool = False) -> Advice | None:
+    """What would bring the collections to the targets; None where they are met or not known yet.
+
+    `standing` says that advice was given already: then the targets are a little tighter.
+    """
+    if seen.new.over_s < ENOUGH_S:
+        return None
+    factor = CALM if standing else 1.0
+    words = list(missed(seen, factor))
+    if not words:
+        return _lower(seen)
+    heap, new = _heap(seen, factor)
+    if heap is not None:
+        words.append(_formula(heap, new))
+    collector = None
+    if _new_long(seen, factor) or _old_long(seen, factor):
+        best = best_collector(seen.slots, pod_bytes(heap or seen.heap_bytes))
+        if best is not seen.collector:
+            collector = best
+            words.append(f"{best} instead of {seen.collector} shortens the pauses")
+    if heap is None and collector is None:
+        words.append(
+            "neither a larger heap nor another collector helps: smaller batches or more executors"
+            " leave less alive at once"
+        )
+    if warning := heap_warning(heap or seen.heap_bytes):
+        words.append(warning)
+    fixed = new if heap is not None and (collector or seen.collector) is not Collector.G1 else None
+    return Advice("; ".join(words), heap, fixed, collector)
+
+
+def _heap(seen: Figures, factor: float) -> tuple[int | None, int]:
+    """The heap that the notes' formulas give, None where it is not larger, and its new part."""
+    often, old_often = _new_often(seen, factor), _old_often(seen, factor)
+    new = seen.new_gen
+    if often and seen.allocation is not None:
+        new = max(new, new_gen_bytes(seen.allocation) / EDEN_SHARE)
+    elif often:
+        new *= min(STEP, NEW_GEN_EVERY_S / seen.new.every_s)
+    held = seen.live_bytes or 0.0
+    if old_often and seen.live_bytes is None:
+        held = seen.heap_bytes - seen.new_gen  # it was full, that is all that is known
+    wanted = round(new) + old_gen_bytes(held, new)
+    if not (often or old_often) or wanted < WORTH * seen.heap_bytes:
+        return None, 0
+    return wanted, round(new)
+
+
+def _formula(heap: int, new: int) -> str:
+    old = heap - new
+    why = "1.5 times the new one" if old <= 1.51 * new else "twice what stays in it"
+    return (
+        f"a new generation of {new / MIB:.0f} MiB for {NEW_GEN_EVERY_S:g} s of what is allocated"
+        f" and an old one of {why}, {old / MIB:.0f} MiB, are a heap of {heap / MIB:.0f} MiB"
+    )
+
+
+def _lower(seen: Figures) -> Advice | None:
+    """Words alone: a heap of which less than half would do, where both parts are known."""
+    if seen.live_bytes is None or seen.allocation is None or seen.heap_bytes < 2 * GIB:
+        return None
+    new = new_gen_bytes(seen.allocation) / EDEN_SHARE
+    enough = new + old_gen_bytes(seen.live_bytes, new)
+    if enough > seen.heap_bytes / 2:
+        return None
+    words = (
+        f"{ALL_MET}, and a heap of {enough / MIB:.0f} MiB would do instead of"
+        f" {seen.heap_bytes / MIB:.0f} MiB: resources may be lowered"
+    )
+    if warning := heap_warning(seen.heap_bytes):
+        words += f"; {warning}"
+    return Advice(words)
+
+
+def java_options(collector: Collector | None, new_bytes: int | None) -> str:
+    """The JVM's options for them; empty where both are left to the JVM."""
+    options = [f"-XX:+Use{collector}GC"] if collector else []
+    if new_bytes:
+        options += [f"-XX:{size}={new_bytes // MIB}m" for size in ("NewSize", "MaxNewSize")]
+    return " ".join(options)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.2g} s"
