@@ -6,7 +6,6 @@ For each: which bottleneck was named, which knob moved, and what it gave.
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,8 @@ from dev.demo import deploy, load
 from dev.demo.kube import DemoError, Kube, condition
 from dev.localcluster import cluster, console
 from dev.localcluster.paths import from_environment
+
+from bench import commit
 
 NAMESPACE = "bottlenecks"
 TICK_S = 5.0
@@ -74,16 +75,13 @@ def drive(kube: Kube, image: str, case: Case) -> Outcome:
 
 
 def _note(outcome: Outcome, named: Counter[str], status: Json) -> None:
-    tuning: Json = next((c for c in status.get("conditions", []) if c["type"] == "Tuning"), {})
     kind = (status.get("bottleneck") or {}).get("kind")
     if kind and kind != "None":
         named[kind] += 1
-    words = f"{tuning.get('reason')}: {tuning.get('message', '')}"
     known = {(d["time"], d["reason"]) for d in outcome.decisions}
     for each in status.get("decisions") or []:
         if (each["time"], each["reason"]) not in known:
             outcome.decisions.append({k: each[k] for k in ("time", "action", "reason", "message")})
-    outcome.after["said"] = words
 
 
 def _figures(status: Json) -> dict[str, str]:
@@ -137,11 +135,9 @@ def main(out: Path, only: tuple[str, ...]) -> None:
     for case in (c for c in CASES if not only or c.kind in only):
         outcomes.append(drive(kube, tags["pipeline"], case))
         console.say(f"{case.kind}: named {outcomes[-1].named} {outcomes[-1].failure}")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=True,
-                            capture_output=True, text=True).stdout.strip()  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     (out / "bottlenecks.json").write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
-    page = table(outcomes, commit)
+    page = table(outcomes, commit.head())
     (out / "bottlenecks.md").write_text(page)
     click.echo(page)
     cluster.down(paths)

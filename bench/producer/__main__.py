@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import click
 from bench.producer.place import TOPIC, brokers
 
+from bench import commit
 from trimtab.cli.produce import payloads, probe, tune
 from trimtab.tuning.producer import Probe, ProducerSettings, best_of
 
@@ -39,7 +39,6 @@ class Row:
     grid: list[Probe]
     steps: list[str]
     probes: list[Probe]
-    start: Probe
     grid_again: list[Probe]
     tuned_again: list[Probe]
 
@@ -64,7 +63,7 @@ def row(round_trip_ms: float, measure: Measure, goal_s: float) -> Row:
     best, probes = tune(measure, goal_s, steps.append)
     winner = best_of(grid, goal_s)
     again = [(measure(winner.settings), measure(best.settings)) for _ in range(REPEATS)]
-    return Row(round_trip_ms, grid, steps, probes, probes[0],
+    return Row(round_trip_ms, grid, steps, probes,
                [a for a, _ in again], [b for _, b in again])  # fmt: skip
 
 
@@ -93,7 +92,7 @@ def page(rows: list[Row], goal_s: float, commit: str) -> str:
 def _line(each: Row) -> str:
     verdict = "met" if each.ratio >= WANTED else "MISSED"
     return (
-        f"| {each.round_trip_ms:g} ms | {each.start.rate / 1e6:.1f} | {_rates(each.grid_again)}"
+        f"| {each.round_trip_ms:g} ms | {each.probes[0].rate / 1e6:.1f} | {_rates(each.grid_again)}"
         f" | {_p95(each.grid_again)} | {_rates(each.tuned_again)} | {_p95(each.tuned_again)}"
         f" | {len(each.probes)} | {each.ratio:.2f} | {verdict} |\n"
     )
@@ -132,10 +131,8 @@ def main(out: Path, goal_ms: float, seconds: float) -> None:
 
             rows.append(row(round_trip_ms, measure, goal_s))
             click.echo(f"{round_trip_ms:g} ms: {rows[-1].ratio:.2f} of the grid's best")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=True,
-                            capture_output=True, text=True).stdout.strip()  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
-    (out / "producer.md").write_text(page(rows, goal_s, commit))
+    (out / "producer.md").write_text(page(rows, goal_s, commit.head()))
 
 
 if __name__ == "__main__":

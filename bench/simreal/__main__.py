@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from bench.simreal.seen import Measured
 from bench.simreal.tables import errors, summary, windows
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.paths import REPO
+
+from bench import commit
 
 FOLDER = REPO / "docs/benchmarks/simulator"
 SHOWN = ("p3-busy", "p4-busy", "p3-short")
@@ -36,10 +37,8 @@ def main() -> None:
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="JSON; it is resumed.")
 def measure(out: Path) -> None:
     """Measure on the local cluster what the file lacks; the cluster is left up."""
-    head = ["git", "-C", str(REPO), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
     try:
-        campaign.measure(out, commit)
+        campaign.measure(out, commit.head())
     except LocalClusterError as error:
         raise click.ClickException(str(error)) from error
 

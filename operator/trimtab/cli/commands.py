@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
+from trimtab.api.knobs import COMPRESSIONS, PRODUCER_BATCH, PRODUCER_IN_FLIGHT, PRODUCER_LINGER
 from trimtab.api.quantities import parse_duration
 from trimtab.errors import BadInputError, TrimtabError
 from trimtab.ports import Manifest
@@ -34,11 +36,21 @@ def operator(kubeconfig: str | None) -> None:
         raise click.ClickException(str(error)) from error
 
 
+def _of_pipelines(command: Callable[..., None]) -> Callable[..., None]:
+    """How a command is told which pipelines: by name in a cluster, or from a file."""
+    for option in (
+        click.option("--kubeconfig", help="Default: kubectl's."),
+        click.option("-f", "--filename", type=click.File(),
+                     help="YAML or JSON; - is standard input."),
+        click.option("-n", "--namespace", help="Default: that of the current context."),
+        click.argument("name", required=False),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
 @main.command()
-@click.argument("name", required=False)
-@click.option("-n", "--namespace", help="Default: that of the current context.")
-@click.option("-f", "--filename", type=click.File(), help="YAML or JSON; - is standard input.")
-@click.option("--kubeconfig", help="Default: kubectl's.")
+@_of_pipelines
 def explain(
     name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
 ) -> None:
@@ -55,10 +67,7 @@ def explain(
 
 
 @main.command()
-@click.argument("name", required=False)
-@click.option("-n", "--namespace", help="Default: that of the current context.")
-@click.option("-f", "--filename", type=click.File(), help="YAML or JSON; - is standard input.")
-@click.option("--kubeconfig", help="Default: kubectl's.")
+@_of_pipelines
 @click.option("--record-ms", type=float, help="Slot time of a record.")
 @click.option("--batch-ms", type=float, help="Time that a batch shall take.")
 @click.option("--executors", type=int)
@@ -98,10 +107,14 @@ def size(
 @click.option("--auto", is_flag=True, help="Tune the producer first, by at most 8 probes.")
 @click.option("--latency", default="100ms", show_default=True, help="Goal of --auto: p95 to ack.")
 @click.option("--probe-seconds", type=click.FloatRange(0.5, 60), default=2.0, show_default=True)
-@click.option("--batch-bytes", type=click.IntRange(1, 1_000_000))
-@click.option("--in-flight", type=click.IntRange(1, 5), help="More would not keep the order.")
-@click.option("--linger-ms", type=click.IntRange(0, 1000))
-@click.option("--compression", type=click.Choice(["none", "lz4", "zstd", "snappy", "gzip"]))
+@click.option("--batch-bytes", type=click.IntRange(1, int(PRODUCER_BATCH.maximum)))
+@click.option(
+    "--in-flight",
+    type=click.IntRange(1, int(PRODUCER_IN_FLIGHT.maximum)),
+    help="More would not keep the order.",
+)
+@click.option("--linger-ms", type=click.IntRange(0, int(PRODUCER_LINGER.maximum)))
+@click.option("--compression", type=click.Choice(COMPRESSIONS))
 @click.option("--json", "as_json", is_flag=True)
 def produce(as_json: bool, auto: bool, latency: str, **options: Any) -> None:
     """Load a topic as fast as it goes for some seconds; with --auto tune the producer first.

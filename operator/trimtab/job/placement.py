@@ -13,17 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from trimtab.api.placement import HOST_LABEL, ZONE_LABEL
 from trimtab.errors import UnavailableError
 from trimtab.job.kafka import KafkaProbe
 from trimtab.job.locality import NODE, ZONE
 
 log = logging.getLogger(__name__)
 
-NODE_LABEL = "kubernetes.io/hostname"
-ZONE_LABEL = "topology.kubernetes.io/zone"
 SELECTOR = "spark.kubernetes.executor.node.selector."
 
-LABELS = {NODE: NODE_LABEL, ZONE: ZONE_LABEL}
+LABELS = {NODE: HOST_LABEL, ZONE: ZONE_LABEL}
 """The label of nodes that tells a place of a scope."""
 
 

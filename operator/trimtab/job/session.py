@@ -20,11 +20,10 @@ from trimtab.api.contract import CHECKPOINT_DIRECTORY, USER_ID, Executors, Job
 from trimtab.job.definition import Options
 from trimtab.job.state import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
-from trimtab.sizing.heap import OVERHEAD_MIN_BYTES, overhead_bytes
+from trimtab.sizing.heap import MIB, OVERHEAD_MIN_BYTES, overhead_bytes
 
 log = logging.getLogger(__name__)
 
-MIB = 2**20
 UID_LABEL = "trimtab.dev/pipeline-uid"
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 ROCKSDB_SHARE = 0.25

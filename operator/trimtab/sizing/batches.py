@@ -66,11 +66,6 @@ def fill(partitions: int, fetch_bytes: int, record_bytes: tuple[int, int]) -> Fi
     )
 
 
-def fetch_holds(limit: int, record_bytes: float, partitions: int, fetch_bytes: int) -> bool:
-    """Whether a partition's share of a full batch comes with one fetch; else the fetch binds."""
-    return limit * record_bytes / partitions <= fetch_bytes
-
-
 def aligned_partitions(partitions: int, slots: int) -> int:
     """The fewest partitions, not below those that are, that share out evenly over the slots."""
     return math.ceil(max(1, partitions) / slots) * slots

@@ -17,10 +17,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-MOST_IN_FLIGHT = 5
+from trimtab.api.knobs import PRODUCER_BATCH, PRODUCER_IN_FLIGHT
+
+MOST_IN_FLIGHT = int(PRODUCER_IN_FLIGHT.maximum)
 """An idempotent producer keeps the order of a partition up to so many requests in flight."""
 
-LEAST_BATCH, MOST_BATCH = 16_384, 1_000_000
+LEAST_BATCH, MOST_BATCH = int(PRODUCER_BATCH.default), int(PRODUCER_BATCH.maximum)
 """Bytes of a batch: Kafka's default, and what a broker takes by default."""
 
 PIPE_FULL = 0.3

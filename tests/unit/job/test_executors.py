@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from trimtab.api.placement import ZONE_LABEL
 from trimtab.job.board import ExecutorStates
 from trimtab.job.executors import STEP_TIMEOUT_S, Executors, pick_to_remove
 from trimtab.job.locality import PROCESS, ZONE, Locality
-from trimtab.job.placement import SELECTOR, ZONE_LABEL
+from trimtab.job.placement import SELECTOR
 
 KEY = SELECTOR + ZONE_LABEL
 

@@ -6,12 +6,11 @@ from collections import Counter
 
 import pytest
 
+from trimtab.api.placement import HOST_LABEL, ZONE_LABEL
 from trimtab.errors import UnavailableError
 from trimtab.job.locality import ANY, NO_WAIT, NODE, PROCESS, WAIT, WAIT_KEYS, ZONE, Locality
 from trimtab.job.locality import wait_is_inert as inert
 from trimtab.job.placement import (
-    NODE_LABEL,
-    ZONE_LABEL,
     Broker,
     Places,
     Step,
@@ -90,7 +89,7 @@ def test_places_weigh_as_many_partitions_as_they_lead(scope: int, expected: dict
 def test_new_executors_go_where_the_partitions_are_led() -> None:
     weights = Counter({"b": 2, "a": 4})
     assert steps(1, 4, weights, ZONE) == [Step(3, ZONE_LABEL, "a"), Step(4, ZONE_LABEL, "b")]
-    assert steps(0, 1, weights, NODE) == [Step(1, NODE_LABEL, "a")]
+    assert steps(0, 1, weights, NODE) == [Step(1, HOST_LABEL, "a")]
     assert steps(2, 3, {"a": 1, "b": 1}, ZONE) == [Step(3, ZONE_LABEL, "a")]
 
 

@@ -172,6 +172,15 @@ class Stage:
             for what, promql in asked.items()
         }
 
+    @classmethod
+    def at_rest(cls) -> Stage:
+        """A pipeline that runs and was seen once."""
+        made = cls()
+        made.running()
+        made.see(series("clicks", made.clock.now_s + 10))
+        made.tick()
+        return made
+
     def running(self, *names: str) -> None:
         """Two ticks, and the drivers run."""
         self.tick()

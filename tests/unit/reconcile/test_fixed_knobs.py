@@ -14,11 +14,7 @@ from trimtab.ports import Sample
 
 @pytest.fixture
 def stage() -> Stage:
-    made = Stage()
-    made.running()
-    made.see(series("clicks", made.clock.now_s + 10))
-    made.tick()
-    return made
+    return Stage.at_rest()
 
 
 def settings(stage: Stage) -> Any:

@@ -8,6 +8,7 @@ away from their data are the bottleneck, the scope narrows at once; the trial te
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from trimtab.api.knobs import SCOPE, SCOPES, How
@@ -61,14 +62,19 @@ def left_out(context: Context, proposal: Proposal) -> str:
     """Which scopes a change passes over, and why; empty where none."""
     now, then = context.settings.scope or 0, proposal.settings.scope or 0
     between = SCOPES[min(now, then) + 1 : max(now, then)]
-    places = context.snapshot.signals.places if context.snapshot.signals else {}
+    places = _places(context)
     words = [f"{s} stands down, the source is led in {places.get(s, 0)} of them" for s in between]
     return "; ".join(words)
 
 
+def _places(context: Context) -> Mapping[str, int]:
+    signals = context.snapshot.signals
+    return signals.places if signals else {}
+
+
 def _beside(context: Context, scope: int) -> tuple[int | None, int | None]:
     """The next wider and the next nearer scope that mean anything here."""
-    places = context.snapshot.signals.places if context.snapshot.signals else {}
+    places = _places(context)
     real = [i for i, s in enumerate(SCOPES) if places.get(s, 0) >= LEAST_PLACES.get(s, 0)]
     wider = min((i for i in real if i > scope), default=None)
     return wider, max((i for i in real if i < scope), default=None)
