@@ -67,6 +67,10 @@ class Stage:
         found = self.kube.query("trimtab-prometheus", promql)
         return float(found[0]["value"][1]) if found else None
 
+    def forget(self) -> None:
+        """Delete the checkpoint of the tests before, while no pipeline runs."""
+        self.kube.call("delete", "pvc", "clicks-checkpoint", "--ignore-not-found")
+
     def uid(self, pod: str) -> str | None:
         found = self.kube.get("pod", pod)
         return found["metadata"]["uid"] if found else None
@@ -154,7 +158,7 @@ def stage(home: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
     home.kube.call("delete", "jobs", "load", "verify", "--ignore-not-found")
     home.wait("driver gone", 120, lambda: home.uid("clicks-driver-0") is None)
     if getattr(request.module, "NEW_CHECKPOINTS", False):
-        home.kube.call("delete", "pvc", "clicks-checkpoint", "--ignore-not-found")
+        home.forget()
 
 
 @pytest.hookimpl(hookwrapper=True)

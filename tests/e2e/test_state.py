@@ -26,14 +26,13 @@ def pinned(executors: int) -> dict[str, object]:
 
 
 def test_state_goes_with_executors_and_driver(stage: Stage) -> None:
-    # a claim of the tests before is a checkpoint of another query
-    stage.kube.call("delete", "pvc", "clicks-checkpoint", "--ignore-not-found")
+    stage.forget()
     stage.apply(yaml.safe_load((EXAMPLE / "transform.yaml").read_text()))
     stage.apply(deduplicating(tuning=pinned(1)))
     assert "volumeClaim.shared: true" in stage.wait_stalled("StateNeedsSharedCheckpoint")
     stage.kube.call("delete", "spl", "clicks")
     stage.wait("driver gone", 120, lambda: stage.uid("clicks-driver-0") is None)
-    stage.kube.call("delete", "pvc", "clicks-checkpoint")
+    stage.forget()
 
     shared = {"volumeClaim": {"shared": True, "storageClassName": "shared"}}
     stage.apply(deduplicating(tuning=pinned(1), checkpoint=shared))

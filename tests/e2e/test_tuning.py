@@ -14,7 +14,9 @@ HOLD_S = 20.0
 
 
 def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
-    stage.apply(pipeline())
+    stage.forget()
+    source = {"kafka": {"cluster": "events", "topics": ["clicks"], "startingOffsets": "latest"}}
+    stage.apply(pipeline(source=source))
     stage.wait_ready()
     p95 = (
         f'max(trimtab_batch_record_latency_seconds{{namespace="{stage.kube.namespace}",'

@@ -53,9 +53,14 @@ class ExecutorStates:
     decommissioning: int
 
     @property
+    def staying(self) -> int:
+        """There, and not on the way out: those that are given tasks."""
+        return self.running - self.decommissioning
+
+    @property
     def pending(self) -> int:
         """Asked for, but not there yet."""
-        return max(0, self.requested - (self.running - self.decommissioning))
+        return max(0, self.requested - self.staying)
 
 
 @dataclass(frozen=True, slots=True)

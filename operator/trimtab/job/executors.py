@@ -1,8 +1,9 @@
 """Executor pods of a running query: count up, count down, where new ones go, and their states.
 
-The calls reach Spark's scheduler through py4j: there is no Python API for them. Up is an
-absolute target (the relative call counts from a total of its own). Down is by decommission:
-running tasks finish, the target falls with it, nothing is written twice.
+The calls reach Spark's scheduler through py4j: there is no Python API for them. Up is an absolute
+target (the relative call counts from a total of its own). Down is by decommission, while no batch
+is written: an executor leaves within moments of its last task's end, and where the loss is heard
+of before the result is read, Spark runs that task again.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Executors:
         self._locality, self._places, self._clock = locality, places, clock
         self._lock = threading.Lock()
         self._leaving: set[str] = set()
+        self._writing = False
         self._steps: deque[Step] = deque()
         self._step: Step | None = None
         self._step_since = 0.0
@@ -85,8 +87,26 @@ class Executors:
             # the target first, as an absolute number: it removes none that runs, but withdraws
             # pods that are still pending and keeps Spark from replacing those that leave
             self._next_step()
-            for executor in pick_to_remove(running, self._leaving, staying - target):
-                self._decommission(executor)
+            self._release(running)
+
+    def batch_begins(self) -> None:
+        """A batch is about to be written, none of its tasks is under way yet."""
+        with self._lock:
+            self._release(self._running())
+            self._writing = True
+
+    def batch_ended(self) -> None:
+        """It is written, or given up: until the next begins no task runs."""
+        with self._lock:
+            self._writing = False
+
+    def _release(self, running: set[str]) -> None:
+        """Send away those above the target, unless a batch is being written."""
+        if self._writing:
+            return
+        surplus = len(running - self._leaving) - self._requested
+        for executor in pick_to_remove(running, self._leaving, surplus):
+            self._decommission(executor)
 
     def _next_step(self) -> None:
         self._step, self._step_since = self._steps.popleft(), self._clock()
@@ -125,9 +145,10 @@ class Executors:
         with self._lock:
             running = self._running()
             self._leaving &= running
+            self._release(running)
             states = ExecutorStates(self._requested, len(running), len(self._leaving))
-            self._go_on(len(running) - len(self._leaving))
-            self._locality.settle(settled=not self._leaving and states.pending == 0)
+            self._go_on(states.staying)
+            self._locality.settle(settled=states.running == states.staying == states.requested)
             return states
 
     def _go_on(self, staying: int) -> None:

@@ -163,14 +163,25 @@ class Runner:
             board.places = places
 
     def _begin(self, batch_id: int) -> None:
-        running = self._executors.states().running if self._executors else None
-        self._batches.begin(batch_id, self._checkpoint.batch_records(batch_id), running)
+        executors = None
+        if self._executors is not None:
+            self._executors.batch_begins()
+            executors = self._executors.states().staying
+        self._batches.begin(batch_id, self._checkpoint.batch_records(batch_id), executors)
 
     def _written(self) -> None:
+        if self._executors is not None:
+            self._executors.batch_ended()
         calls = self._builder.stages.take()
         with self._board.writing() as board:
             board.calls = calls
             board.totals.add_calls(calls)
+
+    def _abandon(self) -> None:
+        """No batch of this start is being written any more."""
+        self._batches.abandon()
+        if self._executors is not None:
+            self._executors.batch_ended()
 
     def _in_force(self) -> dict[str, float]:
         """The knobs that have something to move: no calls in flight without a stage of them."""
@@ -230,7 +241,7 @@ class Runner:
             give_up=lambda: self._signal.older_than(self._job.drain_timeout_s),
             wait=time.sleep,
         )
-        self._batches.abandon()
+        self._abandon()
         if outcome is Outcome.UNCLEAN:
             self._board.totals.unclean_stops += 1
         return outcome
@@ -246,7 +257,7 @@ class Runner:
 
     def _recover(self) -> None:
         """The query died by itself: start it again when the cause can heal, else raise."""
-        self._batches.abandon()
+        self._abandon()
         written = self._builder.writer.failure if self._builder.writer else None
         failure = classify(causes_of(self._query, written))
         if last_committed(self._query) is not None:

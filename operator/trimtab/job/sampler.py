@@ -41,14 +41,14 @@ class Sampler:
         source: Source,
         heap_limit: int,
         executors: Executors | None,
-        on_running: Callable[[int], None],
+        on_staying: Callable[[int], None],
     ) -> None:
-        """`heap_limit` in bytes; `on_running` hears how many executors are registered, if pods."""
+        """`heap_limit` in bytes; `on_staying` hears how many executors are given tasks, if pods."""
         self._board = board
         self._source = source
         self._heap_limit = heap_limit
         self._executors = executors
-        self._on_running = on_running
+        self._on_staying = on_staying
         self._taken = 0
         self._work: deque[Work] = deque(maxlen=CAPACITY_WINDOW)
         self._stages: deque[tuple[int, StageWork]] = deque()
@@ -57,7 +57,7 @@ class Sampler:
         """One look."""
         states = self._executors.states() if self._executors is not None else None
         if states is not None:
-            self._on_running(states.running)
+            self._on_staying(states.staying)
         self._work.append(self._source.work())
         ended = self._source.ended()
         self._keep(ended)

@@ -144,3 +144,27 @@ def test_nothing_waits_until_executors_have_come_or_gone(target: int) -> None:
     else:
         desk.come(2)
     assert desk.waits == "1s"
+
+
+def test_executors_leave_between_two_batches_only() -> None:
+    desk = Desk(3, None)
+    desk.executors.batch_begins()
+    desk.executors.scale(2)
+    states = desk.executors.states()
+    assert desk.spark.decommissioned == [], "a task could end just as its executor goes"
+    assert (states.running, states.staying) == (3, 3)
+    desk.executors.batch_ended()
+    desk.executors.batch_begins()
+    assert desk.spark.decommissioned == ["2"]
+    assert desk.executors.states().staying == 2, "the batch that begins is not given the third"
+    desk.executors.states()
+    assert desk.spark.decommissioned == ["2"]
+
+
+def test_executors_leave_at_once_where_no_batch_is_written() -> None:
+    desk = Desk(3, None)
+    desk.executors.batch_begins()
+    desk.executors.scale(2)
+    desk.executors.batch_ended()
+    desk.executors.states()
+    assert desk.spark.decommissioned == ["2"]
