@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long bench-control bench-simulator bench-producer demo-bottlenecks check fix generate venv lint types contracts unit clean
+.PHONY: help demo test test-long bench-control bench-simulator bench-producer bench-live demo-bottlenecks check fix generate venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -39,6 +39,12 @@ demo-bottlenecks: $(STAMP) ## one pipeline for each bottleneck, on the local clu
 
 bench-producer: $(STAMP) ## the producer tuner against a grid search, 10 minutes; build/producer
 	$(BIN)/python -m bench.producer
+
+bench-live: $(STAMP) ## tuned from cold against a grid, defaults and lag scaling: six hours; build/live
+	$(LOCALCLUSTER) doctor --install
+	$(BIN)/python -m bench.live grid --book build/live/measured.json
+	$(BIN)/python -m bench.live contest --book build/live/measured.json
+	$(BIN)/python -m bench.live report --book build/live/measured.json --out build/live
 
 check: $(STAMP) lint types contracts unit ## the fast lane, under 3 minutes
 

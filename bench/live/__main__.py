@@ -1,0 +1,73 @@
+"""`python -m bench.live grid|contest|report`; see docs/benchmarks/live.md."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from bench.live import contest, grid, page, plots
+from bench.live.book import Book
+from dev.localcluster import cluster
+from dev.localcluster.failures import LocalClusterError
+from dev.localcluster.paths import REPO, from_environment
+
+FOLDER = REPO / "docs/benchmarks/live"
+
+book_option = click.option(
+    "--book", "path", type=click.Path(path_type=Path), default=FOLDER / "measured.json",
+    help="What was measured; it is resumed.",
+)  # fmt: skip
+minutes_option = click.option(
+    "--minutes", type=float, default=24 * 60.0, help="Begin nothing new after so long."
+)
+
+
+@click.group(help=__doc__)
+def main() -> None:
+    """The live comparison."""
+
+
+@main.command("grid")
+@book_option
+@minutes_option
+def grid_command(path: Path, minutes: float) -> None:
+    """Measure what the book lacks of the grid, about four hours in all."""
+    _on_the_cluster(grid.measure, path, minutes)
+
+
+@main.command("contest")
+@book_option
+@minutes_option
+def contest_command(path: Path, minutes: float) -> None:
+    """Run the contenders that the book lacks, an hour and a half in all; the grid comes first."""
+    _on_the_cluster(contest.measure, path, minutes)
+
+
+@main.command()
+@book_option
+@click.option("--out", type=click.Path(path_type=Path), default=FOLDER, help="Folder.")
+def report(path: Path, out: Path) -> None:
+    """Print the tables of what is measured; write them and the pictures."""
+    book = Book.open(path)
+    text = page.markdown(book)
+    click.echo(text)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "tables.md").write_text(f"{text}\n\n{page.decisions(book)}\n")
+    for shape in sorted({run["shape"] for run in book.runs}):
+        runs = [run for run in book.runs if run["shape"] == shape]
+        plots.picture(out / f"{shape}.png", shape, runs)
+
+
+def _on_the_cluster(measure: Callable[[Book, float], None], path: Path, minutes: float) -> None:
+    try:
+        measure(Book.open(path), time.time() + 60 * minutes)
+    except (LocalClusterError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        cluster.down(from_environment())
+
+
+if __name__ == "__main__":
+    main()

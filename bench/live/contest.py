@@ -1,0 +1,204 @@
+"""The contenders under the same load: from cold by trimtab, the best static, defaults, lag scaling.
+
+Each begins a pipeline of its own. trimtab's sees the shape twice: the first time is its
+calibration and is told apart. The others learn nothing, so they see it once, after a minute.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import fmean
+from typing import Any
+
+import yaml
+from bench.live.book import Book
+from bench.live.figures import Span, calibrated, changes, longest_break
+from bench.live.points import (
+    Goal,
+    Point,
+    best_latency,
+    best_throughput,
+    executor_seconds,
+    met_share,
+    throughput,
+)
+from bench.live.shapes import LOW, SHAPES, Shape, seconds
+from bench.live.site import (
+    BATCH_LIMIT,
+    EXAMPLE,
+    FLOOD,
+    PARTITIONS,
+    TOPIC,
+    Site,
+    machine_load,
+    open_site,
+    pinned,
+)
+from bench.peers.controller import Limits
+from bench.peers.keda import Keda, Parameters
+from dev.localcluster import console
+
+from bench import commit
+from trimtab.tuning.snapshot import Settings, Signals
+
+Json = dict[str, Any]
+
+OURS, BEST, DEFAULTS, LAG = "trimtab", "best static", "Spark defaults", "scaling on lag"
+CONTENDERS = (OURS, BEST, DEFAULTS, LAG)
+
+SPARK_EXECUTORS = 2
+"""spark.executor.instances where nobody says it; Spark's other defaults are no trigger, no limit of
+a batch, and one call after the other."""
+
+BY_HAND = Point(1, 1.0, 4)
+"""What scaling on lag begins with: settings that a person would take, in the middle of the grid."""
+LAG_THRESHOLD = 1_000
+"""Records per executor: two seconds of what four calls of 8 ms at a time work off."""
+
+QUIET_S = 60.0
+TAIL_S = 15.0
+POLL_S = 5.0
+FLOOD_RECORDS, FLOOD_PER_S = 2_500_000, 8_000.0
+FLOOD_S = {OURS: 600.0, BEST: 180.0, DEFAULTS: 180.0, LAG: 300.0}
+SCORED_S = 120.0
+
+
+def measure(book: Book, until_s: float) -> None:
+    """Run what the book lacks; the grid must be there.
+
+    Raises:
+        LocalClusterError: cluster or pipeline did not do as asked in time.
+    """
+    site = open_site()
+    for shape in SHAPES:
+        for who in CONTENDERS:
+            if time.time() < until_s and not _done(book, who, shape):
+                book.add_run(_under_load(site, book, who, shape))
+    missing = [who for who in CONTENDERS if not _done(book, who, "flood")]
+    if missing and time.time() < until_s:
+        site.fill(FLOOD_RECORDS, FLOOD_PER_S)
+    for who in missing:
+        if time.time() < until_s:
+            book.add_run(_in_flood(site, book, who))
+
+
+def _done(book: Book, who: str, shape: str) -> bool:
+    return any((run["who"], run["shape"]) == (who, shape) for run in book.runs)
+
+
+def tuning(book: Book, who: str, goal: Goal) -> Json:
+    """What stands under `tuning` of a contender's pipeline.
+
+    Raises:
+        ValueError: the best of the grid is asked for and not measured yet.
+    """
+    topic = TOPIC if goal == "latency" else FLOOD
+    if who == OURS:
+        example: Json = yaml.safe_load((EXAMPLE / "pipeline.yaml").read_text())
+        return dict(example["spec"]["tuning"])
+    if who == DEFAULTS:
+        unlimited = {"maxOffsetsPerTrigger": 10**9, "trigger": "0s"}
+        return {"pinned": {"executors": SPARK_EXECUTORS, "maxInFlight": 1} | unlimited}
+    if who == LAG:
+        return pinned(BY_HAND, topic)
+    best = (best_latency if goal == "latency" else best_throughput)(book.windows)
+    if best is None:
+        raise ValueError("no point of the grid holds the goal: measure the grid first")
+    return pinned(best.point, topic)
+
+
+def _under_load(site: Site, book: Book, who: str, name: str) -> Json:
+    """One contender and one shape, the latency goal."""
+    shape = SHAPES[name]
+    site.begin("latency", tuning(book, who, "latency"))
+    rounds = 2 if who == OURS else 1
+    quiet: Shape = () if who == OURS else ((QUIET_S, LOW),)
+    begin_s = site.load((*quiet, *shape * rounds))
+    scored_s = begin_s + sum(length for length, _ in quiet) + seconds(shape) * (rounds - 1)
+    scored = Span(scored_s, scored_s + seconds(shape))
+    _watch(site, who, "latency", scored.end_s + TAIL_S)
+    run: Json = {"who": who, "shape": name} | _told(site, "latency", begin_s, scored)
+    if who == OURS:
+        run["decisions"] = _decisions(site)
+        batches = site.batches(begin_s)
+        calm_s = calibrated(batches, begin_s, scored.end_s)
+        run["calibration_s"] = round(calm_s - begin_s, 1)
+        run["calibration_violated_s"] = round(
+            (1 - met_share(batches, begin_s, calm_s)) * (calm_s - begin_s), 1
+        )
+    site.end()
+    console.say(f"{who}, {name}: met {run['met']:.1%}, {run['executor_s']:.0f} executor-seconds")
+    return run
+
+
+def _in_flood(site: Site, book: Book, who: str) -> Json:
+    """One contender with more records waiting than it can take, the throughput goal."""
+    site.begin("throughput", tuning(book, who, "throughput"))
+    begin_s = time.time()
+    end_s = begin_s + FLOOD_S[who]
+    _watch(site, who, "throughput", end_s)
+    scored = Span(end_s - SCORED_S, end_s)
+    run: Json = {"who": who, "shape": "flood"} | _told(site, "throughput", begin_s, scored)
+    if who == OURS:
+        run["decisions"] = _decisions(site)
+    if site.lag() <= 0:
+        console.warn(f"{who} has worked off the whole flood: its rate is too low")
+    site.end()
+    console.say(f"{who}, flood: {run['rate']:.0f}/s")
+    return run
+
+
+def _watch(site: Site, who: str, goal: Goal, end_s: float) -> None:
+    """Wait; the one that scales on lag is moved by us meanwhile."""
+    move: Callable[[], None] = _scaler(site, goal) if who == LAG else lambda: None
+    while time.time() < end_s:
+        move()
+        time.sleep(POLL_S)
+
+
+def _scaler(site: Site, goal: Goal) -> Callable[[], None]:
+    """KEDA's law with its HPA, on the executors of our pipeline."""
+    topic = TOPIC if goal == "latency" else FLOOD
+    law = Keda(Limits(1, max(4, BY_HAND.executors)), Parameters(lag_threshold=LAG_THRESHOLD))
+    now = Settings(BY_HAND.executors, BY_HAND.trigger_s, BATCH_LIMIT[topic])
+
+    def move() -> None:
+        nonlocal now
+        at_s = time.time()
+        seen = Signals(at_s, 0, 0, None, lag_records=site.lag(), partitions=PARTITIONS)
+        wanted = law.decide(at_s, seen, now)
+        if wanted.executors != now.executors:
+            point = Point(wanted.executors, BY_HAND.trigger_s, BY_HAND.calls)
+            site.apply(goal, pinned(point, topic))
+            now = wanted
+
+    return move
+
+
+def _told(site: Site, goal: Goal, begin_s: float, scored: Span) -> Json:
+    """The figures of the scored span, and the series of the whole run for the picture."""
+    batches = site.batches(begin_s)
+    executors = site.executors(begin_s)
+    inside = [b for b in batches if scored.begin_s < b.committed_s <= scored.end_s]
+    return {
+        "goal": goal,
+        "seconds": round(scored.seconds, 1),
+        "met": round(met_share(inside, scored.begin_s, scored.end_s), 4),
+        "p95_s": round(fmean(b.p95_s for b in inside), 3) if inside else None,
+        "rate": round(throughput(inside), 1),
+        "executor_s": round(executor_seconds(executors, scored.begin_s, scored.end_s), 1),
+        "longest_break_s": round(longest_break(batches, scored), 1),
+        "scored_from_s": round(scored.begin_s - begin_s, 1),
+        "machine_load": machine_load(),
+        "commit": commit.head(),
+        "batches": [
+            [round(b.committed_s - begin_s, 1), round(b.p95_s, 2), b.records] for b in batches
+        ],
+        "executors": changes([(at - begin_s, count) for at, count in executors]),
+    }
+
+
+def _decisions(site: Site) -> list[Json]:
+    told = site.status().get("decisions") or []
+    return [{k: d[k] for k in ("time", "action", "reason", "message")} for d in told]

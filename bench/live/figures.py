@@ -1,0 +1,64 @@
+"""Figures of one contender's run, from its batches. Nothing of I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bench.live.points import TARGET_S
+from bench.simreal.seen import Batch
+
+CALM_S = 60.0
+"""Calibration is over once the goal was met for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of wall time."""
+
+    begin_s: float
+    end_s: float
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.end_s - self.begin_s
+
+
+def changes(samples: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Of samples (second, value) those at which the value is new, and the last."""
+    if not samples:
+        return []
+    kept = [samples[0], *(b for a, b in pairwise(samples) if a[1] != b[1])]
+    return [(round(at, 1), value) for at, value in [*kept, samples[-1]]]
+
+
+def calibrated(batches: Sequence[Batch], begin_s: float, end_s: float) -> float:
+    """When the goal began to be met for a minute without a break; `end_s` where it never was."""
+    since_s: float | None = None
+    last_s = begin_s
+    for batch in batches:
+        if batch.p95_s > TARGET_S:
+            since_s = None
+        elif since_s is None:
+            since_s = last_s
+        if since_s is not None and batch.committed_s - since_s >= CALM_S:
+            return since_s
+        last_s = batch.committed_s
+    return end_s
+
+
+def longest_break(batches: Sequence[Batch], span: Span) -> float:
+    """The most seconds on end in which the latency goal was broken."""
+    longest, since_s, last_s = 0.0, None, span.begin_s
+    for batch in batches:
+        if not span.begin_s < batch.committed_s <= span.end_s:
+            continue
+        if batch.p95_s <= TARGET_S:
+            since_s = None
+        else:
+            since_s = last_s if since_s is None else since_s
+            longest = max(longest, batch.committed_s - since_s)
+        last_s = batch.committed_s
+    return longest

@@ -1,0 +1,145 @@
+"""Measure what the file lacks of the grid; every window is written as soon as it is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from statistics import fmean
+
+from bench.live.book import Book
+from bench.live.points import (
+    GRID,
+    TARGET_S,
+    Goal,
+    Point,
+    Window,
+    best_latency,
+    best_throughput,
+    executor_seconds,
+    met_share,
+    throughput,
+)
+from bench.live.shapes import HIGH
+from bench.live.site import FLOOD, TOPIC, Site, machine_load, open_site, pinned
+from dev.localcluster import console
+
+from bench import commit
+
+WARM_S, WINDOW_S = 20.0, 120.0
+FIRST_WARM_S = 60.0
+"""After a driver has started its code is still compiled."""
+HOPELESS_S = 60.0
+"""A window of a point that falls ever further behind is cut off here: its rate is seen by then."""
+LONG_S = 3 * 3600.0
+POLL_S = 5.0
+FILL, FILL_PER_S = 1_500_000, 8_000.0
+REPEATS = 4
+"""Of the best point, beside its window in the grid."""
+DRAIN = (0.5, 64)
+"""Trigger in seconds and calls that work off what a slow point has left."""
+
+
+def measure(book: Book, until_s: float) -> None:
+    """Measure until it is all there, or the wall clock says `until_s`.
+
+    Raises:
+        LocalClusterError: cluster or pipeline did not do as asked in time.
+    """
+    site = open_site()
+    _latency(site, book, [(p, 0) for p in GRID], until_s)
+    best = best_latency(book.windows)
+    if best is not None:
+        _latency(site, book, [(best.point, n + 1) for n in range(REPEATS)], until_s)
+    quick = [
+        w.point for w in book.windows if w.goal == "latency" and not w.repeat and not w.saturated
+    ]
+    _flood(site, book, [(p, 0) for p in quick], until_s)
+    fastest = best_throughput(book.windows)
+    if fastest is not None:
+        _flood(site, book, [(fastest.point, n + 1) for n in range(REPEATS)], until_s)
+
+
+def _left(book: Book, goal: Goal, asked: Sequence[tuple[Point, int]]) -> list[tuple[Point, int]]:
+    done = {(w.point, w.repeat) for w in book.windows if w.goal == goal}
+    return [each for each in asked if each not in done]
+
+
+def _latency(site: Site, book: Book, asked: Sequence[tuple[Point, int]], until_s: float) -> None:
+    """One window each under the highest load of the shapes."""
+    left = _left(book, "latency", asked)
+    if not left or time.time() > until_s:
+        return
+    site.begin("latency", pinned(left[0][0], TOPIC))
+    site.load(((LONG_S, HIGH),))
+    time.sleep(FIRST_WARM_S)
+    for point, repeat in left:
+        if time.time() > until_s:
+            break
+        site.apply("latency", pinned(point, TOPIC))
+        site.wait_effective(point)
+        time.sleep(WARM_S)
+        window = _window(site, "latency", point, repeat)
+        book.add(window)
+        if window.saturated:
+            _drain(site, point)
+    site.stop_load()
+    site.end()
+
+
+def _window(site: Site, goal: Goal, point: Point, repeat: int) -> Window:
+    """Look for two minutes, or one where the point is hopeless."""
+    begin_s = time.time()
+    saturated = False
+    while (spent_s := time.time() - begin_s) < WINDOW_S:
+        time.sleep(POLL_S)
+        behind = site.lag() > 2 * HIGH * TARGET_S
+        if goal == "latency" and spent_s > HOPELESS_S and behind:
+            saturated = True
+            if len(site.batches(begin_s)) > 1:
+                break
+    time.sleep(POLL_S + 1)  # for the scrape that sees the last batch
+    end_s = time.time() - POLL_S - 1
+    batches = [b for b in site.batches(begin_s) if b.committed_s <= end_s]
+    return Window(
+        goal=goal,
+        point=point,
+        repeat=repeat,
+        seconds=round(end_s - begin_s, 1),
+        met=round(met_share(batches, begin_s, end_s), 4),
+        p95_s=round(fmean(b.p95_s for b in batches), 3) if batches else float("inf"),
+        rate=round(throughput(batches), 1),
+        executor_s=round(executor_seconds(site.executors(begin_s), begin_s, end_s), 1),
+        batches=batches[-1].id - batches[0].id + 1 if batches else 0,
+        saturated=saturated,
+        machine_load=machine_load(),
+        commit=commit.head(),
+    )
+
+
+def _drain(site: Site, point: Point) -> None:
+    """Work off what the point has left, so that the next one begins without a backlog."""
+    site.stop_load()
+    trigger_s, calls = DRAIN
+    fast = Point(point.executors, trigger_s, calls)
+    site.apply("latency", pinned(fast, TOPIC))
+    site.kube.wait("backlog gone", 300, lambda: site.lag() < HIGH)
+    site.load(((LONG_S, HIGH),))
+    console.say(f"drained after {point.name}")
+
+
+def _flood(site: Site, book: Book, asked: Sequence[tuple[Point, int]], until_s: float) -> None:
+    """One window each with more records waiting than it can take."""
+    left = _left(book, "throughput", asked)
+    if not left or time.time() > until_s:
+        return
+    site.fill(FILL, FILL_PER_S)
+    for point, repeat in left:
+        if time.time() > until_s:
+            return
+        site.begin("throughput", pinned(point, FLOOD))
+        site.wait_effective(point)
+        time.sleep(2 * WARM_S)
+        book.add(_window(site, "throughput", point, repeat))
+        if site.lag() <= 0:
+            console.warn(f"{point.name} has worked off the whole flood: its rate is too low")
+    site.end()

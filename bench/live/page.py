@@ -1,0 +1,160 @@
+"""The page of the live comparison, from the book alone; and its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench.live.book import Book
+from bench.live.contest import BEST, CONTENDERS, OURS
+from bench.live.points import (
+    CALLS,
+    EXECUTORS,
+    MET,
+    TARGET_S,
+    TRIGGERS_S,
+    Goal,
+    Point,
+    Window,
+    best_latency,
+    best_throughput,
+    spread,
+)
+from bench.live.shapes import SHAPES
+
+Json = dict[str, Any]
+
+WITHIN = 0.10
+"""How near to the best of the grid the tuned pipeline is to come."""
+
+
+def markdown(book: Book) -> str:
+    """The tables, in Markdown."""
+    return "\n\n".join(
+        [
+            "## The grid, latency goal",
+            _grid_table(book.windows, "latency", _latency_cell),
+            _best(book, "latency"),
+            "## The grid, throughput goal",
+            _grid_table(book.windows, "throughput", _rate_cell),
+            _best(book, "throughput"),
+            *(f"## {shape}\n\n{_runs(book, shape)}" for shape in (*SHAPES, "flood")),
+            _calibrations(book),
+        ]
+    )
+
+
+def _grid_table(windows: Sequence[Window], goal: Goal, cell: Callable[[Window], str]) -> str:
+    """Rows of executors and calls, a column for each trigger."""
+    seen = {w.point: w for w in windows if w.repeat == 0 and _tells(w, goal)}
+    head = "| executors x calls | " + " | ".join(f"{t:g} s" for t in TRIGGERS_S) + " |"
+    lines = [head, "|---" * (len(TRIGGERS_S) + 1) + "|"]
+    for executors in sorted(EXECUTORS):
+        for calls in sorted(CALLS):
+            points = [seen.get(Point(executors, t, calls)) for t in TRIGGERS_S]
+            cells = [cell(w) if w else "-" for w in points]
+            lines.append(f"| {executors} x {calls} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _tells(window: Window, goal: Goal) -> bool:
+    """Whether a window belongs to the table of a goal."""
+    return window.goal == goal or (goal == "throughput" and window.saturated)
+
+
+def _latency_cell(window: Window) -> str:
+    if window.saturated:
+        return "falls behind"
+    text = f"{window.p95_s:.1f} s"
+    return f"**{text}**" if window.holds else f"{text}, met {window.met:.0%}"
+
+
+def _rate_cell(window: Window) -> str:
+    return f"{window.rate:.0f}/s"
+
+
+def figure(window: Window) -> float:
+    """What windows of one goal are compared by: seconds of latency or records/s."""
+    return window.p95_s if window.goal == "latency" else window.rate
+
+
+def noise(book: Book, goal: Goal) -> float:
+    """Half the range over the mean of the best point's repetitions."""
+    best = (best_latency if goal == "latency" else best_throughput)(book.windows)
+    same = [w for w in book.windows if best and w.goal == best.goal and w.point == best.point]
+    return spread([figure(w) for w in same])
+
+
+def _best(book: Book, goal: Goal) -> str:
+    best = (best_latency if goal == "latency" else best_throughput)(book.windows)
+    if best is None:
+        return f"Best: none holds the goal of {TARGET_S:g} s in {MET:.0%} of the seconds."
+    repeats = sum(w.goal == best.goal and w.point == best.point for w in book.windows)
+    what = (
+        f"{best.executor_s / best.seconds:.2f} executors, p95 {best.p95_s:.2f} s"
+        if goal == "latency"
+        else f"{best.rate:.0f} records/s"
+    )
+    told = "is all that was measured so far"
+    if repeats > 1:
+        told = f"measured {repeats} times, half the range over the mean is {noise(book, goal):.1%}"
+    return f"Best (executors x trigger x calls): **{best.point.name}**, {what}; {told}."
+
+
+def _runs(book: Book, shape: str) -> str:
+    """One shape: a row for each contender."""
+    runs = {r["who"]: r for r in book.runs if r["shape"] == shape}
+    lines = [
+        "| contender | goal met | p95, mean | executors, mean | records/s | longest break |",
+        "|---|---|---|---|---|---|",
+    ]
+    for who in CONTENDERS:
+        if (run := runs.get(who)) is None:
+            lines.append(f"| {who} | not measured yet | | | | |")
+            continue
+        p95 = "-" if run["p95_s"] is None else f"{run['p95_s']:.2f} s"
+        lines.append(
+            f"| {who} | {run['met']:.1%} | {p95} | {run['executor_s'] / run['seconds']:.2f}"
+            f" | {run['rate']:.0f} | {run['longest_break_s']:.0f} s |"
+        )
+    return "\n".join([*lines, "", verdict(book, shape)])
+
+
+def verdict(book: Book, shape: str) -> str:
+    """Ours against the best static settings, in words."""
+    runs = {r["who"]: r for r in book.runs if r["shape"] == shape}
+    ours, best = runs.get(OURS), runs.get(BEST)
+    if ours is None or best is None:
+        return ""
+    if shape == "flood":
+        ratio = ours["rate"] / best["rate"]
+        margin = max(WITHIN, noise(book, "throughput"))
+        told = f"trimtab works off {ratio:.2f} of what the best static settings do"
+        return f"{told}: {'within' if ratio >= 1 - margin else 'not within'} {margin:.0%}."
+    ratio = ours["executor_s"] / best["executor_s"]
+    holds = ours["met"] >= MET or ours["met"] >= best["met"]
+    told = f"trimtab takes {ratio:.2f} of the executor-seconds of the best static settings"
+    goal = f"and {'holds' if holds else 'does not hold'} the goal"
+    return f"{told} ({'within' if ratio <= 1 + WITHIN else 'not within'} {WITHIN:.0%}) {goal}."
+
+
+def _calibrations(book: Book) -> str:
+    lines = ["## Calibration, from cold", "", "| shape | length | of it the goal was broken |",
+             "|---|---|---|"]  # fmt: skip
+    lines += [
+        f"| {r['shape']} | {r['calibration_s']:.0f} s | {r['calibration_violated_s']:.0f} s |"
+        for r in book.runs
+        if "calibration_s" in r
+    ]
+    return "\n".join(lines)
+
+
+def decisions(book: Book) -> str:
+    """What trimtab did in each of its runs."""
+    parts = []
+    for run in (r for r in book.runs if r["who"] == OURS):
+        lines = [
+            f"- {d['time']} {d['action']} {d['reason']}: {d['message']}" for d in run["decisions"]
+        ]
+        parts.append("\n".join([f"### {run['shape']}", "", *lines]))
+    return "\n\n".join(["## What trimtab decided", *parts]) if parts else ""

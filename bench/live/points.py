@@ -1,0 +1,130 @@
+"""The grid, what a window of a setting is worth, and which point is the best. Nothing of I/O."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise, product
+from typing import Any, Literal
+
+from bench.simreal.seen import Batch, rate
+
+Goal = Literal["latency", "throughput"]
+
+EXECUTORS = (4, 3, 2, 1)
+TRIGGERS_S = (0.5, 1.0, 2.0, 5.0)
+CALLS = (16, 4, 1)
+"""From the most down, so that executors only leave and no point has to wait for cold ones."""
+
+TARGET_S = 5.0
+"""The latency goal: 95 % of the records of a batch are committed within this time."""
+MET = 0.99
+"""The share of seconds in which a goal must be met."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Point:
+    """Settings that stay."""
+
+    executors: int
+    trigger_s: float
+    calls: int
+
+    @property
+    def name(self) -> str:
+        """As it stands in tables."""
+        return f"{self.executors} x {self.trigger_s:g} s x {self.calls}"
+
+
+GRID = tuple(Point(*each) for each in product(EXECUTORS, TRIGGERS_S, CALLS))
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What was seen of a pipeline in some seconds under a load."""
+
+    goal: Goal
+    point: Point
+    repeat: int
+    """0 for the grid itself, 1 and on for repetitions of its best."""
+    seconds: float
+    met: float
+    """Share of the seconds in which the latency goal was met."""
+    p95_s: float
+    """Mean of the batches' 95th percentile."""
+    rate: float
+    """Records/s between the first commit and the last."""
+    executor_s: float
+    batches: int
+    saturated: bool
+    """The load was more than the point works off; then `rate` is all that it can do."""
+    machine_load: float
+    commit: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether it met the latency goal."""
+        return self.met >= MET
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> Window:
+        """The reverse of `document`."""
+        return cls(**document | {"point": Point(**document["point"])})
+
+
+def met_share(
+    batches: Sequence[Batch], begin_s: float, end_s: float, target_s: float = TARGET_S
+) -> float:
+    """The share of the seconds from begin to end in which the latency goal was met.
+
+    A batch tells of the seconds since the commit before it. The seconds after the last commit are
+    met as long as they could still end in time.
+    """
+    met, last_s = 0.0, begin_s
+    for batch in batches:
+        if not last_s < batch.committed_s <= end_s:
+            continue
+        met += (batch.committed_s - last_s) * (batch.p95_s <= target_s)
+        last_s = batch.committed_s
+    open_s = end_s - last_s
+    return (met + open_s * (open_s <= target_s)) / (end_s - begin_s)
+
+
+def throughput(batches: Sequence[Batch]) -> float:
+    """Records/s of a window; 0 where fewer than two batches ended in it."""
+    return rate(batches) if len(batches) > 1 else 0.0
+
+
+def best_latency(windows: Sequence[Window]) -> Window | None:
+    """Of those that hold the goal, the one of the fewest executor-seconds; ties by latency."""
+    holding = [w for w in windows if w.goal == "latency" and w.repeat == 0 and w.holds]
+    return min(holding, key=lambda w: (w.executor_s / w.seconds, w.p95_s), default=None)
+
+
+def best_throughput(windows: Sequence[Window]) -> Window | None:
+    """The one of the most records/s; a saturated window of the latency grid counts as well."""
+    rates = [w for w in windows if w.repeat == 0 and (w.goal == "throughput" or w.saturated)]
+    return max(rates, key=lambda w: w.rate, default=None)
+
+
+def spread(figures: Sequence[float]) -> float:
+    """Half the range of repeated measurements over their mean: what a tie is held against."""
+    if len(figures) < 2:
+        return 0.0
+    return (max(figures) - min(figures)) / 2 / statistics.fmean(figures)
+
+
+def executor_seconds(samples: Sequence[tuple[float, float]], begin_s: float, end_s: float) -> float:
+    """The integral of executors over time, from samples of (second, count) that hold till the next.
+
+    The first sample is taken to hold from `begin_s` on.
+    """
+    if not samples:
+        return 0.0
+    steps = [(begin_s, samples[0][1]), *(s for s in samples if begin_s < s[0] < end_s)]
+    return sum((later - at) * count for (at, count), (later, _) in pairwise([*steps, (end_s, 0.0)]))

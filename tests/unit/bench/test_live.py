@@ -1,0 +1,154 @@
+"""The live comparison's own arithmetic: shares, scores and the book."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bench.live.book import Book
+from bench.live.figures import Span, calibrated, changes, longest_break
+from bench.live.page import markdown
+from bench.live.plots import picture
+from bench.live.points import (
+    GRID,
+    Goal,
+    Point,
+    Window,
+    best_latency,
+    best_throughput,
+    executor_seconds,
+    met_share,
+    spread,
+)
+from bench.live.shapes import COSINE, HIGH, LOW, STEP, at, seconds
+from bench.simreal.seen import Batch
+
+
+def batch(number: int, committed_s: float, p95_s: float) -> Batch:
+    return Batch(number, committed_s, 100, 1.0, p95_s, 1, 100.0 * number)
+
+
+def window(
+    point: Point, goal: Goal = "latency", *, met: float = 1.0, p95_s: float = 3.0,
+    rate: float = 600.0, saturated: bool = False, repeat: int = 0,
+) -> Window:  # fmt: skip
+    return Window(
+        goal, point, repeat, 120.0, met, p95_s, rate, point.executors * 120.0, 40, saturated, 1.0,
+        "abc",
+    )  # fmt: skip
+
+
+def test_the_grid_is_every_setting_once() -> None:
+    assert len(GRID) == len(set(GRID)) == 4 * 4 * 3
+
+
+def test_seconds_belong_to_the_batch_that_ends_them() -> None:
+    batches = [batch(1, 10, 3.0), batch(2, 30, 9.0), batch(3, 38, 4.0)]
+    assert met_share(batches, 0, 40, target_s=5) == pytest.approx((10 + 8 + 2) / 40)
+
+
+def test_a_batch_that_does_not_end_breaks_the_goal() -> None:
+    assert met_share([batch(1, 10, 3.0)], 0, 40, target_s=5) == pytest.approx(10 / 40)
+    assert met_share([], 0, 40, target_s=5) == 0
+
+
+def test_the_fewest_executors_that_hold_win_and_then_the_shorter_latency() -> None:
+    slow, quick = Point(1, 2, 16), Point(1, 1, 16)
+    seen = [
+        window(Point(2, 1, 16), p95_s=1.0), window(slow, p95_s=3.5), window(quick, p95_s=2.5),
+        window(Point(1, 5, 16), met=0.98), window(slow, p95_s=0.1, repeat=1),
+    ]  # fmt: skip
+    found = best_latency(seen)
+    assert found is not None
+    assert found.point == quick
+    assert best_latency([window(slow, met=0.5)]) is None
+
+
+def test_the_most_records_win_and_a_saturated_window_counts() -> None:
+    seen = [
+        window(Point(4, 1, 16), rate=600.0),
+        window(Point(4, 1, 4), rate=900.0, saturated=True),
+        window(Point(4, 2, 16), "throughput", rate=2500.0),
+    ]
+    found = best_throughput(seen)
+    assert found is not None
+    assert found.rate == 2500
+    found = best_throughput(seen[:2])
+    assert found is not None
+    assert found.rate == 900, "a load that is held is not all that a point can do"
+
+
+def test_the_noise_is_half_the_range_over_the_mean() -> None:
+    assert spread([90, 100, 110]) == pytest.approx(0.1)
+    assert spread([100]) == 0
+
+
+def test_executors_hold_until_the_next_sample() -> None:
+    assert executor_seconds([(2, 1), (10, 3)], 0, 20) == pytest.approx(10 * 1 + 10 * 3)
+    assert executor_seconds([], 0, 20) == 0
+
+
+def test_the_book_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    book = Book.open(tmp_path / "live/measured.json")
+    one = window(GRID[0])
+    book.add(one)
+    book.add(replace(one, goal="throughput"))
+    book.add_run({"who": "trimtab"})
+    again = Book.open(book.path)
+    assert (again.windows, again.runs) == (book.windows, book.runs)
+
+
+def test_the_shapes_reach_from_the_low_to_the_high() -> None:
+    assert (at(STEP, 0), at(STEP, 100), at(STEP, 1000)) == (LOW, HIGH, LOW)
+    assert min(r for _, r in COSINE) == pytest.approx(LOW, abs=2)
+    assert max(r for _, r in COSINE) == pytest.approx(HIGH, abs=2)
+    assert seconds(STEP) == seconds(COSINE) == 360
+
+
+def test_calibration_ends_where_a_calm_minute_begins() -> None:
+    seen = [batch(1, 10, 9), batch(2, 20, 3), batch(3, 30, 9)]
+    seen += [batch(n, 10.0 * n, 3) for n in range(4, 12)]
+    assert calibrated(seen, 0, 200) == 30
+    assert calibrated(seen[:6], 0, 200) == 200
+
+
+def test_the_longest_break_is_of_batches_on_end() -> None:
+    seen = [batch(1, 10, 9), batch(2, 20, 3), batch(3, 30, 9), batch(4, 45, 9), batch(5, 50, 3)]
+    assert longest_break(seen, Span(0, 60)) == 25
+    assert longest_break(seen, Span(0, 20)) == 10
+
+
+def test_of_samples_the_changes_are_kept() -> None:
+    assert changes([(0, 1), (5, 1), (10, 2), (15, 2)]) == [(0, 1), (10, 2), (15, 2)]
+    assert changes([]) == []
+
+
+def run(who: str, shape: str = "step", **figures: float) -> dict[str, object]:
+    plain = {
+        "seconds": 360.0, "met": 1.0, "p95_s": 3.0, "rate": 300.0, "executor_s": 360.0,
+        "longest_break_s": 0.0, "scored_from_s": 60.0,
+    }  # fmt: skip
+    told = {"decisions": [], "batches": [[1, 3.0, 100], [3, 9.0, 100]], "executors": [[0, 1]]}
+    return {"who": who, "shape": shape} | plain | told | figures
+
+
+def test_the_page_says_what_is_within_and_what_is_missing(tmp_path: Path) -> None:
+    book = Book(tmp_path / "measured.json")
+    book.windows = [window(Point(1, 1, 16)), window(Point(1, 1, 1), saturated=True, rate=90)]
+    book.runs = [run("trimtab", executor_s=380), run("best static")]
+    text = markdown(book)
+    assert "| 1 x 1 | - | falls behind |" in text
+    assert "**1 x 1 s x 16**" in text
+    assert "1.06 of the executor-seconds of the best static settings (within 10%)" in text
+    assert "| scaling on lag | not measured yet" in text
+    book.runs[0] = run("trimtab", executor_s=400, met=0.9)
+    assert "(not within 10%) and does not hold the goal" in markdown(book)
+
+
+def test_each_shape_has_a_picture(tmp_path: Path) -> None:
+    for shape in ("step", "flood"):
+        picture(
+            tmp_path / f"{shape}.png", shape, [run("trimtab", shape), run("best static", shape)]
+        )
+        assert (tmp_path / f"{shape}.png").stat().st_size > 10_000
