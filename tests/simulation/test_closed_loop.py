@@ -280,6 +280,38 @@ def test_a_remote_that_limits_the_rate_is_named_after_one_trial() -> None:
     assert run.final.max_in_flight == 1
 
 
+def test_calls_that_crowd_a_service_are_taken_back() -> None:
+    """Six calls at once are 750/s, 32 are 141/s and 64 still fewer: it goes down until 400/s go."""
+    crowded = {"capacity": {1: 4000}, "batch": {"fixed_s": 0.1},
+               "remote": {"latency_s": 0.008, "knee_calls": 6}}  # fmt: skip
+    start = {"executors": 1, "trigger": 2, "maxOffsetsPerTrigger": 1000, "maxInFlight": 32}
+    alone = {"executors": {"min": 1, "max": 1}}
+    load = {"step": [[0, 400]]}
+    run = simulate(case(duration=1800, plant=crowded, start=start, load=load, limits=alone), 1)
+    assert run.final.max_in_flight in {5, 6, 7, 8}
+    assert Reason.CALLS_LOWERED in reasons(run)
+    assert "no setting within the limits" not in run.changes[-1].decision.message
+    broken = {name for name, held in verify(run).items() if not held}
+    assert broken <= {"not_always_busy"}, "it begins with more to do than it can"
+
+
+@pytest.mark.parametrize(("quiet", "rate", "calls"), [(25, 280, 4), (25, 140, 2), (25, 380, 6)])
+def test_one_step_to_the_optimum_from_small_batches(quiet: int, rate: int, calls: int) -> None:
+    """A second of each batch does not grow: m calls carry m/8 ms in four of five seconds."""
+    waits = {"capacity": {1: 4000}, "batch": {"per_task_s": 1 / 4}, "remote": {"latency_s": 0.008}}
+    start = {"executors": 1, "trigger": 5, "maxOffsetsPerTrigger": 20000}
+    load = {"step": [[0, quiet], [120, rate]]}
+    alone = {"executors": {"min": 1, "max": 1}}
+    goal = {"latency": {"target": 15}}
+    one = case(
+        duration=900, plant=waits, start=start, load=load, partitions=4, limits=alone, goal=goal
+    )
+    run = simulate(one, 1)
+    raised = [t for t in run.changes if t.decision.reason is Reason.CALLS_RAISED]
+    assert [t.after.settings.max_in_flight for t in raised] == [calls]
+    assert run.ticks[-1].decision.reason is Reason.WITHIN_BOUNDS
+
+
 @pytest.mark.parametrize("rate", [100, 190, 300, 740, 1500])
 def test_calls_in_flight_reach_their_optimum_from_one(rate: int) -> None:
     """Each record waits 8 ms: by Little's law rate × 8 ms calls are under way.

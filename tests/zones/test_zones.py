@@ -104,3 +104,25 @@ def test_executors_know_their_place_and_read_from_their_zone(stage: Stage) -> No
     result = stage.delivered(limit_s=300)
     assert result["lost"] == 0
     assert result["delivered"] == result["produced"] > 3_000
+
+
+def test_executors_go_where_the_partitions_are_led(stage: Stage) -> None:
+    """One broker leads them all: the first executors go to its node, the next to its zone."""
+    stage.kube.call("delete", "spl", "clicks", "--ignore-not-found")
+    stage.wait("driver gone", 120, lambda: stage.uid("clicks-driver-0") is None)
+    stage.forget()
+    tool(stage, "org.apache.kafka.tools.TopicCommand", "--create", "--topic", "near",
+         "--replica-assignment", "1:0:2,1:2:0,1:0:2")  # fmt: skip
+    source = {"kafka": {"cluster": "events", "topics": ["near"]}}
+
+    def placed(executors: int, scope: str) -> set[str]:
+        pinned = {"executors": executors, "trigger": "1s", "locality": {"scope": scope}}
+        stage.apply(pipeline(source=source, transform=PLAIN, tuning={"pinned": pinned}))
+        stage.wait_ready()
+        running = f'max(trimtab_executors{{state="running",namespace="{stage.kube.namespace}"}})'
+        stage.wait(f"{executors} run", 120, lambda: stage.metric(running) == executors)
+        return {pod["spec"]["nodeName"] for pod in pods(stage, "executor")}
+
+    near = placement(stage)["events-kafka-1"]
+    assert placed(2, "Node") == {near}
+    assert placed(3, "Zone") == {near}, "each zone has one node"

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from trimtab import http
 from trimtab.adapters.configmap_watch import ClusterApi
 from trimtab.api.contract import SETTINGS_KEY, Job, Settings
-from trimtab.api.knobs import EXECUTORS
+from trimtab.api.knobs import EXECUTORS, SCOPE
 from trimtab.errors import UnavailableError
 from trimtab.job import announce, definition, heartbeat, settings_watch, termination
 from trimtab.job.batches import Batches
@@ -34,7 +34,7 @@ from trimtab.job.kafka import KafkaProbe
 from trimtab.job.lag import LagPoller
 from trimtab.job.locality import Locality
 from trimtab.job.metrics import BoardCollector
-from trimtab.job.placement import Places
+from trimtab.job.placement import LABELS, Places
 from trimtab.job.progress import ProgressListener
 from trimtab.job.query import StreamBuilder
 from trimtab.job.runner import Runner, StopSignal
@@ -97,11 +97,13 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
         announce.start(board, partial(api.annotate_pod, options.pod_name), stopping)
     sys.path.insert(0, str(options.modules))
     knobs = definition.effective(settings, job)
-    count = int(knobs.get(EXECUTORS.name, 0))
+    # those that are to be placed are asked for once Kafka says where the partitions are
+    placed = knobs.get(SCOPE.name) in LABELS
+    count = 0 if placed else int(knobs.get(EXECUTORS.name, 0))
     session = open_session(configuration(job, options, count), options.modules, job)
     node_of = api.node_of if api else lambda _pod: None
     flags = Flags(stopping, stop)
-    runner = _assemble(session, job, settings, board, flags=flags, node_of=node_of)
+    runner = _assemble(session, job, settings, board, count, flags=flags, node_of=node_of)
     texts = _settings_texts(api, options, stopping)
     settings_watch.start(texts, runner.inbox)
     try:
@@ -125,11 +127,12 @@ def _assemble(
     job: Job,
     settings: Settings,
     board: Board,
+    count: int,
     *,
     flags: Flags,
     node_of: Callable[[str], str | None],
 ) -> Runner:
-    """All parts around one session, their threads started."""
+    """All parts around one session, which began with `count` executors; their threads started."""
     context = session.sparkContext
     checkpoint = Checkpoint(job.checkpoint_uri)
     batches = Batches(board, time.time)
@@ -141,7 +144,6 @@ def _assemble(
     locality = Locality(context._jsc.sc().conf())
     executors = None
     if job.executors is not None:
-        count = int(definition.effective(settings, job)[EXECUTORS.name])
         places = Places(kafka, job.source.topics, node_of)
         executors = Executors(context, count, locality, places)
     heap = heap_limit(context)

@@ -111,7 +111,8 @@ def phases(
     hot_s = _hottest(plant, records, partitions, tasks) / capacity(plant, 1)
     work = (max(records / capacity(plant, used), hot_s) + fetch) * factor
     calls = used * max_in_flight
-    remote = records / calls * plant.remote.latency_s * slow
+    crowd_calls = max(1.0, calls / plant.remote.knee_calls) ** 2 if plant.remote.knee_calls else 1.0
+    remote = records / calls * plant.remote.latency_s * slow * crowd_calls
     if plant.remote.rate_limit:
         remote = max(remote, records / plant.remote.rate_limit)
     return Phases(

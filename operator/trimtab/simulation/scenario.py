@@ -57,6 +57,8 @@ class Remote(ApiModel):
 
     latency_s: Number = 0
     rate_limit: Annotated[float, Field(gt=0)] | None = None
+    knee_calls: Annotated[float, Field(gt=0)] | None = None
+    """Calls under way at once above which it is crowded: each takes (calls / knee)² as long."""
 
 
 class Locality(ApiModel):

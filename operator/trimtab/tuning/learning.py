@@ -20,6 +20,9 @@ DOUBTFUL = 1.5
 COLD, BEHIND = 2.0, 2.0
 """Load by a batch that warmed up, and triggers of input behind, that leave no doubt of overload."""
 
+SHORT_S, FEW = 1e-4, 0.1
+"""Calls that are shorter or fewer than what is kept of them tell nothing."""
+
 FASTER = 0.9
 """A call is faster than the fastest so far when it takes at most this share of its time."""
 
@@ -112,12 +115,15 @@ def _point(snapshot: Snapshot, batch: Batch) -> Point:
         out_s=round(batch.overhead_s, 3),
         duration_s=round(batch.duration_s, 3),
         in_flight=snapshot.settings.max_in_flight or 0,
+        call_s=round((snapshot.signals and snapshot.signals.pending_call_s) or 0.0, 5),
     )
 
 
 def _fastest(memory: Memory, signals: Signals) -> Memory:
     """The memory with a call of a remote service that was clearly faster than any before."""
-    call_s, calls, before = signals.pending_call_s, signals.pending_calls, memory.fastest
-    if not call_s or not calls or (before and call_s > FASTER * before.seconds):
+    call_s, calls = signals.pending_call_s or 0.0, signals.pending_calls or 0.0
+    before = memory.fastest
+    untold = call_s < SHORT_S or calls < FEW
+    if untold or (before and call_s > FASTER * before.seconds):
         return memory
     return replace(memory, fastest=FastestCall(round(call_s, 4), round(calls, 1)))

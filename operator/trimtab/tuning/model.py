@@ -51,6 +51,10 @@ class Model:
     """Share of W that waits for calls: what more calls in flight can cut."""
     batches: tuple[tuple[int, int], ...] = ()
     """Records of the largest learned batch by slots, ascending."""
+    apart: Model | None = None
+    """The same batches with all that does not wait for calls taken for a cost that does not grow,
+    where the time of a call is known and no slope tells: what calls in flight are chosen by, which
+    would else be asked to make up for what they do not cut."""
     knee: int | None = None
     """Records above which a batch takes out of proportion longer; None where none was seen."""
 
@@ -71,7 +75,8 @@ class Model:
     def slowed(self, factor: float) -> Model:
         """The same pipeline with all that its slots do slower by a factor."""
         weights = tuple((slots, weight * factor) for slots, weight in self.per_record)
-        return replace(self, fixed=self.fixed * factor, per_record=weights)
+        apart = self.apart.slowed(factor) if self.apart else None
+        return replace(self, fixed=self.fixed * factor, per_record=weights, apart=apart)
 
     def with_in_flight(self, calls: int | None) -> Model:
         """The same pipeline with another number of calls in flight."""
@@ -149,23 +154,36 @@ def fit(points: Sequence[Point], tasks: int, in_flight: int | None = None) -> Mo
     usable = [p for p in points if p.records > 0]
     if not usable:
         return None
-    calls, waiting = in_flight or 0, 1.0
+    calls, told = in_flight or 0, None
+    rests = [p.rest for p in usable if p.waiting]
     if calls:
-        waiting = _waiting(usable, calls)
-        usable = _at_calls(usable, calls, waiting)
+        told = _waiting(usable, calls)
+        usable = _at_calls(usable, calls, 1.0 if told is None else told)
     knee = knee_of(usable)
     below = [p for p in usable if knee is None or p.records <= knee] or usable
-    fixed = _fixed(below)
+    fixed = _fixed(below) or (_fixed(rests) if calls else 0.0)
     by_slots: dict[int, list[Point]] = {}
     for point in below:
         by_slots.setdefault(point.slots, []).append(point)
     per_record = tuple((slots, _weight(group, fixed)) for slots, group in sorted(by_slots.items()))
     largest = tuple((s, max(p.records for p in group)) for s, group in sorted(by_slots.items()))
     out_s = sorted(p.out_s for p in usable)[len(usable) // 2]
-    return Model(
+    model = Model(
         out_s=out_s, fixed=fixed, per_record=per_record, tasks=max(1, tasks),
-        in_flight=calls, waiting=waiting, batches=largest, knee=knee,
+        in_flight=calls, waiting=1.0 if told is None else told, batches=largest, knee=knee,
     )  # fmt: skip
+    return replace(model, apart=_apart(model, below)) if told is None and not fixed else model
+
+
+def _apart(model: Model, points: Sequence[Point]) -> Model | None:
+    """The model whose slots do nothing but wait for calls, beside a cost that does not grow."""
+    rests = sorted(p.slot_seconds - p.waiting for p in points if p.waiting)
+    if not rests:
+        return None
+    largest = max((p for p in points if p.waiting), key=lambda p: p.records)
+    waits = largest.waiting / largest.records
+    weights = tuple((slots, waits) for slots, _ in model.per_record)
+    return replace(model, fixed=rests[len(rests) // 2], per_record=weights)
 
 
 def call_factor(waiting: float, now: int, new: int) -> float:
@@ -173,12 +191,12 @@ def call_factor(waiting: float, now: int, new: int) -> float:
     return 1.0 - waiting + waiting * now / new
 
 
-def _waiting(points: Sequence[Point], calls: int) -> float:
-    """Share of W = w + c/m that waits, at `calls` in flight; 1 until two numbers were seen.
+def _waiting(points: Sequence[Point], calls: int) -> float | None:
+    """Share of W = w + c/m that waits, at `calls` in flight; None until two numbers were seen.
 
     Read at the slot count where the numbers of calls lie farthest apart.
     """
-    best: tuple[float, float] = (1.0, 1.0)
+    best: tuple[float, float | None] = (1.0, None)
     for slots in {p.slots for p in points}:
         group = sorted((p for p in points if p.slots == slots and p.in_flight),
                        key=lambda p: p.in_flight)  # fmt: skip

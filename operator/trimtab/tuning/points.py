@@ -42,11 +42,25 @@ class Point:
     """Calls in flight of each slot; 0 where no stage waits for calls."""
     batches: int = 1
     """How many batches it is the mean of."""
+    call_s: float = 0.0
+    """Seconds of a call, one a record; 0 where it is not known or nothing calls."""
 
     @property
     def slot_seconds(self) -> float:
         """Slot-seconds spent on the work with records."""
         return max(self.duration_s - self.out_s, 1e-3) * self.slots
+
+    @property
+    def waiting(self) -> float:
+        """Slot-seconds of it that waited for calls: Little's law, calls × seconds / at a time."""
+        if not self.in_flight:
+            return 0.0
+        return min(self.records * self.call_s / self.in_flight, self.slot_seconds)
+
+    @property
+    def rest(self) -> Point:
+        """The same batch without the waiting."""
+        return replace(self, duration_s=self.duration_s - self.waiting / self.slots)
 
 
 def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
@@ -79,6 +93,7 @@ def _towards(old: Point, new: Point, batches: int) -> Point:
         records=round(old.records + share * (new.records - old.records)),
         out_s=round(old.out_s + share * (new.out_s - old.out_s), 3),
         duration_s=round(old.duration_s + share * (new.duration_s - old.duration_s), 3),
+        call_s=round(old.call_s + share * (new.call_s - old.call_s), 5),
         batches=batches,
     )
 

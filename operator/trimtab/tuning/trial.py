@@ -171,7 +171,9 @@ def _helped(
         if gain is None:
             return True, "; batches of other sizes than before tell no gain in capacity"
         relieved = load.value < band.higher
-        return relieved or gain >= 1 + LEAST_GAIN * (ratio - 1) - NOISE, f"; capacity × {gain:.1f}"
+        return relieved or gain >= 1 + LEAST_GAIN * max(
+            0.0, ratio - 1
+        ) - NOISE, f"; capacity × {gain:.1f}"
     if trial.knob == locality.NAME:
         return load.value <= (1 + NOISE) * trial.load_before, ""
     return load.value <= band.higher or load.value < trial.load_before, ""

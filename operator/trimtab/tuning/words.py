@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from trimtab.api.knobs import MAX_IN_FLIGHT
 from trimtab.api.reasons import BottleneckKind, Reason
 from trimtab.tuning.bottleneck import Bottleneck
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs import locality
+from trimtab.tuning.knobs import locality, max_pending
 from trimtab.tuning.learning import WARM_UP_BATCHES
 from trimtab.tuning.load import least_latency_s
 from trimtab.tuning.memory import Trial
@@ -43,7 +44,12 @@ def infeasible(context: Context) -> str:
     guessed = WIDE * seen < load.steady * context.settings.trigger_s
     if policy.target_s is None or context.late is not None or guessed:
         return ""
-    least_s = least_latency_s(context.model, policy, load.steady)
+    model = context.model
+    if context.settings.max_in_flight and MAX_IN_FLIGHT.name not in policy.pinned:
+        if max_pending.crowding(context) > max_pending.CROWDED:
+            return ""
+        model = (model.apart or model).with_in_flight(int(MAX_IN_FLIGHT.maximum))
+    least_s = least_latency_s(model, policy, load.steady)
     if least_s <= policy.target_s:
         return ""
     return (

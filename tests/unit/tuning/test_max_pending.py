@@ -57,6 +57,29 @@ def test_two_numbers_of_calls_tell_waiting_from_work() -> None:
     assert four.with_in_flight(1).capacity(1) == pytest.approx(125)
 
 
+@pytest.mark.parametrize("records", [125, 400, 1400])
+def test_the_time_of_a_call_tells_the_optimum_from_one_small_batch(records: int) -> None:
+    """1 s of each batch does not grow, so that m calls carry m/8 ms in 4 s of 5: 4 for 280/s.
+
+    Taken for a cost of each record, that second would ask for far more.
+    """
+    seen = (Point(1, records, 0.0, 1.0 + 0.008 * records, 1, call_s=0.008),)
+    offer = max_pending.raise_(at(280.0, points=seen))
+    assert offer is not None
+    assert offer.settings.max_in_flight == 4
+    assert offer.predicted == pytest.approx(280 / (4 / 0.008 * 4 / 5), rel=0.02)
+
+
+def test_what_does_not_wait_is_taken_to_grow_by_all_other_knobs() -> None:
+    model = fit((Point(1, 1000, 0.0, 9.0, 1, call_s=0.008),), 12, 1)
+    assert model is not None
+    assert model.duration_s(2000, 1) == pytest.approx(18)
+    assert model.apart is not None
+    assert model.apart.duration_s(2000, 1) == pytest.approx(17)
+    assert model.apart.with_in_flight(4).duration_s(2000, 1) == pytest.approx(5)
+    assert fit((*WAITING, Point(1, 900, 0.0, 9.0, 2)), 12, 1).apart is None  # type: ignore[union-attr]
+
+
 def test_where_calls_cut_nothing_more_of_them_are_not_offered() -> None:
     limited = (Point(1, 1000, 0.0, 8.0, 1), Point(1, 1000, 0.0, 8.0, 2))
     assert max_pending.raise_(at(280.0, points=limited)) is None

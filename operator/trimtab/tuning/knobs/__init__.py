@@ -46,6 +46,10 @@ LADDER: tuple[KnobGroup, ...] = (
         max_pending.raise_, max_pending.release,
     ),
     KnobGroup(
+        max_pending.NAME, How.LIVE, max_pending.SETTINGS, max_pending.BACKS_OFF,
+        max_pending.back_off, lambda _: None,
+    ),
+    KnobGroup(
         locality.NAME, How.LIVE, locality.SETTINGS, locality.MOVES,
         locality.raise_, locality.release,
     ),
