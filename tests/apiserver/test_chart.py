@@ -58,6 +58,7 @@ def test_nothing_has_rights_beyond_the_watched_namespaces(watched: str, found: l
     jobs = scrapes(manifests)
     assert jobs["trimtab-drivers"]["namespaces"] == {"names": found}
     assert jobs["trimtab-operator"]["namespaces"] == {"names": ["home"]}
+    assert "trimtab-kubelets" not in jobs, "nodes are nobody's namespace"
 
 
 def test_all_namespaces_need_rights_in_the_whole_cluster() -> None:
@@ -66,6 +67,7 @@ def test_all_namespaces_need_rights_in_the_whole_cluster() -> None:
     assert of(manifests, "ClusterRoleBinding", "t-prometheus")
     assert of(manifests, "Role", "t-prometheus") == []
     assert "namespaces" not in scrapes(manifests)["trimtab-drivers"]
+    assert scrapes(manifests)["trimtab-kubelets"] == {"role": "node"}
 
 
 def test_prometheus_restarts_when_its_configuration_changes() -> None:

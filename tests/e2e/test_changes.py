@@ -33,6 +33,10 @@ def test_planned_changes_under_backlog_lose_and_duplicate_nothing(stage: Stage) 
     stage.wait_effective(executors=2)
     stage.wait("2 executors run", 60, lambda: stage.metric(query) == 2)
     assert stage.uid("clicks-driver-0") == driver, "knobs restart no driver"
+    held = 'max(container_memory_working_set_bytes{{container="{}",namespace="{}"}})'
+    for container in ("driver", "spark-kubernetes-executor"):
+        seen = stage.metric(held.format(container, stage.kube.namespace))
+        assert (seen or 0) > 200e6, f"the kubelet's figure of {container}"
     stage.apply(pipeline(tuning=pinned(executors=2, trigger="1s"),
                          env=[{"name": "SOMETHING", "value": "new"}]))  # fmt: skip
     stage.wait_replaced("clicks-driver-0", driver)

@@ -106,6 +106,9 @@ class Executors(_Document):
     cores: int = 1
     cpu_request: str = Field("1", alias="cpuRequest")
     memory_bytes: int = Field(alias="memoryBytes")
+    overhead_bytes: int | None = Field(
+        None, alias="overheadBytes", description="of it beside the heap; absent: the usual part"
+    )
     service_account: str | None = Field(None, alias="serviceAccount")
     labels: dict[str, str] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)

@@ -77,6 +77,7 @@ class JvmAdvice(StatusModel):
         None, alias="newGeneration", description="Part of the heap for new objects."
     )
     collector: str | None = Field(None, max_length=16, description="Serial, Parallel or G1.")
+    overhead: Quantity | None = Field(None, description="Part of the pod beside the heap.")
     reason: str = Field(max_length=1024)
 
 

@@ -78,7 +78,7 @@ def configuration(job: Job, options: Options, executors: int | None) -> dict[str
 def _state_memory(job: Job) -> dict[str, str]:
     if job.executors is None:
         return {}
-    _, overhead = memory_split(job.executors.memory_bytes)
+    _, overhead = memory_split(job.executors.memory_bytes, job.executors.overhead_bytes)
     return {f"{ROCKSDB}.maxMemoryUsageMB": str(int(overhead * ROCKSDB_SHARE) // MIB)}
 
 
@@ -90,7 +90,7 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
             "executors as pods need the environment variables "
             + ", ".join(f"TRIMTAB_{n.upper()}" for n in missing),
         )
-    heap, overhead = memory_split(pods.memory_bytes)
+    heap, overhead = memory_split(pods.memory_bytes, pods.overhead_bytes)
     prefix = "spark.kubernetes.executor"
     keys = {
         "spark.master": "k8s://https://kubernetes.default.svc",
@@ -123,15 +123,16 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
     return keys
 
 
-def memory_split(pod_bytes: int) -> tuple[int, int]:
+def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int, int]:
     """(heap, overhead) in bytes of a driver or executor pod of that size.
 
-    The overhead holds the Python workers, the network buffers and the JVM itself.
+    The overhead holds the Python workers, the network buffers and the JVM itself; it is the usual
+    part of the pod where nothing is asked for.
 
     Raises:
         JobFailureError: the pod is too small for Spark.
     """
-    overhead = overhead_bytes(pod_bytes)
+    overhead = asked_overhead or overhead_bytes(pod_bytes)
     heap = pod_bytes - overhead
     if heap < HEAP_MIN_BYTES:
         least = (OVERHEAD_MIN_BYTES + HEAP_MIN_BYTES) // MIB

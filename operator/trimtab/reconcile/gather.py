@@ -28,7 +28,7 @@ _GAUGES = (
     "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
     "pause_seconds_total", "changes_total", "pending_calls", "batch_pending_call_seconds",
     "ledger_mismatch_total", "jvm_heap_limit_bytes", "jvm_heap_live_bytes", "jvm_collector",
-    "jvm_new_generation_bytes", "locality_places",
+    "jvm_new_generation_bytes", "jvm_heap_peak_bytes", "locality_places",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
@@ -92,6 +92,7 @@ def queries(scrape_s: float) -> dict[str, str]:
         "tasks": f"{_BY} (rate({tasks}[{minute_s:g}s]))",
         "tasks_near": f'{_BY} (rate({tasks}{{level=~"PROCESS_LOCAL|NODE_LOCAL"}}[{minute_s:g}s]))',
         **_jvm_queries(),
+        "pod_memory": _pod_memory(),
         "worst_latency": "max by (namespace, pipeline, instance, quantile)"
         f" (max_over_time({latency}[{minute_s:g}s]))",
     }
@@ -110,6 +111,20 @@ def _jvm_queries() -> dict[str, str]:
     }
 
 
+def _pod_memory() -> str:
+    """The most that a driver's and an executor's pod held of late, as their kubelets say.
+
+    A kubelet knows no pipeline: it is the beginning of the pod's name.
+    """
+    held = 'container_memory_working_set_bytes{container=~"driver|spark-kubernetes-executor"}'
+    query = f"max_over_time({held}[{WATCHED_S:g}s])"
+    names = "(.+)-(?:driver-[0-9]+|[0-9a-f]+-exec-[0-9]+)"
+    query = f'label_replace({query}, "pipeline", "$1", "pod", "{names}")'
+    query = f'label_replace({query}, "role", "driver", "container", "driver")'
+    query = f'label_replace({query}, "role", "executor", "container", "spark-.+")'
+    return f"max by (namespace, pipeline, role) ({query})"
+
+
 def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
     """Ask everything once; any failure makes all unknown, since half an answer misleads."""
     by_instance: dict[tuple[str, str, str], Seen] = {}
@@ -126,6 +141,9 @@ def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
         beat = seen.number("heartbeat_timestamp_seconds")
         if beat is not None and beat > newest.get((namespace, pipeline), (0.0, seen))[0]:
             newest[namespace, pipeline] = (beat, seen)
+    for name, (_, seen) in newest.items():
+        if (of_pods := by_instance.get((*name, ""))) is not None:
+            seen.values.update(of_pods.values)
     return Gathered({name: seen for name, (_, seen) in newest.items()}, "", len(asked))
 
 

@@ -51,13 +51,13 @@ def _role(
     spec: StreamPipelineSpec, role: str, old: JvmAdvice | None, seen: Seen | None
 ) -> JvmAdvice | None:
     standing = _standing(spec, role, old)
-    figures = _figures(spec, role, seen)
+    figures = _figures(spec, role, seen, standing)
     if figures is None:
         return standing
     found = advise(figures, standing=standing is not None)
     if found is None:
         return standing if standing and (standing.memory or standing.collector) else None
-    given = _given(spec, role, found)
+    given = _given(spec, role, found, figures, standing)
     if standing is None:
         return given
     if not (standing.memory or standing.collector) and _calm(standing) != _calm(given):
@@ -71,6 +71,7 @@ def _role(
             "memory": given.memory if larger else standing.memory,
             "new_generation": given.new_generation if larger else standing.new_generation,
             "collector": given.collector or standing.collector,
+            "overhead": given.overhead if larger else standing.overhead,
         }
     )
 
@@ -84,16 +85,19 @@ def _standing(spec: StreamPipelineSpec, role: str, old: JvmAdvice | None) -> Jvm
     """What stands of the old advice: a person may have given as much since."""
     if old is None or old.memory is None or old.memory > own_memory(spec, role):
         return old
-    rest = old.model_copy(update={"memory": None, "new_generation": None})
+    rest = old.model_copy(update={"memory": None, "new_generation": None, "overhead": None})
     return rest if rest.collector else None
 
 
-def _figures(spec: StreamPipelineSpec, role: str, seen: Seen | None) -> Figures | None:
+def _figures(
+    spec: StreamPipelineSpec, role: str, seen: Seen | None, standing: JvmAdvice | None
+) -> Figures | None:
     """What the metrics say of a role; None where they say nothing."""
     heap = seen.number("jvm_heap_limit_bytes", role) if seen else None
     over_s = seen.number("jvm_seconds", role) if seen else None
     if seen is None or heap is None or not over_s:
         return None
+    overhead = standing.overhead if standing else None
     new, old = (_collections(seen, role, generation, over_s) for generation in ("new", "old"))
     told = next((c for c in Collector if seen.number("jvm_collector", f"{role}/{c}")), None)
     allocated = seen.number("jvm_allocated", role)
@@ -106,6 +110,9 @@ def _figures(spec: StreamPipelineSpec, role: str, seen: Seen | None) -> Figures 
         live_bytes=seen.number("jvm_heap_live_bytes", role),
         allocated_bytes_per_s=None if allocated is None else allocated / over_s,
         new_bytes=seen.number("jvm_new_generation_bytes", role),
+        heap_peak_bytes=seen.number("jvm_heap_peak_bytes", role),
+        pod_used_bytes=seen.number("pod_memory", role) if role == "executor" else None,
+        pod_bytes=None if overhead is None else heap + overhead,
     )
 
 
@@ -115,14 +122,18 @@ def _collections(seen: Seen, role: str, generation: str, over_s: float) -> Colle
     return Collections(count or 0.0, seconds or 0.0, over_s)
 
 
-def _given(spec: StreamPipelineSpec, role: str, found: Advice) -> JvmAdvice:
+def _given(
+    spec: StreamPipelineSpec, role: str, found: Advice, seen: Figures, standing: JvmAdvice | None
+) -> JvmAdvice:
     """The advice for a pod within its limits, with what keeps it from being followed in full."""
     reason, memory = found.reason, None
-    if found.heap_bytes is not None:
-        memory, most = pod_bytes(found.heap_bytes), most_memory(spec, role)
+    overhead = found.overhead_bytes or (standing.overhead if standing else None)
+    if found.heap_bytes is not None or found.overhead_bytes is not None:
+        heap, most = found.heap_bytes or seen.heap_bytes, most_memory(spec, role)
+        memory = pod_bytes(heap) if overhead is None else round(heap) + overhead
         if most is not None and memory > most:
             reason += f"; {LIMITS[role]} allows {most // MIB} MiB of {memory // MIB} MiB each"
-            memory = most if most > own_memory(spec, role) else None
+            memory, overhead = most if most > own_memory(spec, role) else None, None
     new = found.new_bytes
     if memory is None:
         new = None
@@ -132,5 +143,6 @@ def _given(spec: StreamPipelineSpec, role: str, found: Advice) -> JvmAdvice:
         memory=memory,
         new_generation=None if new is None else new // MIB * MIB,
         collector=found.collector,
+        overhead=overhead if memory is not None else None,
         reason=reason[:1024],
     )

@@ -51,6 +51,17 @@ def memory(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> int
     return max(own, min(advice.memory, most))
 
 
+def overhead(spec: StreamPipelineSpec, advice: JvmAdvice | None) -> int | None:
+    """What executors have beside their heap, where advice on it is in force; None is as usual.
+
+    It came with a size of the pod, and without that the heap would have to be smaller.
+    """
+    if advice is None or advice.overhead is None or advice.memory is None:
+        return None
+    whole = memory(spec, "executor", advice) >= advice.memory
+    return advice.overhead if whole and free(spec, "executor") else None
+
+
 def options(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> str:
     """The JVM options of that role; empty where the JVM is left alone."""
     if advice is None or not free(spec, role):
@@ -64,6 +75,7 @@ def options(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> st
 def words(advice: JvmAdvice) -> str:
     """Advice in one line."""
     parts = [f"memory {format_quantity(advice.memory)}" if advice.memory else "",
+             f"of it {format_quantity(advice.overhead)} beside the heap" if advice.overhead else "",
              f"collector {advice.collector}" if advice.collector else ""]  # fmt: skip
     what = ", ".join(part for part in parts if part)
     return f"{what}: {advice.reason}" if what else advice.reason
@@ -92,6 +104,7 @@ def sized(
     executors = job.executors.model_copy(
         update={
             "memory_bytes": memory(spec, "executor", advice.executor),
+            "overhead_bytes": overhead(spec, advice.executor),
             "java_options": options(spec, "executor", advice.executor) or None,
         }
     )

@@ -25,6 +25,7 @@ from trimtab.sizing.heap import (
     old_gen_bytes,
     overhead_bytes,
 )
+from trimtab.sizing.overhead import needed_bytes, pod_of_heap, wanted_overhead
 
 WATCHED_S = 600.0
 """Seconds over which collections are counted: one old-gen collection is allowed in as many."""
@@ -92,6 +93,12 @@ class Figures:
     allocated_bytes_per_s: float | None = None
     new_bytes: float | None = None
     """The new generation where its size was set."""
+    heap_peak_bytes: float | None = None
+    """The fullest that a heap was, garbage included."""
+    pod_used_bytes: float | None = None
+    """The most that a pod held, Python workers and all else included."""
+    pod_bytes: float | None = None
+    """Its limit; None is what the heap has by itself."""
 
     @property
     def new_gen(self) -> float:
@@ -118,6 +125,8 @@ class Advice:
     new_bytes: int | None = None
     """New generation; None leaves it to the collector."""
     collector: Collector | None = None
+    overhead_bytes: int | None = None
+    """What the pod needs beside the heap; None where what it has is enough."""
 
 
 def usual_collector(memory_bytes: float) -> Collector:
@@ -200,9 +209,10 @@ def advise(seen: Figures, *, standing: bool = False) -> Advice | None:
     if seen.new.over_s < ENOUGH_S:
         return None
     factor = CALM if standing else 1.0
+    overhead, short = _overhead(seen)
     words = list(missed(seen, factor))
     if not words:
-        return _lower(seen)
+        return Advice(short, overhead_bytes=overhead) if overhead else _lower(seen)
     heap, new = _heap(seen, factor)
     if heap is not None:
         words.append(_formula(heap, new))
@@ -219,8 +229,27 @@ def advise(seen: Figures, *, standing: bool = False) -> Advice | None:
         )
     if warning := heap_warning(heap or seen.heap_bytes):
         words.append(warning)
+    if overhead:
+        words.append(short)
     fixed = new if heap is not None and (collector or seen.collector) is not Collector.G1 else None
-    return Advice("; ".join(words), heap, fixed, collector)
+    return Advice("; ".join(words), heap, fixed, collector, overhead)
+
+
+def _overhead(seen: Figures) -> tuple[int | None, str]:
+    """Bytes that are wanted beside the heap, and why; None where they are enough or not known."""
+    if seen.pod_used_bytes is None or seen.heap_peak_bytes is None:
+        return None, ""
+    pod = seen.pod_bytes or pod_of_heap(seen.heap_bytes)
+    needed = needed_bytes(seen.pod_used_bytes, seen.heap_bytes, seen.heap_peak_bytes)
+    wanted = wanted_overhead(needed, seen.heap_bytes, pod)
+    if wanted is None:
+        return None, ""
+    return wanted, (
+        f"a pod held {seen.pod_used_bytes / MIB:.0f} MiB when the fullest heap was at"
+        f" {seen.heap_peak_bytes / MIB:.0f} of {seen.heap_bytes / MIB:.0f} MiB, so it may come to"
+        f" {needed / MIB:.0f} of {pod / MIB:.0f} MiB: Python workers and all else need"
+        f" {wanted / MIB:.0f} MiB beside the heap"
+    )
 
 
 def _heap(seen: Figures, factor: float) -> tuple[int | None, int]:

@@ -122,7 +122,8 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     document = job.model_dump(mode="json", by_alias=True)
     for told_below in ("env", "nodeSelector"):
         document["executors"].pop(told_below)
-    document["executors"].pop("javaOptions")  # advice; never a reason to restart
+    for advised in ("javaOptions", "overheadBytes"):
+        document["executors"].pop(advised)  # never a reason to restart
     for part, field in (("executors", "checkpointClaim"), ("transform", "shufflePartitions")):
         if document[part][field] is None:
             # what a pipeline does not say must not restart a driver that an older operator made

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.unit.reconcile.stage import PARENT, Stage, jvm_series, series
+from tests.unit.reconcile.stage import NAMESPACE, PARENT, Stage, jvm_series, series
 from tests.unit.workloads.manifests import Json
 
 from trimtab.api.contract import Job
@@ -225,3 +225,29 @@ def test_words_alone_go_with_what_they_are_for(stage: Stage) -> None:
     seen["jvm_allocated"] = [Sample(labels, 600 * 100.0 * MIB)]
     look(stage, seen)
     assert advice(stage, "driver") == {}
+
+
+def held(mib: float, role: str = "executor") -> Json:
+    """What the kubelets say of the pods: their series know no driver process."""
+    labels = {"namespace": NAMESPACE, "pipeline": "clicks", "role": role}
+    return {"pod_memory": [Sample(labels, mib * MIB)]}
+
+
+def test_python_workers_get_room_beside_the_heap(stage: Stage) -> None:
+    calm = executors(**CALM, jvm_heap_peak_bytes=350.0 * MIB)
+    look(stage, calm, held(620))
+    assert advice(stage) == {}
+    look(stage, calm, held(880))
+    given = advice(stage)
+    assert (given["memory"], given["overhead"]) == ("1124Mi", "608Mi")
+    assert "1124Mi, of it 608Mi beside the heap" in told(stage)[-1]
+    look(stage, calm, held(880))
+    found = job(stage).executors
+    assert found
+    assert (found.memory_bytes, found.overhead_bytes) == (1124 * MIB, 608 * MIB)
+    assert advice(stage) == given, "it stands once it is enough"
+    stage.edit("limits.memory", "4000Mi")
+    look(stage, calm, held(880))
+    found = job(stage).executors
+    assert found
+    assert (found.memory_bytes, found.overhead_bytes) == (1000 * MIB, None)
