@@ -103,7 +103,7 @@ def throughput(batches: Sequence[Batch]) -> float:
 def best_latency(windows: Sequence[Window]) -> Window | None:
     """Of those that hold the goal, the one of the fewest executor-seconds; ties by latency."""
     holding = [w for w in windows if w.goal == "latency" and w.repeat == 0 and w.holds]
-    return min(holding, key=lambda w: (w.executor_s / w.seconds, w.p95_s), default=None)
+    return min(holding, key=lambda w: (round(w.executor_s / w.seconds, 1), w.p95_s), default=None)
 
 
 def best_throughput(windows: Sequence[Window]) -> Window | None:

@@ -56,7 +56,8 @@ def test_a_batch_that_does_not_end_breaks_the_goal() -> None:
 def test_the_fewest_executors_that_hold_win_and_then_the_shorter_latency() -> None:
     slow, quick = Point(1, 2, 16), Point(1, 1, 16)
     seen = [
-        window(Point(2, 1, 16), p95_s=1.0), window(slow, p95_s=3.5), window(quick, p95_s=2.5),
+        window(Point(2, 1, 16), p95_s=1.0), window(slow, p95_s=3.5),
+        replace(window(quick, p95_s=2.5), executor_s=121.0),
         window(Point(1, 5, 16), met=0.98), window(slow, p95_s=0.1, repeat=1),
     ]  # fmt: skip
     found = best_latency(seen)
