@@ -22,7 +22,8 @@ from trimtab.reconcile import pods
 from trimtab.tuning.executors import CASES, UNEVEN
 from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.model import Model, fit
-from trimtab.tuning.snapshot import Policy, Settings
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Policy
 
 MAX_ROWS = 10
 """Lines of the capacity table; beyond that only learned counts, the present one and the limits."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import SCOPES
 from trimtab.simulation.scenario import Plant, Scenario
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

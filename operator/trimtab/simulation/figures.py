@@ -14,7 +14,7 @@ from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.run import Run
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import verify
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 TAIL_S = 120.0
 """A violation that lasts into the last seconds counts as not recovered."""

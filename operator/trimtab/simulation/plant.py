@@ -15,7 +15,7 @@ from trimtab.simulation.batch_time import Phases, batch_phases
 from trimtab.simulation.events import Agenda, Event, Kind
 from trimtab.simulation.running import Running
 from trimtab.simulation.scenario import Fault, Scenario
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 POLL_S = 0.01
 """Without a trigger, seconds until Spark looks again when there was nothing to do."""

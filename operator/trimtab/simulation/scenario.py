@@ -17,7 +17,8 @@ from trimtab.api.knobs import SCOPES
 from trimtab.api.pipeline import ExecutorResources, Goal, Limits, Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.shapes import Load, Number
-from trimtab.tuning.snapshot import Policy, Settings
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Policy
 
 Scope = Literal["Process", "Node", "Zone", "Any"]
 

@@ -14,7 +14,8 @@ from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.knobs import locality, parallelism
 from trimtab.tuning.load import Load, measure
 from trimtab.tuning.memory import MAX_PAUSES, Evidence, Memory, Trial
-from trimtab.tuning.snapshot import Batch, Settings, Snapshot
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Batch, Snapshot
 
 NOTHING = Bottleneck(BottleneckKind.NONE, "")
 

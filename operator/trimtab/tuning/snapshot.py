@@ -6,17 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from trimtab.api.knobs import (
-    ALL_KNOBS,
-    EXECUTORS,
-    MAX_IN_FLIGHT,
-    MAX_OFFSETS,
-    MIN_PARTITIONS,
-    SCOPE,
-    TRIGGER,
-    Knob,
-    KnobValues,
-)
+from trimtab.api.knobs import MAX_OFFSETS, SCOPE, TRIGGER, KnobValues
 from trimtab.api.pipeline import (
     Bounds,
     ExecutorResources,
@@ -26,68 +16,7 @@ from trimtab.api.pipeline import (
     StreamPipelineSpec,
     Tuning,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """One value for every knob that moves; None where the pipeline has no such knob."""
-
-    executors: int
-    trigger_s: float
-    max_offsets: int
-    max_in_flight: int | None = None
-    """Calls in flight of each task of a stage that waits for a remote service."""
-    min_partitions: int | None = None
-    """Tasks that the source's partitions are split into, where there are fewer partitions."""
-    scope: int | None = None
-    """How far from its data a task may run: an index of `SCOPES`."""
-
-    def numbers(self) -> dict[str, float]:
-        """Values by knob name, durations in seconds, the scope as its index."""
-        values = {
-            EXECUTORS.name: self.executors,
-            TRIGGER.name: self.trigger_s,
-            MAX_OFFSETS.name: self.max_offsets,
-            MIN_PARTITIONS.name: self.min_partitions,
-            MAX_IN_FLIGHT.name: self.max_in_flight,
-            SCOPE.name: self.scope,
-        }
-        return {name: float(value) for name, value in values.items() if value is not None}
-
-    def knob_values(self) -> KnobValues:
-        """The same as the API writes it."""
-        return KnobValues.of(self.numbers())
-
-    def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
-        """The settings with some values replaced, by knob name."""
-        merged = self.numbers() | dict(numbers)
-        optional = (MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE)
-        known = {k.name: int(merged[k.name]) for k in optional if k.name in merged}
-        return Settings(
-            executors=int(merged[EXECUTORS.name]),
-            trigger_s=merged[TRIGGER.name],
-            max_offsets=int(merged[MAX_OFFSETS.name]),
-            min_partitions=known.get(MIN_PARTITIONS.name),
-            max_in_flight=known.get(MAX_IN_FLIGHT.name),
-            scope=known.get(SCOPE.name),
-        )
-
-    def differences(self, other: Settings) -> tuple[str, ...]:
-        """`executors 1 -> 4` for every knob that differs; `unset` where it has no value."""
-        mine, theirs = self.numbers(), other.numbers()
-        return tuple(
-            f"{k.name} {_shown(k, mine)} -> {_shown(k, theirs)}"
-            for k in ALL_KNOBS
-            if mine.get(k.name) != theirs.get(k.name)
-        )
-
-    def tasks(self, partitions: int | None) -> int:
-        """Tasks of a batch, of so many partitions; 1 where those are not known."""
-        return max(partitions or 1, self.min_partitions or 1)
-
-
-def _shown(knob: Knob, values: Mapping[str, float]) -> str:
-    return knob.format(values[knob.name]) if knob.name in values else "unset"
+from trimtab.tuning.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
 from trimtab.tuning.points import Point, same_size
 from trimtab.tuning.regime import Band
-from trimtab.tuning.snapshot import Batch, Policy, Settings, Signals, Snapshot
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Batch, Policy, Signals, Snapshot
 
 SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
