@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.knobs import MAX_EXECUTORS, MIN_PARTITIONS, KnobValues
+from trimtab.api.knobs import MAX_EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS, KnobValues
 from trimtab.api.quantities import Cpu, Duration, Quantity
 from trimtab.api.query import Checkpoint, Sink, Source, Transform
 
@@ -145,6 +145,18 @@ class Limits(ApiModel):
         " a split partition are not written in their order.",
     )
 
+    topic_partitions: int | None = Field(
+        None,
+        alias="topicPartitions",
+        ge=1,
+        le=TOPIC_PARTITIONS.maximum,
+        description="Partitions that the source's topic may be raised to, where too few of them"
+        " hold the pipeline back and nothing else helps. Absent: never. It cannot be put back,"
+        " and the records of a key go to another partition from then on: their order across the"
+        " change is not kept, for this and every other reader. The topic must be one of a"
+        " KafkaCluster here.",
+    )
+
     def most_executors(self, resources: ExecutorResources) -> int:
         """Most executors that every limit allows together."""
         most = self.executors.max
@@ -229,6 +241,12 @@ class StreamPipelineSpec(ApiModel):
                 " >= self.limits.executors.min * self.resources.executor.cores",
                 "limits.cores is less than limits.executors.min needs:"
                 " raise cores or lower executors.min",
+            ),
+            (
+                "!has(self.limits.topicPartitions) || (has(self.source.kafka.cluster)"
+                " && size(self.source.kafka.topics) == 1)",
+                "limits.topicPartitions is for one topic of a KafkaCluster here: name the cluster"
+                " in source.kafka.cluster and one topic, or take the limit away",
             ),
             (
                 "!has(self.transform.shufflePartitions)"

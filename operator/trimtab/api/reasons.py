@@ -43,6 +43,7 @@ class Reason(StrEnum):
     KAFKA_REBALANCING = "KafkaRebalancing"
     FIXED_BY_CHECKPOINT = "FixedByCheckpoint"
     OWNED_BY_OTHER = "OwnedByOther"
+    TOPIC_FIXED = "TopicFixed"
     # change
     EXECUTORS_RAISED = "ExecutorsRaised"
     EXECUTORS_RELEASED = "ExecutorsReleased"
@@ -51,6 +52,7 @@ class Reason(StrEnum):
     BATCH_LIMIT_RAISED = "BatchLimitRaised"
     BATCH_LIMIT_LOWERED = "BatchLimitLowered"
     PARTITIONS_SPLIT = "PartitionsSplit"
+    PARTITIONS_RAISED = "PartitionsRaised"
     CALLS_RAISED = "CallsRaised"
     CALLS_LOWERED = "CallsLowered"
     SCOPE_NARROWED = "ScopeNarrowed"
@@ -61,6 +63,7 @@ class Reason(StrEnum):
     TRIAL_NO_GAIN = "TrialNoGain"
     TRIAL_WORSE = "TrialWorse"
     PODS_PENDING = "PodsPending"
+    TOPIC_NOT_RAISED = "TopicNotRaised"
     REFUSED_BY_DRIVER = "RefusedByDriver"
 
 

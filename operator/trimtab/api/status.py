@@ -69,6 +69,13 @@ class ExecutorsStatus(StatusModel):
     case: str = Field(max_length=32, description="What both together mean; explain says it.")
 
 
+class PartitionsAdvice(StatusModel):
+    """How many partitions of the source would lift what holds the pipeline back."""
+
+    partitions: int
+    reason: str = Field(max_length=1024)
+
+
 class JvmAdvice(StatusModel):
     """What the JVMs of one role should have; what is absent stays as it is."""
 
@@ -108,6 +115,9 @@ class StreamPipelineStatus(StatusModel):
     goal: GoalStatus | None = None
     lag: LagStatus | None = None
     partitions: int | None = Field(None, description="Partitions of the source's topics.")
+    partitions_advice: PartitionsAdvice | None = Field(
+        None, alias="partitionsAdvice", description="Stands until the source has as many."
+    )
     pace: PaceStatus | None = None
     bottleneck: BottleneckStatus | None = None
     ledger: LedgerStatus | None = None

@@ -66,6 +66,7 @@ def explain(manifest: Manifest) -> str:
         _row("Predictions", _score(memory)),
         _row("Reaction", _reaction(memory, policy, status)),
         _row("Partitions", _partitions(policy, status)),
+        *_partitions_advice(status),
         *_capacity(memory, policy, status),
         "Decisions, the newest last",
         *(_decisions(status) or ["  none yet"]),
@@ -227,8 +228,16 @@ def _partitions(policy: Policy, status: StreamPipelineStatus) -> str:
         return "not known yet"
     most = math.ceil(status.partitions / policy.slots_per_executor)
     above = f", though limits allow {policy.max_executors}" if policy.max_executors > most else ""
+    if above:
+        above += f", for which {policy.max_executors * policy.slots_per_executor} would do"
     noun = "executor" if most == 1 else "executors"
     return f"{status.partitions}, so more than {most} {noun} cannot help{above}"
+
+
+def _partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
+    advised = status.partitions_advice
+    if advised is not None:
+        yield _row("", f"{advised.partitions} would help: {advised.reason}")
 
 
 def _capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> Iterator[str]:

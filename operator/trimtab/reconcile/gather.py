@@ -28,7 +28,7 @@ _GAUGES = (
     "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
     "pause_seconds_total", "changes_total", "pending_calls", "batch_pending_call_seconds",
     "ledger_mismatch_total", "jvm_heap_limit_bytes", "jvm_heap_live_bytes", "jvm_collector",
-    "jvm_new_generation_bytes", "locality_places",
+    "jvm_new_generation_bytes", "locality_places", "state_rows",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
@@ -175,6 +175,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         capacity_spread=_pair(seen.number("least_capacity"), seen.number("most_capacity")),
         remote_share=_away(seen.number("tasks_near"), seen.number("tasks")),
         places={s: int(v) for (name, s), v in seen.values.items() if name == "locality_places"},
+        state_rows=seen.number("state_rows"),
         **_calls(seen),
         pause_s={how: pause_s for how in How if (pause_s := _pause_s(seen, how)) is not None},
     )

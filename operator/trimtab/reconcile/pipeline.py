@@ -21,7 +21,7 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
 from trimtab.api.status import JvmStatus, StreamPipelineStatus
 from trimtab.ports import Manifest, key_of
-from trimtab.reconcile import document, jvm
+from trimtab.reconcile import document, jvm, partitions
 from trimtab.reconcile.conditions import Situation, conditions
 from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.driver_state import driver_state
@@ -31,7 +31,7 @@ from trimtab.reconcile.report import Record, differ, news, plain, status
 from trimtab.reconcile.world import World
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, Signals, Snapshot
+from trimtab.tuning.snapshot import Policy, Signals, Snapshot, Surroundings
 from trimtab.workloads import driver
 from trimtab.workloads.names import driver_name, driver_pod
 
@@ -51,7 +51,8 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
     case = _look(parent, spec, old, gathered, desk)
     memory = document.remembered(case, desk.world)
     found = _signals(case, gathered, desk)
-    snapshot, decision, after = _decide(case, memory, found, desk)
+    around = Surroundings(topic_fixed=partitions.fixed(parent, spec, desk.world, gathered.seen))
+    snapshot, decision, after = _decide(case, memory, found, around, desk)
     situation = Situation(
         generation=parent["metadata"]["generation"],
         now_s=desk.now_s,
@@ -68,8 +69,9 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         decision=decision,
     )
     record = Record(
-        after, case.source, case.fixed, desk.config.scrape_s, desk.config.tick_s, _jvm(case, found)
-    )
+        after, case.source, case.fixed, desk.config.scrape_s, desk.config.tick_s, _jvm(case, found),
+        partitions.advice(spec, old.partitions_advice, decision, _partitions(found)),
+    )  # fmt: skip
     new = status(old, situation, record)
     if differ(new, old) and not desk.writer.status(parent, plain(new)):
         return
@@ -111,8 +113,12 @@ def _jvm(case: Case, found: Signals | Missing) -> JvmStatus | None:
     return jvm.jvm_status(case.spec, case.old.jvm, case.seen if fresh else None)
 
 
+def _partitions(found: Signals | Missing) -> int | None:
+    return None if isinstance(found, Missing) else found.partitions
+
+
 def _decide(
-    case: Case, memory: Memory, found: Signals | Missing, desk: Desk
+    case: Case, memory: Memory, found: Signals | Missing, around: Surroundings, desk: Desk
 ) -> tuple[Snapshot | None, Decision | None, Memory]:
     """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
     policy = Policy.of(case.spec)
@@ -128,6 +134,7 @@ def _decide(
         settings=memory.settings,
         signals=None if isinstance(found, Missing) else found,
         no_signals=missing.words if missing else "",
+        around=around,
     )
     decision, after = decide(snapshot, memory)
     if missing and decision.reason is Reason.NO_METRICS:
@@ -196,6 +203,11 @@ def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk
     for words in jvm.news(case.spec, old.jvm, new.jvm):
         log.info("%s: advice on the JVM: %s", name, words)
         desk.writer.event(parent, warning=False, reason="JvmAdvice", message=words[:1024])
+    advised = new.partitions_advice
+    if advised and advised != old.partitions_advice:
+        words = f"{advised.partitions} partitions of the source would help: {advised.reason}"
+        log.info("%s: %s", name, words)
+        desk.writer.event(parent, warning=False, reason="PartitionsAdvice", message=words[:1024])
     if (lost := _mismatches(new) - _mismatches(old)) > 0:
         message = (
             f"{lost} more records were read but not written, or the reverse: compare"

@@ -26,6 +26,7 @@ from trimtab.api.status import (
     LagStatus,
     LedgerStatus,
     PaceStatus,
+    PartitionsAdvice,
     StreamPipelineStatus,
 )
 from trimtab.reconcile.conditions import Situation, conditions, reportable
@@ -52,6 +53,7 @@ class Record:
     scrape_s: float
     tick_s: float
     jvm: JvmStatus | None = None
+    partitions_advice: PartitionsAdvice | None = None
 
 
 def status(old: StreamPipelineStatus, situation: Situation, record: Record) -> StreamPipelineStatus:
@@ -89,6 +91,7 @@ def _status(
         goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
         lag=_lag(old.lag, snapshot, fresh=fresh),
         partitions=(signals.partitions if signals else None) or old.partitions,
+        partitions_advice=record.partitions_advice,
         pace=PaceStatus(
             scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
         ),

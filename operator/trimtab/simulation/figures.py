@@ -65,7 +65,13 @@ def sustainable(scenario: Scenario, settings: Settings) -> float:
     within_s = settings.trigger_s or LONG_S
 
     def fits(rate: float) -> bool:
-        spent = batch_phases(scenario, settings, rate * within_s, settings.executors)
+        spent = batch_phases(
+            scenario,
+            settings,
+            rate * within_s,
+            settings.executors,
+            partitions=settings.topic_partitions or 0,
+        )
         return spent.total <= within_s
 
     low, high = 0.0, 1.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass
+from functools import partial
 
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batch_time import Phases, batch_phases
@@ -63,6 +64,7 @@ class Plant:
         self.requested = self.granted = self.settings.executors
         self.lost = 0
         self.executors = self._there()
+        self.partitions = scenario.partitions
         self.taken = 0.0
         self.committed = 0.0
         self.running: Running | None = None
@@ -99,6 +101,10 @@ class Plant:
             self.requested = settings.executors
             arrive_s = self.now_s + self.plant.change.live_s
             self._agenda.note(arrive_s, Kind.EXECUTORS, settings.executors)
+        if (settings.topic_partitions or 0) > self.partitions:
+            grown_s = self.now_s + self.plant.change.topic_s
+            grow = partial(self._grow, settings.topic_partitions or 0)
+            self._agenda.note(grown_s, Kind.FAULT, grow)
         now = self.settings
         if (settings.trigger_s, settings.max_offsets) == (now.trigger_s, now.max_offsets):
             self.generation, self.settings, self.asked = generation, settings, None
@@ -156,7 +162,14 @@ class Plant:
             self._start_at(max(self._next_edge(self.now_s), self.now_s + POLL_S))
             return
         executors = max(1, self.executors)
-        spent = batch_phases(self.scenario, self.settings, last - first, executors, self.slow)
+        spent = batch_phases(
+            self.scenario,
+            self.settings,
+            last - first,
+            executors,
+            self.slow,
+            partitions=self.partitions,
+        )
         self.replay, self.taken = None, last
         batch = Running(
             id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,
@@ -237,7 +250,14 @@ class Plant:
     def _spread(self, batch: Running, executors: int) -> None:
         """The rest of the work goes on with other executors."""
         now, new = (
-            batch_phases(self.scenario, self.settings, batch.records, p, batch.slow).work
+            batch_phases(
+                self.scenario,
+                self.settings,
+                batch.records,
+                p,
+                batch.slow,
+                partitions=self.partitions,
+            ).work
             for p in (batch.executors, executors)
         )
         batch.executors = executors
@@ -291,6 +311,10 @@ class Plant:
             self._start_at(self.down_until_s)
         else:
             self._restart_query()
+
+    def _grow(self, partitions: int) -> None:
+        """The topic has more partitions; the next batch reads them too."""
+        self.partitions = max(self.partitions, partitions)
 
     def _remote_well(self) -> None:
         self.slow = 1.0

@@ -86,6 +86,8 @@ class Change(ApiModel):
     live_s: Number = 5
     joins_batch: bool = True
     query_restart_s: Number = 1.5
+    topic_s: Number = 20
+    """Until the topic has the partitions that it was asked for."""
     driver_restart_s: Number = 40
     """Of a driver that was lost, where the fault does not say how long it is away; no knob that the
     tuner moves restarts the driver."""

@@ -11,7 +11,7 @@ from trimtab.tuning import guards, knobs, learning, regime, running, trial, verd
 from trimtab.tuning.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.catching_up import catching_up
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs import locality, parallelism
+from trimtab.tuning.knobs import locality, parallelism, topic
 from trimtab.tuning.load import Load, measure
 from trimtab.tuning.memory import MAX_PAUSES, Evidence, Memory, Trial
 from trimtab.tuning.settings import Settings
@@ -31,6 +31,8 @@ class Decision:
     changes: tuple[str, ...] = ()
     load: Load | None = None
     bottleneck: Bottleneck = NOTHING
+    partitions: int | None = None
+    """Partitions of the source that would lift the bottleneck, where those are what limits."""
     closed: Decision | None = None
     """The end of the trial that this change followed at once."""
 
@@ -115,7 +117,8 @@ def _steer(context: Context, batch: Batch) -> tuple[Decision, Memory]:
     if memory.regime is Regime.OVER:
         bottleneck = diagnose(snapshot, context.model, load, memory.fastest)
         proposals = knobs.raising(context, bottleneck.kind)
-        return _act(context, proposals, bottleneck)
+        decision, after = _act(context, proposals, bottleneck)
+        return replace(decision, partitions=topic.advised(context, bottleneck.kind)), after
     if memory.regime is Regime.UNDER:
         return _act(context, releases, NOTHING)
     return _wait(context, over=over, under=bool(releases))
@@ -181,6 +184,8 @@ def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
     message = f"load {load.value:.2f}, but no knob within the limits helps: {bottleneck.evidence}"
     if bottleneck.kind is BottleneckKind.MEMORY:
         message += "; status.jvm says which heap or collector would, once it is known"
+    if more := topic.advised(context, bottleneck.kind):
+        message += f"; {more} partitions of the source would"
     return _hold(context.memory, Reason.SATURATED, message, load, bottleneck)
 
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from trimtab.api.knobs import (
     ALL_KNOBS,
     EXECUTORS,
+    KNOBS,
     MAX_IN_FLIGHT,
     MAX_OFFSETS,
     MIN_PARTITIONS,
     SCOPE,
+    TOPIC_PARTITIONS,
     TRIGGER,
     Knob,
     KnobValues,
@@ -32,6 +34,9 @@ class Settings:
     scope: int | None = None
     """How far from its data a task may run: an index of `SCOPES`."""
 
+    topic_partitions: int | None = None
+    """Partitions that the source's topic is asked to have; None: nothing is asked."""
+
     def numbers(self) -> dict[str, float]:
         """Values by knob name, durations in seconds, the scope as its index."""
         values = {
@@ -41,17 +46,18 @@ class Settings:
             MIN_PARTITIONS.name: self.min_partitions,
             MAX_IN_FLIGHT.name: self.max_in_flight,
             SCOPE.name: self.scope,
+            TOPIC_PARTITIONS.name: self.topic_partitions,
         }
         return {name: float(value) for name, value in values.items() if value is not None}
 
     def knob_values(self) -> KnobValues:
-        """The same as the API writes it."""
-        return KnobValues.of(self.numbers())
+        """What of it the driver is told, as the API writes it."""
+        return KnobValues.of({n: v for n, v in self.numbers().items() if n in KNOBS})
 
     def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
         """The settings with some values replaced, by knob name."""
         merged = self.numbers() | dict(numbers)
-        optional = (MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE)
+        optional = (MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE, TOPIC_PARTITIONS)
         known = {k.name: int(merged[k.name]) for k in optional if k.name in merged}
         return Settings(
             executors=int(merged[EXECUTORS.name]),
@@ -60,6 +66,7 @@ class Settings:
             min_partitions=known.get(MIN_PARTITIONS.name),
             max_in_flight=known.get(MAX_IN_FLIGHT.name),
             scope=known.get(SCOPE.name),
+            topic_partitions=known.get(TOPIC_PARTITIONS.name),
         )
 
     def differences(self, other: Settings) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ class Policy:
     """As many records/s as the limits allow."""
     max_tasks: int | None = None
     """Most tasks that partitions may be split into; None: none is split."""
+    max_topic_partitions: int | None = None
+    """Most partitions that the source's topic may be raised to; None: it is not raised."""
     locality: Bounds | None = None
     """Bounds of the executors' mean load for the locality ladder; None: it is switched off."""
     scope_said: bool = False
@@ -75,6 +77,7 @@ class Policy:
             max_executors=most,
             slots_per_executor=executor.cores,
             max_tasks=_most_tasks(limits, tuning),
+            max_topic_partitions=limits.topic_partitions,
             locality=tuning.locality.bounds if tuning.locality.enabled else None,
             scope_said=any(SCOPE.name in v.numbers() for v in _said(tuning)),
             mode=tuning.mode,
@@ -90,12 +93,20 @@ class Policy:
         pinned = settings.with_numbers(self.pinned)
         executors = min(max(pinned.executors, self.min_executors), self.max_executors)
         tasks = None if self.max_tasks is None else min(pinned.tasks(None), self.max_tasks)
+        asked, most = pinned.topic_partitions, self.max_topic_partitions
+        asked = None if asked is None or most is None else min(asked, most)
         scope = pinned.scope
         if self.locality is not None:
             scope = scope or 0  # the ladder begins near
         elif not self.scope_said:
             scope = None
-        return replace(pinned, executors=executors, min_partitions=tasks, scope=scope)
+        return replace(
+            pinned,
+            executors=executors,
+            min_partitions=tasks,
+            scope=scope,
+            topic_partitions=asked,
+        )
 
     def goal_text(self) -> str:
         """The goal as a column shows it."""
@@ -211,6 +222,8 @@ class Signals:
     """In how many nodes and zones the source's partitions are led, by scope; 0 is not known."""
     remote_share: float | None = None
     """Share of the tasks that ran away from their data."""
+    state_rows: float | None = None
+    """Keys in the state of the query; None where it keeps none."""
     pause_s: Mapping[str, float] = field(default_factory=dict)
     """Mean measured pause in seconds of the changes so far, by how they are applied."""
 
@@ -227,6 +240,8 @@ class Surroundings:
     """Another controller by the knob that it moves (an HPA, KEDA, dynamic allocation)."""
     checkpoint_pins: frozenset[str] = frozenset()
     """Knobs whose value the checkpoint has fixed."""
+    topic_fixed: str = ""
+    """Why the source's topic must keep its partitions, in words; empty where it need not."""
     budget_executors: int | None = None
     """Most executors that a budget shared with other pipelines leaves to this one."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.context import MORE
-from trimtab.tuning.knobs import locality, max_pending, parallelism
+from trimtab.tuning.knobs import locality, max_pending, parallelism, topic
 from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
@@ -73,12 +73,22 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     batch = signals.batch if signals else None
     if batch is None or batch.key == trial.batch or not belongs(trial, batch, snapshot.settings):
         return trial
+    if not _in_force(trial, snapshot):
+        return trial
     if trial.settled < _settle(trial) and trial.settled_s < WARM_S:
         settled_s = round(trial.settled_s + batch.duration_s, 3)
         return replace(trial, batch=batch.key, settled=trial.settled + 1, settled_s=settled_s)
     judged = trial.judged + 1
     rate = trial.rate + (batch_rate(batch, snapshot.settings) - trial.rate) / judged
     return replace(trial, batch=batch.key, judged=judged, rate=round(rate, 3))
+
+
+def _in_force(trial: Trial, snapshot: Snapshot) -> bool:
+    """Whether the topic has the partitions that it was asked for; the driver is not asked."""
+    partitions = snapshot.signals.partitions if snapshot.signals else None
+    return trial.knob != topic.NAME or (partitions or 0) >= (
+        snapshot.settings.topic_partitions or 0
+    )
 
 
 def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
@@ -113,6 +123,14 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
             f"{signals.executors_pending} executor pods found no node in {PENDING_S:.0f} s",
             replace(settings, executors=min(fewer, settings.executors)),
         )
+    if age_s > EXPIRES_S and not _in_force(trial, snapshot):
+        return Outcome(
+            Action.REVERT,
+            Reason.TOPIC_NOT_RAISED,
+            f"the topic has {signals.partitions} partitions still after {age_s:.0f} s: the"
+            " condition Ready of the KafkaCluster says why",
+            trial.before,
+        )
     if age_s > max(EXPIRES_S, 20 * settings.trigger_s):
         message = f"kept after {age_s:.0f} s: too few batches came to compare"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
@@ -140,7 +158,10 @@ def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
     helped, words = _helped(trial, snapshot, model, load, band)
     if helped:
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen + words, settings, judged=True)
-    return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen + words, trial.before, judged=True)
+    before = replace(trial.before, topic_partitions=settings.topic_partitions)
+    if trial.knob == topic.NAME:
+        words += "; the partitions stay, since none can be taken away"
+    return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen + words, before, judged=True)
 
 
 def _load_changed(trial: Trial, load: Load, band: Band) -> bool:
