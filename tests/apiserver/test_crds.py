@@ -54,6 +54,12 @@ REFUSED = [
     ("spec.tuning.pinned", {"locality": {"scope": "Far"}}, 'Unsupported value: "Far"'),
     ("spec.tuning.pinned", {"producer": {"maxInFlight": 6}}, "should be less than or equal to 5"),
     ("spec.limits.tasks", 0, "should be greater than or equal to 1"),
+    ("spec.limits.executorCores", 65, "should be less than or equal to 64"),
+    (
+        "spec",
+        {"limits.executorCores": 2, "resources.executor.cores": 3},
+        "limits.executorCores is less than resources.executor.cores",
+    ),
     ("spec.limits.topicPartitions", 1001, "should be less than or equal to 1000"),
     (
         "spec",

@@ -8,7 +8,13 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.knobs import MAX_EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS, KnobValues
+from trimtab.api.knobs import (
+    EXECUTOR_CORES,
+    MAX_EXECUTORS,
+    MIN_PARTITIONS,
+    TOPIC_PARTITIONS,
+    KnobValues,
+)
 from trimtab.api.quantities import Cpu, Duration, Quantity
 from trimtab.api.query import Checkpoint, Sink, Source, Transform
 
@@ -145,6 +151,15 @@ class Limits(ApiModel):
         " a split partition are not written in their order.",
     )
 
+    executor_cores: int | None = Field(
+        None,
+        alias="executorCores",
+        ge=1,
+        le=EXECUTOR_CORES.maximum,
+        description="Most cores that an executor may be given where limits.executors.max is reached"
+        " and is not enough; its CPU and memory grow with them. Each change restarts the driver."
+        " Absent: resources.executor.cores.",
+    )
     topic_partitions: int | None = Field(
         None,
         alias="topicPartitions",
@@ -159,12 +174,20 @@ class Limits(ApiModel):
 
     def most_executors(self, resources: ExecutorResources) -> int:
         """Most executors that every limit allows together."""
+        slots = self.most_slots(resources)
         most = self.executors.max
-        if self.cores is not None:
-            most = min(most, self.cores // resources.cores)
-        if self.memory is not None:
-            most = min(most, self.memory // resources.memory)
-        return max(most, 0)
+        return most if slots is None else max(0, min(most, slots // resources.cores))
+
+    def most_slots(self, resources: ExecutorResources) -> int | None:
+        """Most task slots that cores and memory allow together; None where neither is limited.
+
+        A slot takes its share of an executor's memory, however many slots the executor has.
+        """
+        by_memory = (
+            None if self.memory is None else self.memory * resources.cores // resources.memory
+        )
+        known = [slots for slots in (self.cores, by_memory) if slots is not None]
+        return min(known, default=None)
 
 
 class Bounds(ApiModel):
@@ -241,6 +264,12 @@ class StreamPipelineSpec(ApiModel):
                 " >= self.limits.executors.min * self.resources.executor.cores",
                 "limits.cores is less than limits.executors.min needs:"
                 " raise cores or lower executors.min",
+            ),
+            (
+                "!has(self.limits.executorCores)"
+                " || self.limits.executorCores >= self.resources.executor.cores",
+                "limits.executorCores is less than resources.executor.cores: raise the one or"
+                " lower the other",
             ),
             (
                 "!has(self.limits.topicPartitions) || (has(self.source.kafka.cluster)"

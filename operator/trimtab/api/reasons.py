@@ -53,6 +53,7 @@ class Reason(StrEnum):
     BATCH_LIMIT_LOWERED = "BatchLimitLowered"
     PARTITIONS_SPLIT = "PartitionsSplit"
     PARTITIONS_RAISED = "PartitionsRaised"
+    CORES_RAISED = "CoresRaised"
     CALLS_RAISED = "CallsRaised"
     CALLS_LOWERED = "CallsLowered"
     SCOPE_NARROWED = "ScopeNarrowed"

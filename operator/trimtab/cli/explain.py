@@ -53,6 +53,8 @@ def explain(manifest: Manifest) -> str:
         return "\n".join([*lines, _row("Goal", policy.goal_text()),
                           "", "no operator has looked at it yet"])  # fmt: skip
     memory, unread = _memory(status)
+    wide = pods.with_cores(spec, pods.cores_in_force(spec, status.controller))
+    policy = policy.at_cores(wide.resources.executor.cores)
     lines += [
         _row("Goal", _goal(policy, status)),
         _row("Lag", _lag(status)),
@@ -61,7 +63,7 @@ def explain(manifest: Manifest) -> str:
         _row("Ledger", _ledger(status)),
         _row("Executors", _executors_now(status)),
         _row("Settings", _settings(memory, status)),
-        *_jvm(spec, status),
+        *_jvm(wide, status),
         _row("Trial", _trial(memory)),
         _row("Predictions", _score(memory)),
         _row("Reaction", _reaction(memory, policy, status)),

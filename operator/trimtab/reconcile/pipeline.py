@@ -21,7 +21,7 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
 from trimtab.api.status import JvmStatus, StreamPipelineStatus
 from trimtab.ports import Manifest, key_of
-from trimtab.reconcile import document, jvm, partitions
+from trimtab.reconcile import document, jvm, partitions, pods
 from trimtab.reconcile.conditions import Situation, conditions
 from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.driver_state import driver_state
@@ -88,12 +88,14 @@ def _look(
 ) -> Case:  # fmt: skip
     namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
     pod = desk.world.get("Pod", namespace, driver_pod(name))
+    wide = pods.with_cores(spec, pods.cores_in_force(spec, old.controller))
     return Case(
         parent=parent,
         spec=spec,
+        pods=wide,
         old=old,
         planned=plan(
-            parent, spec, desk.world, desk.cluster, desk.config, now_s=desk.now_s, jvm=old.jvm
+            parent, wide, desk.world, desk.cluster, desk.config, now_s=desk.now_s, jvm=old.jvm
         ),
         driver=driver_state(pod),
         seen=gathered.seen.get((namespace, name)),
@@ -110,7 +112,7 @@ def _signals(case: Case, gathered: Gathered, desk: Desk) -> Signals | Missing:
 def _jvm(case: Case, found: Signals | Missing) -> JvmStatus | None:
     """Advice on the JVMs, from fresh metrics of a driver that runs; else what stands."""
     fresh = case.driver.ready and not isinstance(found, Missing)
-    return jvm.jvm_status(case.spec, case.old.jvm, case.seen if fresh else None)
+    return jvm.jvm_status(case.pods, case.old.jvm, case.seen if fresh else None)
 
 
 def _partitions(found: Signals | Missing) -> int | None:
@@ -122,7 +124,7 @@ def _decide(
 ) -> tuple[Snapshot | None, Decision | None, Memory]:
     """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
     policy = Policy.of(case.spec)
-    if case.spec.suspend or not case.driver.ready:
+    if case.spec.suspend or not case.driver.ready or _restarting(case, desk.world):
         clamped = policy.clamp(memory.settings)
         if clamped != memory.settings:
             memory = replace(memory, settings=clamped, generation=memory.generation + 1, trial=None)
@@ -140,6 +142,12 @@ def _decide(
     if missing and decision.reason is Reason.NO_METRICS:
         decision = replace(decision, reason=missing.reason)
     return snapshot, decision, after
+
+
+def _restarting(case: Case, world: World) -> bool:
+    """Whether the driver that runs is about to go: what it does is no longer what is asked for."""
+    outdated = bool(case.planned.inputs) and case.driver.inputs != case.planned.inputs
+    return outdated and not world.refused(key_of(case.parent))
 
 
 def _refused(case: Case, world: World) -> tuple[str, str] | None:
@@ -200,7 +208,7 @@ def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk
         desk.writer.event(
             parent, warning=False, reason=told.reason, message=f"{told.action}: {told.message}",
         )  # fmt: skip
-    for words in jvm.news(case.spec, old.jvm, new.jvm):
+    for words in jvm.news(case.pods, old.jvm, new.jvm):
         log.info("%s: advice on the JVM: %s", name, words)
         desk.writer.event(parent, warning=False, reason="JvmAdvice", message=words[:1024])
     advised = new.partitions_advice

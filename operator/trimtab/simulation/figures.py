@@ -69,7 +69,7 @@ def sustainable(scenario: Scenario, settings: Settings) -> float:
             scenario,
             settings,
             rate * within_s,
-            settings.executors,
+            settings.executors * (settings.cores or 1),
             partitions=settings.topic_partitions or 0,
         )
         return spent.total <= within_s
@@ -208,7 +208,7 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
         load = min(run.arrivals.rate(t), policy.rate or math.inf)
-        spent += settings.executors
+        spent += settings.executors * (settings.cores or 1)
         oracle += least(rates, load, policy.higher)
         oracle_full += least(rates, load, 1.0)
     return spent / 3600, oracle / 3600, oracle_full / 3600

@@ -123,7 +123,7 @@ class Observer:
             return None
         executors = ran.executors if isinstance(ran, Running) else ran.executors_min
         tasks = self.plant.settings.tasks(self.plant.partitions)
-        allowed = max(1, min(executors, tasks)) * calls
+        allowed = max(1, min(executors * self.plant.cores, tasks)) * calls
         busy = ran.phases.call_s * (ran.last - ran.first) / max(ran.phases.work, 1e-9)
         return min(float(allowed), busy)
 

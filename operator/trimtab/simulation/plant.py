@@ -50,6 +50,11 @@ class BatchRecord:
         return self.last - self.first
 
 
+def _in_query(settings: Settings) -> tuple[float, int, int | None]:
+    """What only takes effect by a restart, of the query or of the driver."""
+    return settings.trigger_s, settings.max_offsets, settings.cores
+
+
 class Plant:
     """The simulated pipeline. `advance` runs it to the next scrape or tick."""
 
@@ -106,12 +111,17 @@ class Plant:
             grow = partial(self._grow, settings.topic_partitions or 0)
             self._agenda.note(grown_s, Kind.FAULT, grow)
         now = self.settings
-        if (settings.trigger_s, settings.max_offsets) == (now.trigger_s, now.max_offsets):
+        if _in_query(settings) == _in_query(now):
             self.generation, self.settings, self.asked = generation, settings, None
             return
         self.asked = (generation, settings)
         if self.running is None:
             self._restart_query()
+
+    @property
+    def cores(self) -> int:
+        """Task slots of each executor; the scenario's capacity is that of slots."""
+        return self.settings.cores or 1
 
     @property
     def exporting(self) -> bool:
@@ -166,7 +176,7 @@ class Plant:
             self.scenario,
             self.settings,
             last - first,
-            executors,
+            executors * self.cores,
             self.slow,
             partitions=self.partitions,
         )
@@ -224,11 +234,18 @@ class Plant:
     def _restart_query(self) -> None:
         if self.asked is None:
             return
+        before = self.settings
         self.generation, self.settings = self.asked
         self.asked = None
         self.run += 1
-        self.restarts += 1
-        self.down_until_s = max(self.down_until_s, self.now_s + self.plant.change.query_restart_s)
+        if self.settings.cores != before.cores:
+            self.since_start = 0
+            self.away_until_s = self.now_s + self.plant.change.driver_restart_s
+            self.down_until_s = max(self.down_until_s, self.away_until_s)
+        else:
+            self.restarts += 1
+            restarted_s = self.now_s + self.plant.change.query_restart_s
+            self.down_until_s = max(self.down_until_s, restarted_s)
         self._start_at(self.down_until_s)
 
     def _arrange(self, *, lost: bool = False) -> None:
@@ -254,7 +271,7 @@ class Plant:
                 self.scenario,
                 self.settings,
                 batch.records,
-                p,
+                p * self.cores,
                 batch.slow,
                 partitions=self.partitions,
             ).work

@@ -52,6 +52,7 @@ def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
     clamped = snapshot.policy.clamp(memory.settings)
     if clamped != memory.settings:
         return _clamp(memory, clamped)
+    snapshot = replace(snapshot, policy=snapshot.policy.at_cores(memory.settings.cores))
     signals = snapshot.signals
     if signals is None:
         return _hold(memory, Reason.NO_METRICS, snapshot.no_signals), memory

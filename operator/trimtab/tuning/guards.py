@@ -42,6 +42,12 @@ def limits(context: Context, proposal: Proposal) -> Veto | None:
         return Veto(Reason.OUT_OF_LIMITS, words)
     if tasks is not None and tasks > (policy.max_tasks or 1):
         return Veto(Reason.OUT_OF_LIMITS, f"{tasks} tasks are more than limits.tasks allows")
+    cores = proposal.settings.cores
+    if cores is not None and cores > (policy.max_cores or 0):
+        return Veto(
+            Reason.OUT_OF_LIMITS, f"{cores} cores are more than limits.executorCores allows"
+        )
+    policy = policy.at_cores(cores)
     if policy.min_executors <= wanted <= policy.max_executors:
         return None
     return Veto(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from trimtab.api.knobs import (
     ALL_KNOBS,
+    EXECUTOR_CORES,
     EXECUTORS,
     KNOBS,
     MAX_IN_FLIGHT,
@@ -36,6 +37,8 @@ class Settings:
 
     topic_partitions: int | None = None
     """Partitions that the source's topic is asked to have; None: nothing is asked."""
+    cores: int | None = None
+    """Task slots of each executor; None: as many as the spec says."""
 
     def numbers(self) -> dict[str, float]:
         """Values by knob name, durations in seconds, the scope as its index."""
@@ -47,6 +50,7 @@ class Settings:
             MAX_IN_FLIGHT.name: self.max_in_flight,
             SCOPE.name: self.scope,
             TOPIC_PARTITIONS.name: self.topic_partitions,
+            EXECUTOR_CORES.name: self.cores,
         }
         return {name: float(value) for name, value in values.items() if value is not None}
 
@@ -57,7 +61,7 @@ class Settings:
     def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
         """The settings with some values replaced, by knob name."""
         merged = self.numbers() | dict(numbers)
-        optional = (MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE, TOPIC_PARTITIONS)
+        optional = (MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE, TOPIC_PARTITIONS, EXECUTOR_CORES)
         known = {k.name: int(merged[k.name]) for k in optional if k.name in merged}
         return Settings(
             executors=int(merged[EXECUTORS.name]),
@@ -67,6 +71,7 @@ class Settings:
             max_in_flight=known.get(MAX_IN_FLIGHT.name),
             scope=known.get(SCOPE.name),
             topic_partitions=known.get(TOPIC_PARTITIONS.name),
+            cores=known.get(EXECUTOR_CORES.name),
         )
 
     def differences(self, other: Settings) -> tuple[str, ...]:

@@ -33,6 +33,12 @@ class Policy:
     min_executors: int
     max_executors: int
     slots_per_executor: int = 1
+    max_cores: int | None = None
+    """Most slots that an executor may be given; None: no more than the spec says."""
+    most_slots: int | None = None
+    """Most slots of all executors, by their cores and their memory."""
+    own_cores: int | None = None
+    """Slots of an executor by the spec, where those in force are others."""
     mode: Mode = Mode.AUTO
     pinned: Mapping[str, float] = field(default_factory=dict)
     higher: float = 0.8
@@ -76,6 +82,8 @@ class Policy:
             min_executors=min(limits.executors.min, most),
             max_executors=most,
             slots_per_executor=executor.cores,
+            max_cores=limits.executor_cores,
+            most_slots=limits.most_slots(executor),
             max_tasks=_most_tasks(limits, tuning),
             max_topic_partitions=limits.topic_partitions,
             locality=tuning.locality.bounds if tuning.locality.enabled else None,
@@ -88,10 +96,39 @@ class Policy:
             dwell_down=tuning.dwell.down,
         )
 
+    def at_cores(self, cores: int | None) -> Policy:
+        """The policy for executors of so many slots each; None: of those that the spec says."""
+        own = self.own_cores or self.slots_per_executor
+        slots, most = cores or own, self.max_executors
+        if self.most_slots is not None:
+            most = min(most, self.most_slots // slots)
+        return replace(
+            self,
+            own_cores=own,
+            slots_per_executor=slots,
+            min_executors=min(self.min_executors, most),
+            max_executors=most,
+        )
+
+    @property
+    def widest(self) -> int:
+        """Most task slots that any settings within the limits have."""
+        cores = range(
+            self.slots_per_executor, max(self.slots_per_executor, self.max_cores or 0) + 1
+        )
+        return max(self.at_cores(c).max_executors * c for c in cores)
+
+    def slots(self, settings: Settings) -> int:
+        """Task slots of all executors."""
+        return settings.executors * (settings.cores or self.own_cores or self.slots_per_executor)
+
     def clamp(self, settings: Settings) -> Settings:
         """The settings with limits and pinned values enforced; limits win over pins."""
         pinned = settings.with_numbers(self.pinned)
-        executors = min(max(pinned.executors, self.min_executors), self.max_executors)
+        cores = min(pinned.cores or 0, self.max_cores or 0)
+        chosen = cores if cores > (self.own_cores or self.slots_per_executor) else None
+        within = self.at_cores(chosen)
+        executors = min(max(pinned.executors, within.min_executors), within.max_executors)
         tasks = None if self.max_tasks is None else min(pinned.tasks(None), self.max_tasks)
         asked, most = pinned.topic_partitions, self.max_topic_partitions
         asked = None if asked is None or most is None else min(asked, most)
@@ -106,6 +143,7 @@ class Policy:
             min_partitions=tasks,
             scope=scope,
             topic_partitions=asked,
+            cores=chosen,
         )
 
     def goal_text(self) -> str:

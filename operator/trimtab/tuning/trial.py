@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.context import MORE
-from trimtab.tuning.knobs import locality, max_pending, parallelism, topic
+from trimtab.tuning.knobs import cores, locality, max_pending, parallelism, topic
 from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
@@ -50,6 +50,9 @@ PENDING_S = 90.0
 
 EXPIRES_S = 300.0
 """Seconds, or 20 triggers if that is longer, after which a trial without batches is closed."""
+
+STARTS_EXECUTORS = frozenset({parallelism.NAME, cores.NAME})
+"""Knobs whose trial is one of more slots: executors start, or go."""
 
 NOISE = 0.1
 """Two measured capacities that differ by less than this share are not told apart."""
@@ -95,11 +98,11 @@ def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
     """Whether the whole batch ran at the settings under trial."""
     if batch.replayed or batch.settings_generation < trial.generation:
         return False
-    return trial.knob != parallelism.NAME or batch.executors_min == settings.executors
+    return trial.knob not in STARTS_EXECUTORS or batch.executors_min == settings.executors
 
 
 def _settle(trial: Trial) -> int:
-    started = trial.knob == parallelism.NAME and trial.raises
+    started = trial.knob in STARTS_EXECUTORS and trial.raises
     return SETTLE_AFTER_START if started else SETTLE
 
 
@@ -188,7 +191,7 @@ def _helped(
     if snapshot.policy.maximum and trial.rate_before > 0:
         more = trial.rate / trial.rate_before
         return more >= 1 + MORE, f"; rate × {more:.2f}"
-    if trial.knob in {parallelism.NAME, max_pending.NAME}:
+    if trial.knob in {*STARTS_EXECUTORS, max_pending.NAME}:
         gain, ratio = _capacity_gain(trial, snapshot, model)
         if gain is None:
             return True, "; batches of other sizes than before tell no gain in capacity"
@@ -201,9 +204,11 @@ def _helped(
 
 def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[float | None, float]:
     """Gain in capacity since the trial began, None if it cannot be told, and the ratio put in."""
-    per_executor, now = snapshot.policy.slots_per_executor, snapshot.settings
-    slots_before = model.slots(trial.before.executors * per_executor)
-    slots_now = model.slots(now.executors * per_executor)
+    policy, now = snapshot.policy, snapshot.settings
+    slots_before, slots_now = (
+        model.slots(policy.slots(trial.before)),
+        model.slots(policy.slots(now)),
+    )
     before = capacity_before(trial, snapshot.policy, model)
     calls = (now.max_in_flight or 1) / (trial.before.max_in_flight or 1)
     ratio = slots_now / slots_before * calls
@@ -214,7 +219,7 @@ def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[floa
 
 def capacity_before(trial: Trial, policy: Policy, model: Model) -> float:
     """Records/s that the settings before the trial carry once a batch is under way."""
-    slots = trial.before.executors * policy.slots_per_executor
+    slots = policy.slots(trial.before)
     return model.with_in_flight(trial.before.max_in_flight).capacity(slots)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind
 from trimtab.tuning.context import MORE, Context, Proposal
-from trimtab.tuning.knobs import batch_size, locality, max_pending, parallelism, split, topic
+from trimtab.tuning.knobs import batch_size, cores, locality, max_pending, parallelism, split, topic
 
 Move = Callable[[Context], Proposal | None]
 
@@ -50,6 +50,9 @@ LADDER: tuple[KnobGroup, ...] = (
     KnobGroup(
         locality.NAME, How.LIVE, locality.SETTINGS, locality.MOVES,
         locality.raise_, locality.release,
+    ),
+    KnobGroup(
+        cores.NAME, How.DRIVER, cores.SETTINGS, cores.MOVES, cores.raise_, cores.release,
     ),
     KnobGroup(
         topic.NAME, How.LIVE, topic.SETTINGS, topic.MOVES, topic.raise_, topic.release, final=True,
