@@ -33,6 +33,7 @@ class Reason(StrEnum):
     FAILED_BEFORE = "FailedBefore"
     OBSERVE_ONLY = "ObserveOnly"
     NOT_APPLIED_YET = "NotAppliedYet"
+    PLANNED_OVERSIZE = "PlannedOversize"
     CALIBRATING = "Calibrating"
     METRICS_CONTRADICT = "MetricsContradict"
     OUT_OF_LIMITS = "OutOfLimits"

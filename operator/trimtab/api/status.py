@@ -76,6 +76,15 @@ class PartitionsAdvice(StatusModel):
     reason: str = Field(max_length=1024)
 
 
+class OversizeStatus(StatusModel):
+    """A batch that runs again as it was planned, with more records than the limit allows now."""
+
+    batch: int
+    records: int
+    limit: int
+    replays: int = Field(description="How often it has begun again.")
+
+
 class JvmAdvice(StatusModel):
     """What the JVMs of one role should have; what is absent stays as it is."""
 
@@ -118,6 +127,7 @@ class StreamPipelineStatus(StatusModel):
     partitions_advice: PartitionsAdvice | None = Field(
         None, alias="partitionsAdvice", description="Stands until the source has as many."
     )
+    oversize: OversizeStatus | None = None
     pace: PaceStatus | None = None
     bottleneck: BottleneckStatus | None = None
     ledger: LedgerStatus | None = None

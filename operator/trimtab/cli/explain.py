@@ -18,7 +18,7 @@ from trimtab.api.status import JvmStatus, StreamPipelineStatus
 from trimtab.cli.reaction import Pace
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
-from trimtab.reconcile import pods
+from trimtab.reconcile import oversize, pods
 from trimtab.tuning.executors import CASES, UNEVEN
 from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.model import Model, fit
@@ -63,6 +63,7 @@ def explain(manifest: Manifest) -> str:
         _row("Ledger", _ledger(status)),
         _row("Executors", _executors_now(status)),
         _row("Settings", _settings(memory, status)),
+        *([_row("Batch", oversize.words(status.oversize))] if status.oversize else []),
         *_jvm(wide, status),
         _row("Trial", _trial(memory)),
         _row("Predictions", _score(memory)),

@@ -21,7 +21,7 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
 from trimtab.api.status import JvmStatus, StreamPipelineStatus
 from trimtab.ports import Manifest, key_of
-from trimtab.reconcile import document, jvm, partitions, pods
+from trimtab.reconcile import document, jvm, oversize, partitions, pods
 from trimtab.reconcile.conditions import Situation, conditions
 from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.driver_state import driver_state
@@ -60,7 +60,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         suspended=spec.suspend,
         obstacle=case.planned.obstacle or _refused(case, desk.world),
         waiting=case.planned.waiting,
-        driver=case.driver,
+        driver=replace(case.driver, failure=oversize.failure(case.driver.failure, old.oversize)),
         inputs=case.planned.inputs,
         settings_generation=after.generation,
         seen=case.seen,
@@ -112,7 +112,12 @@ def _signals(case: Case, gathered: Gathered, desk: Desk) -> Signals | Missing:
 def _jvm(case: Case, found: Signals | Missing) -> JvmStatus | None:
     """Advice on the JVMs, from fresh metrics of a driver that runs; else what stands."""
     fresh = case.driver.ready and not isinstance(found, Missing)
-    return jvm.jvm_status(case.pods, case.old.jvm, case.seen if fresh else None)
+    return jvm.jvm_status(case.pods, case.old.jvm, case.seen if fresh else None, _died(case))
+
+
+def _died(case: Case) -> str | None:
+    """The role whose memory ran out and ended the driver."""
+    return oversize.OUT_OF_MEMORY.get(case.driver.failure[0]) if case.driver.failure else None
 
 
 def _partitions(found: Signals | Missing) -> int | None:
@@ -177,6 +182,9 @@ def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     outdated = case.driver.exists and case.driver.inputs != case.planned.inputs
     if case.driver.failure and document.edited(case, desk.world):
         outdated = True  # one that is down reads them when it starts, which may take minutes
+    if _died(case) == "driver":
+        # a pod keeps the memory that it was made with, and this one is down for want of it
+        outdated |= 0 < case.driver.memory < pods.memory_in_force(case.pods, case.old.jvm)
     if outdated and not case.driver.terminating and not words:
         namespace, name = case.parent["metadata"]["namespace"], case.parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
@@ -216,6 +224,10 @@ def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk
         words = f"{advised.partitions} partitions of the source would help: {advised.reason}"
         log.info("%s: %s", name, words)
         desk.writer.event(parent, warning=False, reason="PartitionsAdvice", message=words[:1024])
+    if new.oversize and oversize.is_news(old.oversize, new.oversize):
+        words = oversize.words(new.oversize)
+        log.warning("%s: %s", name, words)
+        desk.writer.event(parent, warning=True, reason=Reason.PLANNED_OVERSIZE, message=words)
     if (lost := _mismatches(new) - _mismatches(old)) > 0:
         message = (
             f"{lost} more records were read but not written, or the reverse: compare"

@@ -79,6 +79,11 @@ def memory(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> int
     return max(own, min(advice.memory, most))
 
 
+def memory_in_force(spec: StreamPipelineSpec, advice: JvmStatus | None) -> int:
+    """Bytes of a driver's pod that is made now."""
+    return memory(spec, "driver", advice.driver if advice else None)
+
+
 def options(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> str:
     """The JVM options of that role; empty where the JVM is left alone."""
     if advice is None or not free(spec, role):

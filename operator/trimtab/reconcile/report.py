@@ -29,6 +29,7 @@ from trimtab.api.status import (
     PartitionsAdvice,
     StreamPipelineStatus,
 )
+from trimtab.reconcile import oversize
 from trimtab.reconcile.conditions import Situation, conditions, reportable
 from trimtab.reconcile.gather import Seen
 from trimtab.tuning.decision import Decision
@@ -92,6 +93,7 @@ def _status(
         lag=_lag(old.lag, snapshot, fresh=fresh),
         partitions=(signals.partitions if signals else None) or old.partitions,
         partitions_advice=record.partitions_advice,
+        oversize=oversize.status(old.oversize, signals, record.memory.settings),
         pace=PaceStatus(
             scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
         ),

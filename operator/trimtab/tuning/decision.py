@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from trimtab.api.knobs import How
 from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
-from trimtab.tuning import guards, knobs, learning, regime, running, trial, verdicts, words
+from trimtab.tuning import (
+    guards,
+    knobs,
+    learning,
+    oversize,
+    regime,
+    running,
+    trial,
+    verdicts,
+    words,
+)
 from trimtab.tuning.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.catching_up import catching_up
 from trimtab.tuning.context import Context, Proposal
@@ -58,6 +68,8 @@ def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
         return _hold(memory, Reason.NO_METRICS, snapshot.no_signals), memory
     if memory.trial and (end := trial.early_end(memory.trial, snapshot, signals)):
         return _close(snapshot, memory, end, None, 0.0)
+    if larger := oversize.running(signals, memory.settings):
+        return _hold(memory, Reason.PLANNED_OVERSIZE, larger.words), memory
     if signals.settings_generation < memory.generation:
         message = (
             f"the driver runs settings generation {signals.settings_generation},"
@@ -66,6 +78,11 @@ def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
         return _hold(memory, Reason.NOT_APPLIED_YET, message), memory
     if signals.batch is None:
         return _hold(memory, Reason.NO_BATCH_YET, "no batch has finished yet"), memory
+    if oversize.ended(signals.batch, memory.settings):
+        message = (
+            f"batch {signals.batch.id} was planned before the limit came down: it says nothing"
+        )
+        return _hold(memory, Reason.PLANNED_OVERSIZE, message), memory
     memory = learning.observe(snapshot, memory, signals.batch)
     model = learning.fitted(snapshot, memory.points)
     first = learning.first_guess(snapshot, memory, signals.batch)

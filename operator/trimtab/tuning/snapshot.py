@@ -226,6 +226,9 @@ class Signals:
     batch: Batch | None
     running_s: float = 0.0
     running_records: int = 0
+    running_id: int | None = None
+    running_replays: int = 0
+    """How often the batch under way has begun again as it was planned; 0: it is new."""
     running_executors_min: int | None = None
     """Fewest executors since the batch under way began."""
     input_rate: float | None = None

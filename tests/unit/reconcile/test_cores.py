@@ -55,17 +55,16 @@ def test_the_next_driver_has_the_cores_and_a_slot_keeps_its_share(stage: Stage) 
     cores = until_raised(stage)
     assert stage.status()["decisions"][-1]["reason"] == Reason.CORES_RAISED
     generation = stage.status()["controller"]["generation"]
-    overload(stage, 40)
+    trial = stage.status()["controller"]["trial"]
+    overload(stage, 40, batch_settings_generation=generation, settings_generation=generation)
     assert ("delete", POD) in stage.cluster.writes
+    assert stage.status()["controller"]["trial"] == trial, "the old driver is no part of the trial"
     after = executors(stage)
     assert (before.cores, after.cores) == (1, cores)
     assert after.memory_bytes == before.memory_bytes * cores
     assert after.cpu_request == f"{int(before.cpu_request[:-1]) * cores}m"
     assert stage.get("StreamPipeline", "clicks")["spec"] == spec
     assert "cores" not in str(stage.document()["settings"])
-    trial = stage.status()["controller"]["trial"]
-    overload(stage, 41, batch_settings_generation=generation, settings_generation=generation)
-    assert stage.status()["controller"]["trial"] == trial, "the old driver is no part of the trial"
 
 
 def test_the_choice_is_kept_by_a_new_operator_and_ends_with_the_leave(stage: Stage) -> None:

@@ -100,7 +100,6 @@ def test_a_limit_that_was_lowered_bounds_what_is_asked() -> None:
     until_asked(made)
     made.edit("limits.topicPartitions", 3)
     made.tick()
-    made.tick()
     assert job(made)[0] == "clicks:3::1"
 
 

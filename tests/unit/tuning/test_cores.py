@@ -123,14 +123,14 @@ def test_a_trial_of_cores_that_gained_nothing_is_put_back() -> None:
     assert memory.trial.before.cores is None
     memory = replace(memory, trial=replace(memory.trial, settled=3, judged=0))
     for number in (8, 9, 10):
-        now = snapshot(memory, 12.0)
+        now = snapshot(memory, 10.4)
         assert now.signals is not None
         assert now.signals.batch is not None
         seen = replace(now.signals, batch=replace(now.signals.batch, id=number))
         decision, memory = decide(replace(now, settings=memory.settings, signals=seen), memory)
         if decision.action is Action.REVERT:
             break
-    assert decision.reason is Reason.TRIAL_NO_GAIN
+    assert decision.reason is Reason.TRIAL_NO_GAIN, decision.message
     assert memory.settings == TWO
     assert Memory.from_dict(memory.to_dict()) == memory
 
