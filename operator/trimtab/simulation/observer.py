@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from trimtab.api.knobs import How
 from trimtab.simulation.batch_time import Phases
-from trimtab.simulation.plant import BatchRecord, Plant
-from trimtab.simulation.running import Running
+from trimtab.simulation.plant import Plant
+from trimtab.simulation.running import BatchRecord, Running
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
 PLACES = {"Node": 3, "Zone": 3}

@@ -8,46 +8,17 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
 from functools import partial
 
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batch_time import Phases, batch_phases
+from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.events import Agenda, Event, Kind
-from trimtab.simulation.running import Running
+from trimtab.simulation.running import BatchRecord, Running
 from trimtab.simulation.scenario import Fault, Scenario
 from trimtab.tuning.settings import Settings
 
 POLL_S = 0.01
 """Without a trigger, seconds until Spark looks again when there was nothing to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchRecord:
-    """One finished batch: records `first`..`last` of the arrivals."""
-
-    id: int
-    start_s: float
-    end_s: float
-    first: float
-    last: float
-    phases: Phases
-    duration_s: float
-    generation: int
-    executors_min: int
-    limit_binding: bool
-    backlog_after: float
-    """Arrived and not yet taken, at the end of the batch."""
-    run: int = 1
-    """Which start of the query it belongs to."""
-    since_start: int = 1
-    """Batches that the driver has finished since it started, this one included."""
-    replayed: bool = False
-
-    @property
-    def records(self) -> float:
-        """How many records it held."""
-        return self.last - self.first
 
 
 def _in_query(settings: Settings) -> tuple[float, int, int | None]:

@@ -14,7 +14,8 @@ from pydantic import Field, ValidationError, field_validator
 
 from trimtab.api.common import ApiModel
 from trimtab.api.knobs import SCOPES
-from trimtab.api.pipeline import ExecutorResources, Goal, Limits, Tuning
+from trimtab.api.limits import ExecutorResources, Limits
+from trimtab.api.pipeline import Goal, Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.shapes import Load, Number
 from trimtab.tuning.settings import Settings

@@ -21,7 +21,7 @@ from trimtab.tuning import (
 from trimtab.tuning.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.catching_up import catching_up
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs import locality, parallelism, topic
+from trimtab.tuning.knobs import cores, locality, parallelism, topic
 from trimtab.tuning.load import Load, measure
 from trimtab.tuning.memory import MAX_PAUSES, Evidence, Memory, Trial
 from trimtab.tuning.settings import Settings
@@ -196,15 +196,16 @@ def _act(
 
 
 def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
-    load = context.load
+    load, allow = context.load, cores.to_allow(context, bottleneck.kind)
     if infeasible := words.infeasible(context):
-        return _hold(context.memory, Reason.GOAL_INFEASIBLE, infeasible, load, bottleneck)
+        message = infeasible + allow
+        return _hold(context.memory, Reason.GOAL_INFEASIBLE, message, load, bottleneck)
     message = f"load {load.value:.2f}, but no knob within the limits helps: {bottleneck.evidence}"
     if bottleneck.kind is BottleneckKind.MEMORY:
         message += "; status.jvm says which heap or collector would, once it is known"
     if more := topic.advised(context, bottleneck.kind):
         message += f"; {more} partitions of the source would"
-    return _hold(context.memory, Reason.SATURATED, message, load, bottleneck)
+    return _hold(context.memory, Reason.SATURATED, message + allow, load, bottleneck)
 
 
 def _open(context: Context, proposal: Proposal) -> Memory:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from trimtab.api.knobs import MAX_OFFSETS, SCOPE, TRIGGER, KnobValues
+from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.pipeline import (
     Bounds,
-    ExecutorResources,
     Goal,
-    Limits,
     Mode,
     StreamPipelineSpec,
     Tuning,

@@ -10,8 +10,9 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, batch, overloaded, policy
 
 from trimtab.api.knobs import How
-from trimtab.api.pipeline import ExecutorResources, Limits
+from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.reasons import Action, Reason
+from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning import guards, learning
 from trimtab.tuning.context import Context
 from trimtab.tuning.decision import decide
@@ -133,6 +134,13 @@ def test_a_trial_of_cores_that_gained_nothing_is_put_back() -> None:
     assert decision.reason is Reason.TRIAL_NO_GAIN, decision.message
     assert memory.settings == TWO
     assert Memory.from_dict(memory.to_dict()) == memory
+
+
+@pytest.mark.parametrize(("most", "told"), [(None, True), (8, False)])
+def test_what_a_person_may_allow_is_said(most: int | None, told: bool) -> None:
+    assert bool(cores.to_allow(at(most), Kind.CPU)) == told
+    assert cores.to_allow(at(None, asked={"max_executors": 3}), Kind.CPU) == ""
+    assert cores.to_allow(at(None), Kind.SKEW) == ""
 
 
 def decide_raise() -> Any:

@@ -45,6 +45,15 @@ def raise_(context: Context) -> Proposal | None:
     return best if helps else None
 
 
+def to_allow(context: Context, kind: Kind) -> str:
+    """What a person may allow where there may be neither more executors nor larger ones."""
+    policy, now = context.policy, context.settings
+    ended = now.executors >= policy.max_executors and policy.widest <= context.slots
+    if kind not in MOVES or not ended:
+        return ""
+    return "; limits.executors allows no more of them, nor limits.executorCores larger ones"
+
+
 def release(context: Context) -> Proposal | None:
     """None: see above."""
     del context
