@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long bench-control bench-simulator bench-producer bench-live demo-bottlenecks check fix generate venv lint types contracts unit clean
+.PHONY: help demo test test-long bench-control bench-simulator bench-producer bench-live bench-regimes demo-bottlenecks check fix generate venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -36,6 +36,9 @@ bench-simulator: $(STAMP) ## the simulator against the real driver: half an hour
 demo-bottlenecks: $(STAMP) ## one pipeline for each bottleneck, on the local cluster: half an hour
 	$(LOCALCLUSTER) doctor --install
 	$(BIN)/python -m bench.bottlenecks
+
+bench-regimes: $(STAMP) ## the batch size that the law finds on a real driver, 5 minutes; docs/benchmarks/regimes.md
+	TRIMTAB_PAGE=docs/benchmarks/regimes.md $(BIN)/pytest tests/kafka/test_regimes.py -q
 
 bench-producer: $(STAMP) ## the producer tuner against a grid search, 10 minutes; build/producer
 	$(BIN)/python -m bench.producer

@@ -40,7 +40,8 @@ from bench.peers.keda import Keda, Parameters
 from dev.localcluster import console
 
 from bench import commit
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 Json = dict[str, Any]
 

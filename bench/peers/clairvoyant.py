@@ -13,7 +13,8 @@ from bench.peers.controller import Limits
 from trimtab.simulation.arrivals import Arrivals, arrivals
 from trimtab.simulation.figures import capacities, least
 from trimtab.simulation.scenario import Scenario
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 NO_LIMIT = 1_000_000_000
 """Records in a batch that no scenario reaches."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 
 class Controller(Protocol):

@@ -17,7 +17,8 @@ from enum import Enum, auto
 from bench.peers.controller import Limits
 from bench.peers.window import Period, Window
 
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from bench.peers.controller import Limits
 from bench.peers.window import Period, Window
 
-from trimtab.tuning.snapshot import Batch, Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Batch, Signals
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from bench.peers.controller import Limits
 from bench.peers.flink_jvm import Seen
 from bench.peers.window import Period, Window
 
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 PREFIX = "job.autoscaler."
 

@@ -13,7 +13,8 @@ from bench.peers import hpa
 from bench.peers.controller import Limits
 from bench.peers.window import Period
 
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from bench.peers.controller import Limits
 from bench.peers.window import Period, Window
 
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from bench.peers.controller import Limits
 from bench.peers.spark_pid import PidRateEstimator
 from bench.peers.window import Period
 
-from trimtab.tuning.snapshot import Batch, Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Batch, Signals
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,26 @@ REFUSED = [
     ("spec.tuning.pinned", {"locality": {"scope": "Far"}}, 'Unsupported value: "Far"'),
     ("spec.tuning.pinned", {"producer": {"maxInFlight": 6}}, "should be less than or equal to 5"),
     ("spec.limits.tasks", 0, "should be greater than or equal to 1"),
+    ("spec.limits.executorCores", 65, "should be less than or equal to 64"),
+    (
+        "spec",
+        {"limits.executorCores": 2, "resources.executor.cores": 3},
+        "limits.executorCores is less than resources.executor.cores",
+    ),
+    ("spec.limits.topicPartitions", 1001, "should be less than or equal to 1000"),
+    (
+        "spec",
+        {"source.kafka.topics": ["clicks", "views"], "limits.topicPartitions": 24},
+        "limits.topicPartitions is for one topic of a KafkaCluster here",
+    ),
+    (
+        "spec",
+        {
+            "source.kafka": {"bootstrapServers": "k:9092", "topics": ["clicks"]},
+            "limits.topicPartitions": 24,
+        },
+        "limits.topicPartitions is for one topic of a KafkaCluster here",
+    ),
     ("metadata.name", "x" * 41, "use at most 40 characters"),
 ]
 
@@ -67,7 +87,10 @@ def test_a_goal_of_the_highest_rate_is_taken(kubectl: Any, pipeline: dict[str, A
 def test_bad_pipelines_are_refused_with_what_to_write_instead(
     kubectl: Any, pipeline: dict[str, Any], path: str, value: Any, words: str
 ) -> None:
-    bad = change(pipeline, path, value)
+    fields = {f"spec.{p}": v for p, v in value.items()} if path == "spec" else {path: value}
+    bad = pipeline
+    for field, wrong in fields.items():
+        bad = change(bad, field, wrong)
     done = kubectl("apply", "--dry-run=server", "-f", "-", manifest=bad, check=False)
     assert done.returncode != 0
     assert words in done.stderr

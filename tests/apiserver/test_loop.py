@@ -116,7 +116,8 @@ class Stage:
             name = {"__name__": "trimtab_executors", "state": state}
             gauges.append(Sample({**labels, **name}, values["executors"]))
         rest = {
-            "input_rate": values["rate"], "input_rate_long": values["rate"], "partitions": 12,
+            "input_rate": values["rate"], "input_rate_long": values["rate"],
+            "partitions": values.get("partitions", 12),
             "lag_records": values["lag"], "lag_s": 1.0, "gauges": 0,
         }  # fmt: skip
         asked = queries(SCRAPE_S)
@@ -182,6 +183,37 @@ def test_the_whole_way_from_overload_to_settings(stage: Stage) -> None:
     assert stage.condition("GoalMet")["status"] == "False"
     events = stage.kubectl("get", "events", "-n", stage.namespace, "-o", "name").stdout
     assert events
+
+
+def test_a_topic_is_raised_by_its_cluster_and_both_specs_stay(
+    stage: Stage, pipeline: dict[str, Any], kafka: dict[str, Any]
+) -> None:
+    for topic in kafka["spec"]["topics"]:
+        topic["partitions"] = 2
+    stage.apply(kafka)
+    pipeline["spec"]["limits"] = {"executors": {"min": 1, "max": 8}, "topicPartitions": 32}
+    pipeline["spec"]["tuning"]["initial"] = {"executors": 2, "trigger": "5s"}
+    stage.apply(pipeline)
+    stage.tick(2)
+    stage.driver_runs()
+    stage.tick()
+    objects = (("spl", "clicks"), ("tkc", "events"))
+    before = [stage.get(kind, name)["spec"] for kind, name in objects]
+    for batch in range(5, 11):
+        stage.see(
+            batch_id=batch, batch_records=1400, duration=12.0, batch_executors_min=2, executors=2,
+            batch_settings_generation=1, settings_generation=1, settings_rejected_generation=0,
+            p95=25.0, rate=280, lag=2800, partitions=2,
+        )  # fmt: skip
+        stage.tick()
+    wish = stage.get("spl", "clicks")["status"]["controller"]["settings"]["topic_partitions"]
+    assert wish >= 8
+    assert "topicPartitions" not in stage.settings()["settings"]
+    stage.kafka_runs()
+    raised = stage.get("tkc", "events")["status"]["raised"]
+    assert raised == [{"name": "clicks", "partitions": wish}]
+    assert stage.get("spl", "clicks")["status"]["partitionsAdvice"]["partitions"] == wish
+    assert [stage.get(kind, name)["spec"] for kind, name in objects] == before
 
 
 def test_a_killed_operator_goes_on_from_the_status(stage: Stage) -> None:

@@ -59,6 +59,47 @@ def test_a_mounted_module_that_raises_is_named(
     assert "no such customer" in said["message"]
 
 
+@pytest.mark.timeout(400)
+def test_a_batch_planned_larger_than_a_later_limit_says_so_while_it_runs_again(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    driver = make_driver(transform={"module": "jobs_slow:transform"})
+    modules = driver.directory / "modules"
+    modules.mkdir()
+    (modules / "jobs_slow.py").write_text(
+        "import time\n"
+        "from pyspark.sql import functions as F\n"
+        "def transform(df, params):\n"
+        "    def work(value):\n"
+        "        time.sleep(0.004)\n"
+        "        return value\n"
+        "    return df.select(F.udf(work, 'binary')('value').alias('value'))\n"
+    )
+    made = produce(broker.bootstrap, topics[0], [(0.5, 8_000)])
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=4_000)
+    driver.start()
+    metrics = driver.until(lambda m: m.get("batch_running_records", 0) >= 3_000, 120)
+    batch, planned = metrics["batch_running_id"], metrics["batch_running_records"]
+    assert metrics["batch_running_replays"] == 0
+    driver.kill()
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=200)
+    for replays in (1, 2):
+        driver.start()
+        metrics = driver.until(lambda m: m.get("batch_running_replays", 0) > 0, 120)
+        assert (metrics["batch_running_id"], metrics["batch_running_records"]) == (batch, planned)
+        assert metrics["batch_running_replays"] == replays
+        if replays == 1:
+            driver.kill()
+    after = driver.until(lambda m: m.get("batch_id", -1) == batch)
+    assert (after["batch_replayed"], after["batch_records"]) == (1, planned)
+    later = driver.until(lambda m: m.get("batch_id", -1) > batch)
+    assert later["batch_replayed"] == 0
+    assert later["batch_records"] <= 204, "the limit holds for those that are planned under it"
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=4_000)
+    driver.until(lambda m: m.get("batch_running_replays") == 0 and lag(m) < made.acknowledged)
+    assert driver.terminate() == 0
+
+
 def test_killed_driver_loses_nothing(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from dev.loadgen.verify import read_all, verify
@@ -48,6 +49,13 @@ def with_log_of_clients(directory: Path, **conf: str) -> dict[str, str]:
     file.write_text(LOGGING)
     options = f"-Dlog4j2.configurationFile={file} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return conf | {"spark.driver.extraJavaOptions": options}
+
+
+def grow(broker: KafkaBroker, topic: str, partitions: int) -> None:
+    """As the topics Job of a KafkaCluster does."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    (done,) = admin.create_partitions([NewPartitions(topic, partitions)]).values()
+    done.result(15)
 
 
 def settled(driver: Driver, generation: int) -> dict[str, float]:
@@ -153,6 +161,30 @@ def test_source_options_split_what_a_task_reads(
     found = verify(broker.bootstrap, topics[1], made.run, made.sequences, frozenset())
     assert (found.lost, found.duplicated, found.delivered) == (0, 0, made.acknowledged)
     assert tasks_by_batch(broker, topics[1]) == [4, 12, 8, 4]
+
+
+def test_partitions_that_a_topic_gains_are_read_from_the_next_batch_on(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    driver = make_driver(transform=WHICH_TASK)
+    driver.settings(**BASE)
+    first = produce(broker.bootstrap, topics[0], [(0.5, 8_000)])
+    driver.start()
+    driver.until(driver.committed(first.acknowledged))
+    grow(broker, topics[0], 6)
+    driver.until(lambda m: len([k for k in m if k.startswith("partition_input_total{")]) == 6)
+    second = produce(broker.bootstrap, topics[0], [(0.5, 8_000)])
+    whole = first.acknowledged + second.acknowledged
+    metrics = driver.until(driver.committed(whole))
+    assert metrics["run_number"] == 1, "no restart"
+    assert metrics["ledger_mismatch_total"] == 0
+    new = [m for k, m in metrics.items() if re.match(r'partition_input_total.*partition="[45]"', k)]
+    assert min(new) > 0
+    assert driver.terminate() == 0
+    for made in (first, second):
+        found = verify(broker.bootstrap, topics[1], made.run, made.sequences, frozenset())
+        assert (found.lost, found.duplicated) == (0, 0)
+    assert max(tasks_by_batch(broker, topics[1])) == 6
 
 
 def test_the_places_of_the_partitions_are_the_racks_of_their_leaders(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.simulation.arrivals import arrivals
-from trimtab.simulation.plant import BatchRecord, Plant
+from trimtab.simulation.plant import Plant
+from trimtab.simulation.running import BatchRecord
 from trimtab.simulation.scenario import Scenario
 
 BASE: dict[str, Any] = {

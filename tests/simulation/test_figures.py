@@ -10,7 +10,7 @@ from simulation.plants import scenario
 from trimtab.api.reasons import Action, Reason
 from trimtab.simulation.figures import allowed, exact, figures, sustainable, violating_seconds
 from trimtab.simulation.run import Run, simulate
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 LINEAR = {"capacity": {1: 100, 8: 800}, "batch": {"fixed_s": 0.5}}
 GOAL = {"latency": {"target": 9}}

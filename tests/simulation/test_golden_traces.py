@@ -10,7 +10,7 @@ import pytest
 from trimtab.simulation.arrivals import arrivals
 from trimtab.simulation.plant import Plant
 from trimtab.simulation.scenario import Scenario
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 Row = tuple[float, float, float, float]
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from simulation.plants import batches, plant, scenario
-from trimtab.simulation.plant import BatchRecord, Plant
+from trimtab.simulation.plant import Plant
+from trimtab.simulation.running import BatchRecord
 
 FAST = {"change": {"live_s": 1, "query_restart_s": 1.5}}
 

@@ -21,7 +21,13 @@ class TopicSpec(ApiModel):
     """A topic; partitions only ever grow."""
 
     name: Topic
-    partitions: int = Field(1, ge=1, le=1000)
+    partitions: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="The least that it has: a pipeline with limits.topicPartitions may ask for"
+        " more, see status.raised.",
+    )
     retention_ms: int | None = Field(None, alias="retentionMs", ge=1000)
 
 
@@ -59,6 +65,13 @@ class KafkaClusterSpec(ApiModel):
     )
 
 
+class RaisedTopic(StatusModel):
+    """A topic that has more partitions than the spec says, since a pipeline asked for them."""
+
+    name: str = Field(max_length=249)
+    partitions: int
+
+
 class KafkaClusterStatus(StatusModel):
     """What is known of the cluster."""
 
@@ -66,3 +79,6 @@ class KafkaClusterStatus(StatusModel):
     conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
     bootstrap_servers: str | None = Field(None, alias="bootstrapServers", max_length=1024)
     ready_replicas: int = Field(0, alias="readyReplicas")
+    raised: Annotated[tuple[RaisedTopic, ...], Field(max_length=100)] = Field(
+        (), description="Topics with more partitions than the spec says, as pipelines asked for."
+    )

@@ -74,6 +74,12 @@ TRIGGER = Knob("trigger", How.QUERY, 10.0, 0.0, 3600.0, "s", always=True)
 MAX_OFFSETS = Knob("maxOffsetsPerTrigger", How.QUERY, 10_000, 1, 10**9, "records", always=True)
 
 MIN_PARTITIONS = Knob("minPartitions", How.QUERY, 1, 1, 10_000, "tasks")
+TOPIC_PARTITIONS = Knob("topicPartitions", How.LIVE, 1, 1, 1000, "partitions")
+"""Partitions of the source's topic: asked of the KafkaCluster, never of the driver."""
+
+EXECUTOR_CORES = Knob("executor.cores", How.DRIVER, 1, 1, 64, "")
+"""Task slots of an executor: its pods are made anew, so a new driver begins with them."""
+
 MAX_PER_PARTITION = Knob("maxRecordsPerPartition", How.QUERY, 10**9, 1, 10**9, "records")
 FETCH_PARTITION = Knob("fetch.maxPartitionBytes", How.QUERY, 1 << 20, 1 << 10, 1 << 30, "bytes")
 FETCH_MAX = Knob("fetch.maxBytes", How.QUERY, 50 << 20, 1 << 10, 1 << 30, "bytes")
@@ -92,7 +98,10 @@ PRODUCER_COMPRESSION = Knob(
 )
 SCOPE = Knob("locality.scope", How.LIVE, 0, 0, len(SCOPES) - 1, "scope", words=SCOPES)
 
-ALL_KNOBS = (EXECUTORS, TRIGGER, MAX_OFFSETS, MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE)
+ALL_KNOBS = (
+    EXECUTORS, TRIGGER, MAX_OFFSETS, MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE, TOPIC_PARTITIONS,
+    EXECUTOR_CORES,
+)  # fmt: skip
 """Every knob that the control law moves."""
 
 PRODUCER_KNOBS = (PRODUCER_IN_FLIGHT, PRODUCER_BATCH, PRODUCER_LINGER, PRODUCER_COMPRESSION)

@@ -8,8 +8,11 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.knobs import MAX_EXECUTORS, MIN_PARTITIONS, KnobValues
-from trimtab.api.quantities import Cpu, Duration, Quantity
+from trimtab.api.knobs import (
+    KnobValues,
+)
+from trimtab.api.limits import Limits, Resources
+from trimtab.api.quantities import Duration
 from trimtab.api.query import Checkpoint, Sink, Source, Transform
 
 OWNED_SPARK_PREFIXES = (
@@ -91,70 +94,6 @@ class Goal(ApiModel):
         return self
 
 
-class DriverResources(ApiModel):
-    """What the driver pod gets."""
-
-    cpu_request: Cpu = Field("200m", alias="cpuRequest", description="CPU that is reserved.")
-    memory: Quantity = Field(1 << 30, description="Memory limit of the pod.")
-
-
-class ExecutorResources(ApiModel):
-    """What each executor pod gets."""
-
-    cores: int = Field(1, ge=1, le=64, description="Task slots.")
-    cpu_request: Cpu = Field("1", alias="cpuRequest", description="CPU that is reserved.")
-    memory: Quantity = Field(900 << 20, description="Memory limit of the pod.")
-
-
-class Resources(ApiModel):
-    """Sizes of the pods."""
-
-    driver: DriverResources = Field(default_factory=DriverResources)
-    executor: ExecutorResources = Field(default_factory=ExecutorResources)
-
-
-class ExecutorRange(ApiModel):
-    """Fewest and most executors."""
-
-    model_config = {
-        "json_schema_extra": cel(
-            ("self.min <= self.max", "executors: min must not be greater than max")
-        )
-    }
-    min: int = Field(1, ge=1, le=MAX_EXECUTORS)
-    max: int = Field(8, ge=1, le=MAX_EXECUTORS)
-
-
-class Limits(ApiModel):
-    """Hard limits: never exceeded, not even in a trial."""
-
-    executors: ExecutorRange = Field(default_factory=ExecutorRange)
-    cores: int | None = Field(None, ge=1, le=100_000, description="Task slots of all executors.")
-    memory: Quantity | None = Field(None, description="Memory of all executors.")
-    driver_memory: Quantity | None = Field(
-        None,
-        alias="driverMemory",
-        description="Most that advice may raise resources.driver.memory to. Absent: not at all.",
-    )
-    tasks: int | None = Field(
-        None,
-        ge=1,
-        le=MIN_PARTITIONS.maximum,
-        description="Tasks that the source's partitions may be split into (minPartitions), against"
-        " skew or for more executors than partitions. Absent: none is split, since the records of"
-        " a split partition are not written in their order.",
-    )
-
-    def most_executors(self, resources: ExecutorResources) -> int:
-        """Most executors that every limit allows together."""
-        most = self.executors.max
-        if self.cores is not None:
-            most = min(most, self.cores // resources.cores)
-        if self.memory is not None:
-            most = min(most, self.memory // resources.memory)
-        return max(most, 0)
-
-
 class Bounds(ApiModel):
     """The dead band: act above higher, release below lower, touch nothing between."""
 
@@ -229,6 +168,18 @@ class StreamPipelineSpec(ApiModel):
                 " >= self.limits.executors.min * self.resources.executor.cores",
                 "limits.cores is less than limits.executors.min needs:"
                 " raise cores or lower executors.min",
+            ),
+            (
+                "!has(self.limits.executorCores)"
+                " || self.limits.executorCores >= self.resources.executor.cores",
+                "limits.executorCores is less than resources.executor.cores: raise the one or"
+                " lower the other",
+            ),
+            (
+                "!has(self.limits.topicPartitions) || (has(self.source.kafka.cluster)"
+                " && size(self.source.kafka.topics) == 1)",
+                "limits.topicPartitions is for one topic of a KafkaCluster here: name the cluster"
+                " in source.kafka.cluster and one topic, or take the limit away",
             ),
             (
                 "!has(self.transform.shufflePartitions)"

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     FAILED_BEFORE = "FailedBefore"
     OBSERVE_ONLY = "ObserveOnly"
     NOT_APPLIED_YET = "NotAppliedYet"
+    PLANNED_OVERSIZE = "PlannedOversize"
     CALIBRATING = "Calibrating"
     METRICS_CONTRADICT = "MetricsContradict"
     OUT_OF_LIMITS = "OutOfLimits"
@@ -43,6 +44,7 @@ class Reason(StrEnum):
     KAFKA_REBALANCING = "KafkaRebalancing"
     FIXED_BY_CHECKPOINT = "FixedByCheckpoint"
     OWNED_BY_OTHER = "OwnedByOther"
+    TOPIC_FIXED = "TopicFixed"
     # change
     EXECUTORS_RAISED = "ExecutorsRaised"
     EXECUTORS_RELEASED = "ExecutorsReleased"
@@ -51,6 +53,8 @@ class Reason(StrEnum):
     BATCH_LIMIT_RAISED = "BatchLimitRaised"
     BATCH_LIMIT_LOWERED = "BatchLimitLowered"
     PARTITIONS_SPLIT = "PartitionsSplit"
+    PARTITIONS_RAISED = "PartitionsRaised"
+    CORES_RAISED = "CoresRaised"
     CALLS_RAISED = "CallsRaised"
     CALLS_LOWERED = "CallsLowered"
     SCOPE_NARROWED = "ScopeNarrowed"
@@ -61,6 +65,7 @@ class Reason(StrEnum):
     TRIAL_NO_GAIN = "TrialNoGain"
     TRIAL_WORSE = "TrialWorse"
     PODS_PENDING = "PodsPending"
+    TOPIC_NOT_RAISED = "TopicNotRaised"
     REFUSED_BY_DRIVER = "RefusedByDriver"
 
 

@@ -69,6 +69,22 @@ class ExecutorsStatus(StatusModel):
     case: str = Field(max_length=32, description="What both together mean; explain says it.")
 
 
+class PartitionsAdvice(StatusModel):
+    """How many partitions of the source would lift what holds the pipeline back."""
+
+    partitions: int
+    reason: str = Field(max_length=1024)
+
+
+class OversizeStatus(StatusModel):
+    """A batch that runs again as it was planned, with more records than the limit allows now."""
+
+    batch: int
+    records: int
+    limit: int
+    replays: int = Field(description="How often it has begun again.")
+
+
 class JvmAdvice(StatusModel):
     """What the JVMs of one role should have; what is absent stays as it is."""
 
@@ -109,6 +125,10 @@ class StreamPipelineStatus(StatusModel):
     goal: GoalStatus | None = None
     lag: LagStatus | None = None
     partitions: int | None = Field(None, description="Partitions of the source's topics.")
+    partitions_advice: PartitionsAdvice | None = Field(
+        None, alias="partitionsAdvice", description="Stands until the source has as many."
+    )
+    oversize: OversizeStatus | None = None
     pace: PaceStatus | None = None
     bottleneck: BottleneckStatus | None = None
     ledger: LedgerStatus | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,20 +14,15 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.status import ConditionType as Type
 from trimtab.api.status import JvmStatus, StreamPipelineStatus
+from trimtab.cli import capacity
 from trimtab.cli.reaction import Pace
+from trimtab.cli.rows import line, row
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
-from trimtab.reconcile import pods
+from trimtab.reconcile import oversize, pods
 from trimtab.tuning.executors import CASES, UNEVEN
 from trimtab.tuning.memory import Memory, Trial
-from trimtab.tuning.model import Model, fit
-from trimtab.tuning.snapshot import Policy, Settings
-
-MAX_ROWS = 10
-"""Lines of the capacity table; beyond that only learned counts, the present one and the limits."""
-
-UNKNOWN_TASKS = 10**6
-"""Where the status does not hold the number of partitions yet."""
+from trimtab.tuning.snapshot import Policy
 
 
 def explain(manifest: Manifest) -> str:
@@ -49,23 +43,27 @@ def explain(manifest: Manifest) -> str:
     policy, suspended = Policy.of(spec), ", suspended" if spec.suspend else ""
     lines = [f"{title}, mode {spec.tuning.mode}{suspended}", ""]
     if status.observed_generation < 0:
-        return "\n".join([*lines, _row("Goal", policy.goal_text()),
+        return "\n".join([*lines, row("Goal", policy.goal_text()),
                           "", "no operator has looked at it yet"])  # fmt: skip
     memory, unread = _memory(status)
+    wide = pods.with_cores(spec, pods.cores_in_force(spec, status.controller))
+    policy = policy.at_cores(wide.resources.executor.cores)
     lines += [
-        _row("Goal", _goal(policy, status)),
-        _row("Lag", _lag(status)),
-        _row("Regime", unread or _regime(memory, status)),
-        _row("Bottleneck", _bottleneck(status)),
-        _row("Ledger", _ledger(status)),
-        _row("Executors", _executors_now(status)),
-        _row("Settings", _settings(memory, status)),
-        *_jvm(spec, status),
-        _row("Trial", _trial(memory)),
-        _row("Predictions", _score(memory)),
-        _row("Reaction", _reaction(memory, policy, status)),
-        _row("Partitions", _partitions(policy, status)),
-        *_capacity(memory, policy, status),
+        row("Goal", _goal(policy, status)),
+        row("Lag", _lag(status)),
+        row("Regime", unread or _regime(memory, status)),
+        row("Bottleneck", _bottleneck(status)),
+        row("Ledger", _ledger(status)),
+        row("Executors", _executors_now(status)),
+        row("Settings", _settings(memory, status)),
+        *([row("Batch", oversize.words(status.oversize))] if status.oversize else []),
+        *_jvm(wide, status),
+        row("Trial", _trial(memory)),
+        row("Predictions", _score(memory)),
+        row("Reaction", _reaction(memory, policy, status)),
+        row("Partitions", capacity.partitions(policy, status)),
+        *capacity.partitions_advice(status),
+        *capacity.capacity(memory, policy, status),
         "Decisions, the newest last",
         *(_decisions(status) or ["  none yet"]),
         "For you to do",
@@ -102,15 +100,6 @@ def _objects(nodes: list[Any]) -> Iterator[Manifest]:
             yield from _objects(node["items"])
         elif isinstance(node, dict):
             yield node
-
-
-def _row(heading: str, words: str) -> str:
-    return f"{heading:<12}{_line(words)}"
-
-
-def _line(words: str) -> str:
-    """One line that cannot steer a terminal: messages hold text of drivers and users."""
-    return " ".join("".join(c if c.isprintable() else " " for c in words).split())
 
 
 def _memory(status: StreamPipelineStatus) -> tuple[Memory | None, str]:
@@ -192,7 +181,7 @@ def _jvm(spec: StreamPipelineSpec, status: StreamPipelineStatus) -> Iterator[str
     given = status.jvm or JvmStatus()
     for role, advice in (("driver", given.driver), ("executor", given.executor)):
         if advice is not None:
-            yield _row("JVM", f"{role}: {pods.words(advice)}; {pods.when(spec, role, advice)}")
+            yield row("JVM", f"{role}: {pods.words(advice)}; {pods.when(spec, role, advice)}")
 
 
 def _trial(memory: Memory | None) -> str:
@@ -220,57 +209,8 @@ def _reaction(memory: Memory | None, policy: Policy, status: StreamPipelineStatu
     )
 
 
-def _partitions(policy: Policy, status: StreamPipelineStatus) -> str:
-    """A partition is one task, and an executor without a task is idle."""
-    if status.partitions is None:
-        return "not known yet"
-    most = math.ceil(status.partitions / policy.slots_per_executor)
-    above = f", though limits allow {policy.max_executors}" if policy.max_executors > most else ""
-    noun = "executor" if most == 1 else "executors"
-    return f"{status.partitions}, so more than {most} {noun} cannot help{above}"
-
-
-def _capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> Iterator[str]:
-    model = (
-        fit(memory.points, status.partitions or UNKNOWN_TASKS, memory.settings.max_in_flight)
-        if memory
-        else None
-    )
-    if memory is None or model is None:
-        yield _row("Capacity", "nothing is learned yet")
-        return
-    settings = memory.settings
-    trigger = KNOBS["trigger"].format(settings.trigger_s)
-    yield _row("Capacity", f"at trigger {trigger}, points learned: {len(memory.points)}")
-    for executors in _counts(memory, policy, settings):
-        yield _capacity_row(executors, memory, policy, model)
-
-
-def _counts(memory: Memory, policy: Policy, settings: Settings) -> list[int]:
-    """Every count within the limits, or the telling ones where these are too many."""
-    learned = {_executors(p.slots, policy) for p in memory.points}
-    counts = set(range(policy.min_executors, policy.max_executors + 1))
-    if len(counts | learned) > MAX_ROWS:
-        counts = {policy.min_executors, settings.executors, policy.max_executors}
-        learned = set(sorted(learned - counts)[: MAX_ROWS - len(counts)])
-    return sorted((counts | learned | {settings.executors}) - {0})
-
-
-def _executors(slots: int, policy: Policy) -> int:
-    return slots // policy.slots_per_executor
-
-
-def _capacity_row(executors: int, memory: Memory, policy: Policy, model: Model) -> str:
-    slots = executors * policy.slots_per_executor
-    rate = model.sustainable(slots, memory.settings.trigger_s)
-    known = any(p.slots == slots for p in memory.points)
-    now = "  <- now" if executors == memory.settings.executors else ""
-    noun = "executor " if executors == 1 else "executors"
-    return f"  {executors} {noun} {rate:8.0f} records/s  {'learned' if known else 'estimated'}{now}"
-
-
 def _decisions(status: StreamPipelineStatus) -> list[str]:
-    return [f"  {_line(f'{d.time} {d.action} {d.reason}: {d.message}')}" for d in status.decisions]
+    return [f"  {line(f'{d.time} {d.action} {d.reason}: {d.message}')}" for d in status.decisions]
 
 
 def _ledger(status: StreamPipelineStatus) -> str:
@@ -291,5 +231,5 @@ def _for_a_person(status: StreamPipelineStatus) -> list[str]:
     lines = []
     for condition in needed:
         reason = "" if condition.reason == condition.type else f" {condition.reason}"
-        lines.append(f"  {_line(f'{condition.type}{reason}: {condition.message}')}")
+        lines.append(f"  {line(f'{condition.type}{reason}: {condition.message}')}")
     return lines

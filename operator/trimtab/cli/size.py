@@ -67,7 +67,7 @@ def measured(manifest: Manifest) -> dict[str, Any]:
     model = fit(memory.points, status.partitions or 1, memory.settings.max_in_flight)
     if model is None or not status.partitions:
         raise BadInputError("the StreamPipeline has learned nothing yet: give the figures yourself")
-    cores = spec.resources.executor.cores
+    cores = memory.settings.cores or spec.resources.executor.cores
     slots = model.slots(memory.settings.executors * cores)
     return {
         "record_s": model.weight(slots),

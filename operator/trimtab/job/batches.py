@@ -83,10 +83,16 @@ class Batches:
             gap = committed_at - self.last_commit - pause.trigger_s
             self._board.totals.pause_s[pause.how] += max(0.0, gap)
 
-    def begin(self, batch_id: int, records: int | None, executors: int | None) -> None:
-        """A batch has passed the gate."""
+    def replays(self, batch_id: int) -> bool:
+        """Whether a batch of the present start was planned by one before it."""
+        return self._expected is not None and self._expected.replay_batch == batch_id
+
+    def begin(
+        self, batch_id: int, records: int | None, executors: int | None, replays: int = 0
+    ) -> None:
+        """A batch has passed the gate, with so many records; `replays` times not for the first."""
         with self._board.writing() as board:
-            board.running = Running(batch_id, self._clock(), records, executors)
+            board.running = Running(batch_id, self._clock(), records, executors, replays)
             self._executors = {k: v for k, v in self._executors.items() if k >= batch_id - 2}
             self._executors.pop(batch_id, None)  # of a start before this one
             if executors is not None:

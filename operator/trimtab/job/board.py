@@ -42,6 +42,8 @@ class Running:
     records: int | None
     executors_min: int | None
     """Fewest executors since it began; None in local mode."""
+    replays: int = 0
+    """How often it has begun again with the records that it was planned with; 0: it is new."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,17 @@ class Checkpoint:
         planned, committed = self._last("offsets"), self._last("commits")
         return planned if planned is not None and planned != committed else None
 
+    def count_replay(self, batch_id: int) -> int:
+        """How often that batch has begun again, this time included; a crash loses no count."""
+        file = self.path.parent / f"{self.path.name}.replays.json"
+        try:
+            known = json.loads(file.read_text(encoding="utf-8"))
+            before = int(known["replays"]) if known["batch"] == batch_id else 0
+        except (OSError, ValueError, KeyError, TypeError):
+            before = 0
+        _replace(file, json.dumps({"batch": batch_id, "replays": before + 1}))
+        return before + 1
+
     def last_commit_time(self) -> float | None:
         """When the newest batch was committed, in seconds since 1970."""
         committed = self._last("commits")

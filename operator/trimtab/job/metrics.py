@@ -112,6 +112,9 @@ def _running(board: Board, now: float) -> Iterator[Metric]:
     yield _gauge("batch_running_seconds", "Age of the batch under way", seconds)
     records = running.records if running else 0
     yield _gauge("batch_running_records", "Records of the batch under way", records)
+    again = running.replays if running else 0
+    yield _gauge("batch_running_replays", "How often that batch has begun again", again)
+    yield _gauge("batch_running_id", "The batch under way", running.batch_id if running else None)
     fewest = running.executors_min if running else None
     yield _gauge("batch_running_executors_min", "Fewest executors since it began", fewest)
 

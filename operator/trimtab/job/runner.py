@@ -170,7 +170,13 @@ class Runner:
         if self._executors is not None:
             self._executors.batch_begins()
             executors = self._executors.states().staying
-        self._batches.begin(batch_id, self._checkpoint.batch_records(batch_id), executors)
+        replays = 0
+        if self._batches.replays(batch_id):
+            replays = self._checkpoint.count_replay(batch_id)
+        records = self._checkpoint.batch_records(batch_id)
+        if replays:
+            log.info("batch %d runs again with its %s records, try %d", batch_id, records, replays)
+        self._batches.begin(batch_id, records, executors, replays)
 
     def _written(self) -> None:
         if self._executors is not None:

@@ -31,6 +31,8 @@ class Reason(StrEnum):
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
     STATE_NEEDS_SHARED_CHECKPOINT = "StateNeedsSharedCheckpoint"
     SETTINGS_INVALID = "SettingsInvalid"
+    DRIVER_OUT_OF_MEMORY = "DriverOutOfMemory"
+    EXECUTOR_OUT_OF_MEMORY = "ExecutorOutOfMemory"
     QUERY_FAILED = "QueryFailed"
     DRAIN_TIMEOUT = "DrainTimeout"
 
@@ -77,6 +79,11 @@ _INCOMPATIBLE = re.compile(
     r"|StateSchemaNotCompatible|checkpoint offsets and now there are"
     r"|CANNOT_LOAD_STATE_STORE|NUM(BER)?_OF_SOURCES"
 )
+_OUT_OF_MEMORY = re.compile(
+    r"OutOfMemoryError|OOMKilled|\bOOM\b|exit(ed with)? code:? (52|137)\b|Exit status: (52|137)\b"
+)
+"""52 is how Spark's executors end when the heap is full, 137 how a pod does at its limit."""
+_ON_EXECUTOR = re.compile(r"ExecutorLostFailure|Lost task|executor (?!driver\b)\w+\)")
 _PYTHON = "PythonException"
 _PYTHON_ERROR = re.compile(r"^(?P<error>[A-Za-z_][\w.]*(Error|Exception|Exit|Warning)\b.*)$", re.M)
 
@@ -90,6 +97,8 @@ def classify(causes: Sequence[Cause]) -> JobFailureError:
     if _INCOMPATIBLE.search(text):
         words = "the query does not fit its checkpoint; bump checkpoint.generation for a new one: "
         return JobFailureError(Reason.CHECKPOINT_INCOMPATIBLE, words + root)
+    if _OUT_OF_MEMORY.search(text):
+        return _out_of_memory(text, root)
     if _DATA_LOST.search(text):
         words = "records that were not yet read are gone from Kafka (retention or a new topic): "
         return JobFailureError(Reason.DATA_LOST, words + root)
@@ -102,6 +111,14 @@ def classify(causes: Sequence[Cause]) -> JobFailureError:
             Reason.KAFKA_UNREACHABLE, f"Kafka does not answer: {root}", heals=True
         )
     return JobFailureError(Reason.QUERY_FAILED, root)
+
+
+def _out_of_memory(text: str, root: str) -> JobFailureError:
+    if _ON_EXECUTOR.search(text):
+        words = f"an executor ran out of memory: raise resources.executor.memory; {root}"
+        return JobFailureError(Reason.EXECUTOR_OUT_OF_MEMORY, _cut(words))
+    words = f"the driver ran out of memory: raise resources.driver.memory; {root}"
+    return JobFailureError(Reason.DRIVER_OUT_OF_MEMORY, _cut(words))
 
 
 def of(error: BaseException) -> JobFailureError:

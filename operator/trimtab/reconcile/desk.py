@@ -35,6 +35,8 @@ class Case:
 
     parent: Manifest
     spec: StreamPipelineSpec
+    pods: StreamPipelineSpec
+    """The spec with the cores of an executor that the tuner chose."""
     old: StreamPipelineStatus
     planned: Plan
     driver: DriverState

@@ -132,7 +132,7 @@ def write(case: Case, memory: Memory, desk: Desk) -> str:
     document = Settings(
         generation=memory.generation,
         pipeline_uid=meta["uid"],
-        settings=KnobValues.of(settings.numbers() | case.fixed),
+        settings=KnobValues.of(settings.knob_values().numbers() | case.fixed),
         source=case.source,
         reason=f"generation {memory.generation}",
     )

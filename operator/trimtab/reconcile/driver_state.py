@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 
 from trimtab.api.contract import DRIVER_STATE_ANNOTATION
+from trimtab.api.quantities import parse_quantity
 from trimtab.ports import Manifest
 from trimtab.workloads.common import INPUTS_ANNOTATION
 
@@ -28,6 +29,8 @@ class DriverState:
     terminating: bool = False
     inputs: str = ""
     uid: str = ""
+    memory: int = 0
+    """Bytes that the pod may use; 0 is not known."""
     failure: tuple[str, str] | None = None
 
 
@@ -44,8 +47,15 @@ def driver_state(pod: Manifest | None) -> DriverState:
         terminating="deletionTimestamp" in meta,
         inputs=(meta.get("annotations") or {}).get(INPUTS_ANNOTATION, ""),
         uid=meta.get("uid", ""),
+        memory=_memory(pod),
         failure=None if ready else _announced(meta) or _failure(status),
     )
+
+
+def _memory(pod: Manifest) -> int:
+    (container, *_) = (pod.get("spec") or {}).get("containers") or [{}]
+    limit = ((container.get("resources") or {}).get("limits") or {}).get("memory", 0)
+    return parse_quantity(limit)
 
 
 def _announced(meta: Manifest) -> tuple[str, str] | None:

@@ -20,15 +20,16 @@ Name = tuple[str, str]
 """Namespace and name of a pipeline."""
 
 _GAUGES = (
-    "run_number", "batch_id", "batch_committed_timestamp_seconds",
-    "heartbeat_timestamp_seconds", "batch_records", "batch_duration_seconds",
-    "batch_settings_generation", "batch_executors_min", "batch_replayed", "batch_running_seconds",
-    "batch_running_records", "batch_running_executors_min", "batch_record_latency_seconds",
-    "executors", "settings_generation", "settings_rejected_generation", "slots_busy_ratio",
-    "cpu_ratio", "gc_ratio", "heap_used_ratio", "effective_number", "batches_total",
-    "pause_seconds_total", "changes_total", "pending_calls", "batch_pending_call_seconds",
-    "ledger_mismatch_total", "jvm_heap_limit_bytes", "jvm_heap_live_bytes", "jvm_collector",
-    "jvm_new_generation_bytes", "jvm_heap_peak_bytes", "locality_places",
+    "run_number", "batch_id", "batch_committed_timestamp_seconds", "heartbeat_timestamp_seconds",
+    "batch_records", "batch_duration_seconds", "batch_settings_generation", "batch_executors_min",
+    "batch_replayed", "batch_running_seconds", "batch_running_records",
+    "batch_running_executors_min", "batch_running_id", "batch_running_replays",
+    "batch_record_latency_seconds", "executors", "settings_generation",
+    "settings_rejected_generation", "slots_busy_ratio", "cpu_ratio", "gc_ratio", "heap_used_ratio",
+    "effective_number", "batches_total", "pause_seconds_total", "changes_total", "pending_calls",
+    "batch_pending_call_seconds", "ledger_mismatch_total", "jvm_heap_limit_bytes",
+    "jvm_heap_live_bytes", "jvm_collector", "jvm_new_generation_bytes", "jvm_heap_peak_bytes",
+    "locality_places", "state_rows",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
@@ -175,6 +176,8 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         batch=_batch(seen, quantile),
         running_s=seen.number("batch_running_seconds") or 0.0,
         running_records=seen.whole("batch_running_records") or 0,
+        running_id=seen.whole("batch_running_id"),
+        running_replays=seen.whole("batch_running_replays") or 0,
         running_executors_min=seen.whole("batch_running_executors_min"),
         input_rate=seen.number("input_rate"),
         input_rate_long=seen.number("input_rate_long"),
@@ -193,6 +196,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         capacity_spread=_pair(seen.number("least_capacity"), seen.number("most_capacity")),
         remote_share=_away(seen.number("tasks_near"), seen.number("tasks")),
         places={s: int(v) for (name, s), v in seen.values.items() if name == "locality_places"},
+        state_rows=seen.number("state_rows"),
         **_calls(seen),
         pause_s={how: pause_s for how in How if (pause_s := _pause_s(seen, how)) is not None},
     )

@@ -14,6 +14,7 @@ from trimtab.sizing.heap import MIB, Collections, overhead_bytes
 from trimtab.sizing.jvm import (
     ALL_MET,
     NEW_SHARE,
+    STEP,
     Advice,
     Collector,
     Figures,
@@ -27,12 +28,19 @@ BAND = 1.25
 
 
 def jvm_status(
-    spec: StreamPipelineSpec, old: JvmStatus | None, seen: Seen | None
+    spec: StreamPipelineSpec, old: JvmStatus | None, seen: Seen | None, died: str | None = None
 ) -> JvmStatus | None:
-    """The advice of both roles; None where there is nothing to say."""
+    """The advice of both roles; None where there is nothing to say.
+
+    `died` is the role that has just run out of memory.
+    """
     before = old or JvmStatus()
     driver = _role(spec, "driver", before.driver, seen)
     executor = _role(spec, "executor", before.executor, seen)
+    if died == "driver":
+        driver = _after_death(spec, died, driver)
+    elif died == "executor":
+        executor = _after_death(spec, died, executor)
     return JvmStatus(driver=driver, executor=executor) if driver or executor else None
 
 
@@ -74,6 +82,19 @@ def _role(
             "overhead": given.overhead if larger else standing.overhead,
         }
     )
+
+
+def _after_death(spec: StreamPipelineSpec, role: str, standing: JvmAdvice | None) -> JvmAdvice:
+    """Twice the memory that a person gave, within the limits; once: more is for a person to say."""
+    wanted, most = round(STEP * own_memory(spec, role)), most_memory(spec, role)
+    memory = wanted if most is None else max(own_memory(spec, role), min(wanted, most))
+    if standing and (standing.memory or 0) >= memory:
+        return standing
+    reason = f"a JVM of this role ran out of {own_memory(spec, role) // MIB} MiB"
+    if memory < wanted:
+        reason += f"; {LIMITS[role]} has room for {memory // MIB} MiB of {wanted // MIB} MiB each"
+    changed = {"memory": memory, "new_generation": None, "reason": reason}
+    return standing.model_copy(update=changed) if standing else JvmAdvice.model_validate(changed)
 
 
 def _calm(advice: JvmAdvice) -> bool:

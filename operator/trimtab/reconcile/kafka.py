@@ -5,8 +5,9 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from trimtab.api.common import Condition, set_condition, timestamp
-from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
+from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus, RaisedTopic
 from trimtab.ports import Manifest
+from trimtab.reconcile import partitions
 from trimtab.reconcile.desk import Desk
 from trimtab.reconcile.plan import differs
 from trimtab.workloads import kafka
@@ -14,6 +15,8 @@ from trimtab.workloads.common import COMPONENT_LABEL, KAFKA_LABEL
 
 State = tuple[bool, str, str]
 """Ready, reason, message."""
+
+TOPICS_READY = "TopicsReady"
 
 
 def reconcile(parent: Manifest, desk: Desk) -> None:
@@ -31,11 +34,22 @@ def reconcile(parent: Manifest, desk: Desk) -> None:
     live = desk.world.get("StatefulSet", meta["namespace"], kafka.service_name(meta["name"]))
     ready = ((live or {}).get("status") or {}).get("readyReplicas", 0)
     state: State = (False, "BrokersStarting", f"{ready} of {spec.replicas} brokers are ready")
+    wanted = _with_raised(parent, spec, desk)
     if ready == spec.replicas:
-        state = _topics(parent, spec, desk)
+        state = _topics(parent, wanted, desk)
     if words := "; ".join(w for w in refused if w):
         state = (False, "ChildRefused", words)
-    _report(parent, spec, ready, state, desk)
+    _report(parent, spec, ready, state, desk, made=wanted if state[1] == TOPICS_READY else None)
+
+
+def _with_raised(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> KafkaClusterSpec:
+    """The spec with the partitions that topics were raised to, and those that are asked for now."""
+    meta = parent["metadata"]
+    known = KafkaClusterStatus.model_validate(parent.get("status") or {}).raised
+    wanted = {topic.name: topic.partitions for topic in known}
+    for name, wish in partitions.asked(desk.world, meta["namespace"], meta["name"]).items():
+        wanted[name] = max(wish, wanted.get(name, 0))
+    return kafka.raised(spec, wanted)
 
 
 def _topics(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> State:
@@ -58,7 +72,7 @@ def _topics(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> State:
         return False, "TopicsPending", "the topics are being made"
     status = live.get("status") or {}
     if status.get("succeeded"):
-        return True, "TopicsReady", f"all brokers are ready, {len(spec.topics)} topics are made"
+        return True, TOPICS_READY, f"all brokers are ready, {len(spec.topics)} topics are made"
     failed = [c for c in status.get("conditions") or [] if c["type"] == "Failed"]
     if failed and failed[0]["status"] == "True":
         text = f"the Job {name} gave up: {failed[0].get('message', '')}; its log says why"
@@ -67,8 +81,10 @@ def _topics(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> State:
 
 
 def _report(
-    parent: Manifest, spec: KafkaClusterSpec | None, ready: int, state: State, desk: Desk
-) -> None:
+    parent: Manifest, spec: KafkaClusterSpec | None, ready: int, state: State, desk: Desk,
+    *, made: KafkaClusterSpec | None = None,
+) -> None:  # fmt: skip
+    """`made` is the spec with the partitions that its topics have now, where that is known."""
     meta = parent["metadata"]
     old = KafkaClusterStatus.model_validate(parent.get("status") or {})
     flag, reason, message = state
@@ -88,6 +104,24 @@ def _report(
         conditions=set_condition(old.conditions, condition),
         bootstrap_servers=servers,
         ready_replicas=ready,
+        raised=_beyond(spec, made) if spec and made else old.raised,
     )
-    if new != old:
-        desk.writer.status(parent, new.model_dump(mode="json", by_alias=True))
+    if new == old or not desk.writer.status(parent, new.model_dump(mode="json", by_alias=True)):
+        return
+    for topic in new.raised:
+        if topic not in old.raised:
+            message = (
+                f"topic {topic.name} has {topic.partitions} partitions now, as a StreamPipeline"
+                " asked for: records of a key may come by another partition than before"
+            )
+            desk.writer.event(parent, warning=False, reason="PartitionsRaised", message=message)
+
+
+def _beyond(spec: KafkaClusterSpec, made: KafkaClusterSpec) -> tuple[RaisedTopic, ...]:
+    """The topics that have more partitions than the spec says."""
+    least = {topic.name: topic.partitions for topic in spec.topics}
+    return tuple(
+        RaisedTopic(name=topic.name, partitions=topic.partitions)
+        for topic in made.topics
+        if topic.partitions > least[topic.name]
+    )

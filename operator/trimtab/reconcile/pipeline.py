@@ -21,7 +21,7 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
 from trimtab.api.status import JvmStatus, StreamPipelineStatus
 from trimtab.ports import Manifest, key_of
-from trimtab.reconcile import document, jvm
+from trimtab.reconcile import document, jvm, oversize, partitions, pods
 from trimtab.reconcile.conditions import Situation, conditions
 from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.driver_state import driver_state
@@ -31,7 +31,7 @@ from trimtab.reconcile.report import Record, differ, news, plain, status
 from trimtab.reconcile.world import World
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, Signals, Snapshot
+from trimtab.tuning.snapshot import Policy, Signals, Snapshot, Surroundings
 from trimtab.workloads import driver
 from trimtab.workloads.names import driver_name, driver_pod
 
@@ -51,7 +51,8 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
     case = _look(parent, spec, old, gathered, desk)
     memory = document.remembered(case, desk.world)
     found = _signals(case, gathered, desk)
-    snapshot, decision, after = _decide(case, memory, found, desk)
+    around = Surroundings(topic_fixed=partitions.fixed(parent, spec, desk.world, gathered.seen))
+    snapshot, decision, after = _decide(case, memory, found, around, desk)
     situation = Situation(
         generation=parent["metadata"]["generation"],
         now_s=desk.now_s,
@@ -59,7 +60,7 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         suspended=spec.suspend,
         obstacle=case.planned.obstacle or _refused(case, desk.world),
         waiting=case.planned.waiting,
-        driver=case.driver,
+        driver=replace(case.driver, failure=oversize.failure(case.driver.failure, old.oversize)),
         inputs=case.planned.inputs,
         settings_generation=after.generation,
         seen=case.seen,
@@ -68,8 +69,9 @@ def reconcile(parent: Manifest, gathered: Gathered, desk: Desk) -> None:
         decision=decision,
     )
     record = Record(
-        after, case.source, case.fixed, desk.config.scrape_s, desk.config.tick_s, _jvm(case, found)
-    )
+        after, case.source, case.fixed, desk.config.scrape_s, desk.config.tick_s, _jvm(case, found),
+        partitions.advice(spec, old.partitions_advice, decision, _partitions(found)),
+    )  # fmt: skip
     new = status(old, situation, record)
     if differ(new, old) and not desk.writer.status(parent, plain(new)):
         return
@@ -86,12 +88,14 @@ def _look(
 ) -> Case:  # fmt: skip
     namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
     pod = desk.world.get("Pod", namespace, driver_pod(name))
+    wide = pods.with_cores(spec, pods.cores_in_force(spec, old.controller))
     return Case(
         parent=parent,
         spec=spec,
+        pods=wide,
         old=old,
         planned=plan(
-            parent, spec, desk.world, desk.cluster, desk.config, now_s=desk.now_s, jvm=old.jvm
+            parent, wide, desk.world, desk.cluster, desk.config, now_s=desk.now_s, jvm=old.jvm
         ),
         driver=driver_state(pod),
         seen=gathered.seen.get((namespace, name)),
@@ -108,15 +112,24 @@ def _signals(case: Case, gathered: Gathered, desk: Desk) -> Signals | Missing:
 def _jvm(case: Case, found: Signals | Missing) -> JvmStatus | None:
     """Advice on the JVMs, from fresh metrics of a driver that runs; else what stands."""
     fresh = case.driver.ready and not isinstance(found, Missing)
-    return jvm.jvm_status(case.spec, case.old.jvm, case.seen if fresh else None)
+    return jvm.jvm_status(case.pods, case.old.jvm, case.seen if fresh else None, _died(case))
+
+
+def _died(case: Case) -> str | None:
+    """The role whose memory ran out and ended the driver."""
+    return oversize.OUT_OF_MEMORY.get(case.driver.failure[0]) if case.driver.failure else None
+
+
+def _partitions(found: Signals | Missing) -> int | None:
+    return None if isinstance(found, Missing) else found.partitions
 
 
 def _decide(
-    case: Case, memory: Memory, found: Signals | Missing, desk: Desk
+    case: Case, memory: Memory, found: Signals | Missing, around: Surroundings, desk: Desk
 ) -> tuple[Snapshot | None, Decision | None, Memory]:
     """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
     policy = Policy.of(case.spec)
-    if case.spec.suspend or not case.driver.ready:
+    if case.spec.suspend or not case.driver.ready or _restarting(case, desk.world):
         clamped = policy.clamp(memory.settings)
         if clamped != memory.settings:
             memory = replace(memory, settings=clamped, generation=memory.generation + 1, trial=None)
@@ -128,11 +141,18 @@ def _decide(
         settings=memory.settings,
         signals=None if isinstance(found, Missing) else found,
         no_signals=missing.words if missing else "",
+        around=around,
     )
     decision, after = decide(snapshot, memory)
     if missing and decision.reason is Reason.NO_METRICS:
         decision = replace(decision, reason=missing.reason)
     return snapshot, decision, after
+
+
+def _restarting(case: Case, world: World) -> bool:
+    """Whether the driver that runs is about to go: what it does is no longer what is asked for."""
+    outdated = bool(case.planned.inputs) and case.driver.inputs != case.planned.inputs
+    return outdated and not world.refused(key_of(case.parent))
 
 
 def _refused(case: Case, world: World) -> tuple[str, str] | None:
@@ -162,6 +182,9 @@ def _write_children(case: Case, memory: Memory, desk: Desk) -> None:
     outdated = case.driver.exists and case.driver.inputs != case.planned.inputs
     if case.driver.failure and document.edited(case, desk.world):
         outdated = True  # one that is down reads them when it starts, which may take minutes
+    if _died(case) == "driver":
+        # a pod keeps the memory that it was made with, and this one is down for want of it
+        outdated |= 0 < case.driver.memory < pods.memory_in_force(case.pods, case.old.jvm)
     if outdated and not case.driver.terminating and not words:
         namespace, name = case.parent["metadata"]["namespace"], case.parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
@@ -193,9 +216,18 @@ def _tell(case: Case, new: StreamPipelineStatus, decision: Decision | None, desk
         desk.writer.event(
             parent, warning=False, reason=told.reason, message=f"{told.action}: {told.message}",
         )  # fmt: skip
-    for words in jvm.news(case.spec, old.jvm, new.jvm):
+    for words in jvm.news(case.pods, old.jvm, new.jvm):
         log.info("%s: advice on the JVM: %s", name, words)
         desk.writer.event(parent, warning=False, reason="JvmAdvice", message=words[:1024])
+    advised = new.partitions_advice
+    if advised and advised != old.partitions_advice:
+        words = f"{advised.partitions} partitions of the source would help: {advised.reason}"
+        log.info("%s: %s", name, words)
+        desk.writer.event(parent, warning=False, reason="PartitionsAdvice", message=words[:1024])
+    if new.oversize and oversize.is_news(old.oversize, new.oversize):
+        words = oversize.words(new.oversize)
+        log.warning("%s: %s", name, words)
+        desk.writer.event(parent, warning=True, reason=Reason.PLANNED_OVERSIZE, message=words)
     if (lost := _mismatches(new) - _mismatches(old)) > 0:
         message = (
             f"{lost} more records were read but not written, or the reverse: compare"

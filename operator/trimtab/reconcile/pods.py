@@ -6,15 +6,43 @@ person allowed: `limits.memory` for the executors, `limits.driverMemory` for the
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 from trimtab.api.contract import Job
 from trimtab.api.pipeline import Mode, StreamPipelineSpec
-from trimtab.api.quantities import format_quantity
+from trimtab.api.quantities import format_quantity, parse_cpu
 from trimtab.api.status import JvmAdvice, JvmStatus
 from trimtab.sizing.heap import overhead_bytes
 from trimtab.sizing.jvm import NEW_SHARE, Collector, java_options
 
 LIMITS = {"driver": "limits.driverMemory", "executor": "limits.memory"}
 """What a person says how far the pods of a role may grow with."""
+
+
+def cores_in_force(spec: StreamPipelineSpec, controller: Mapping[str, Any] | None) -> int | None:
+    """The cores that the tuner chose for an executor, within the limit; None: the spec's own."""
+    told, most = ((controller or {}).get("settings") or {}).get("cores"), spec.limits.executor_cores
+    if not isinstance(told, int) or most is None or told <= spec.resources.executor.cores:
+        return None
+    return max(min(told, most), spec.resources.executor.cores)
+
+
+def with_cores(spec: StreamPipelineSpec, cores: int | None) -> StreamPipelineSpec:
+    """The spec with executors of so many cores; what a slot has of CPU and memory stays."""
+    own = spec.resources.executor
+    if cores is None or cores == own.cores:
+        return spec
+    wider = own.model_copy(
+        update={
+            "cores": cores,
+            "cpu_request": f"{math.ceil(1000 * parse_cpu(own.cpu_request) * cores / own.cores)}m",
+            "memory": own.memory * cores // own.cores,
+        }
+    )
+    resources = spec.resources.model_copy(update={"executor": wider})
+    return spec.model_copy(update={"resources": resources})
 
 
 def most_memory(spec: StreamPipelineSpec, role: str) -> int | None:
@@ -49,6 +77,11 @@ def memory(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> int
     if advice is None or advice.memory is None or most is None or not free(spec, role):
         return own
     return max(own, min(advice.memory, most))
+
+
+def memory_in_force(spec: StreamPipelineSpec, advice: JvmStatus | None) -> int:
+    """Bytes of a driver's pod that is made now."""
+    return memory(spec, "driver", advice.driver if advice else None)
 
 
 def overhead(spec: StreamPipelineSpec, advice: JvmAdvice | None) -> int | None:

@@ -26,8 +26,10 @@ from trimtab.api.status import (
     LagStatus,
     LedgerStatus,
     PaceStatus,
+    PartitionsAdvice,
     StreamPipelineStatus,
 )
+from trimtab.reconcile import oversize
 from trimtab.reconcile.conditions import Situation, conditions, reportable
 from trimtab.reconcile.gather import Seen
 from trimtab.tuning.decision import Decision
@@ -52,6 +54,7 @@ class Record:
     scrape_s: float
     tick_s: float
     jvm: JvmStatus | None = None
+    partitions_advice: PartitionsAdvice | None = None
 
 
 def status(old: StreamPipelineStatus, situation: Situation, record: Record) -> StreamPipelineStatus:
@@ -89,6 +92,8 @@ def _status(
         goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
         lag=_lag(old.lag, snapshot, fresh=fresh),
         partitions=(signals.partitions if signals else None) or old.partitions,
+        partitions_advice=record.partitions_advice,
+        oversize=oversize.status(old.oversize, signals, record.memory.settings),
         pace=PaceStatus(
             scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
         ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import SCOPES
 from trimtab.simulation.scenario import Plant, Scenario
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,18 @@ def capacity(plant: Plant, executors: int) -> float:
 
 
 def batch_phases(
-    scenario: Scenario, settings: Settings, records: float, executors: int, slow: float = 1.0
-) -> Phases:
-    """The phases of a batch of a scenario at some settings, without noise."""
+    scenario: Scenario, settings: Settings, records: float, executors: int, slow: float = 1.0,
+    *, partitions: int = 0,
+) -> Phases:  # fmt: skip
+    """The phases of a batch of a scenario at some settings, without noise.
+
+    `partitions` are those of the topic where they have grown since the start.
+    """
     return phases(
         scenario.plant,
         records=records,
         executors=executors,
-        partitions=scenario.partitions,
+        partitions=max(scenario.partitions, partitions),
         min_partitions=settings.min_partitions or scenario.start.min_partitions,
         max_in_flight=settings.max_in_flight or scenario.start.max_in_flight,
         slow=slow,

@@ -14,7 +14,7 @@ from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.run import Run
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import verify
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 TAIL_S = 120.0
 """A violation that lasts into the last seconds counts as not recovered."""
@@ -65,7 +65,13 @@ def sustainable(scenario: Scenario, settings: Settings) -> float:
     within_s = settings.trigger_s or LONG_S
 
     def fits(rate: float) -> bool:
-        spent = batch_phases(scenario, settings, rate * within_s, settings.executors)
+        spent = batch_phases(
+            scenario,
+            settings,
+            rate * within_s,
+            settings.executors * (settings.cores or 1),
+            partitions=settings.topic_partitions or 0,
+        )
         return spent.total <= within_s
 
     low, high = 0.0, 1.0
@@ -202,7 +208,7 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
         load = min(run.arrivals.rate(t), policy.rate or math.inf)
-        spent += settings.executors
+        spent += settings.executors * (settings.cores or 1)
         oracle += least(rates, load, policy.higher)
         oracle_full += least(rates, load, 1.0)
     return spent / 3600, oracle / 3600, oracle_full / 3600

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from trimtab.api.knobs import How
 from trimtab.simulation.batch_time import Phases
-from trimtab.simulation.plant import BatchRecord, Plant
-from trimtab.simulation.running import Running
+from trimtab.simulation.plant import Plant
+from trimtab.simulation.running import BatchRecord, Running
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
 PLACES = {"Node": 3, "Zone": 3}
@@ -72,7 +72,8 @@ class Observer:
                     lag_s=plant.now_s - plant.arrivals.time_of(plant.committed)
                     if plant.lag > 1e-6
                     else 0.0,
-                    partitions=plant.scenario.partitions,
+                    partitions=plant.partitions,
+                    state_rows=1.0 if self._stateful else None,
                     executors_running=plant.executors,
                     executors_pending=max(0, plant.requested - plant.executors),
                     slots_busy=min(1.0, max(0.0, busy)),
@@ -101,13 +102,18 @@ class Observer:
             return None if age_s > min(OLDEST_S, stale_s) else sample.signals
         return None
 
+    @property
+    def _stateful(self) -> bool:
+        state = self.plant.plant.state
+        return bool(state.commit_s or state.per_record_s)
+
     def _computes(self, phases: Phases) -> float:
         """Share of the tasks' time on a CPU: none of it while they wait for the remote."""
         return 0.0 if phases.remote_binds else self.plant.plant.cpu_share
 
     def _hottest(self) -> float:
         """Share of the records in the largest partition."""
-        partitions = self.plant.scenario.partitions
+        partitions = self.plant.partitions
         return 1 / partitions + self.plant.scenario.plant.skew * (1 - 1 / partitions)
 
     def _pending(self, ran: Running | BatchRecord | None) -> float | None:
@@ -116,8 +122,8 @@ class Observer:
         if calls is None or ran is None:
             return None
         executors = ran.executors if isinstance(ran, Running) else ran.executors_min
-        tasks = self.plant.settings.tasks(self.plant.scenario.partitions)
-        allowed = max(1, min(executors, tasks)) * calls
+        tasks = self.plant.settings.tasks(self.plant.partitions)
+        allowed = max(1, min(executors * self.plant.cores, tasks)) * calls
         busy = ran.phases.call_s * (ran.last - ran.first) / max(ran.phases.work, 1e-9)
         return min(float(allowed), busy)
 

@@ -8,45 +8,22 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from functools import partial
 
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batch_time import Phases, batch_phases
+from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.events import Agenda, Event, Kind
-from trimtab.simulation.running import Running
+from trimtab.simulation.running import BatchRecord, Running
 from trimtab.simulation.scenario import Fault, Scenario
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 POLL_S = 0.01
 """Without a trigger, seconds until Spark looks again when there was nothing to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRecord:
-    """One finished batch: records `first`..`last` of the arrivals."""
-
-    id: int
-    start_s: float
-    end_s: float
-    first: float
-    last: float
-    phases: Phases
-    duration_s: float
-    generation: int
-    executors_min: int
-    limit_binding: bool
-    backlog_after: float
-    """Arrived and not yet taken, at the end of the batch."""
-    run: int = 1
-    """Which start of the query it belongs to."""
-    since_start: int = 1
-    """Batches that the driver has finished since it started, this one included."""
-    replayed: bool = False
-
-    @property
-    def records(self) -> float:
-        """How many records it held."""
-        return self.last - self.first
+def _in_query(settings: Settings) -> tuple[float, int, int | None]:
+    """What only takes effect by a restart, of the query or of the driver."""
+    return settings.trigger_s, settings.max_offsets, settings.cores
 
 
 class Plant:
@@ -63,6 +40,7 @@ class Plant:
         self.requested = self.granted = self.settings.executors
         self.lost = 0
         self.executors = self._there()
+        self.partitions = scenario.partitions
         self.taken = 0.0
         self.committed = 0.0
         self.running: Running | None = None
@@ -99,13 +77,22 @@ class Plant:
             self.requested = settings.executors
             arrive_s = self.now_s + self.plant.change.live_s
             self._agenda.note(arrive_s, Kind.EXECUTORS, settings.executors)
+        if (settings.topic_partitions or 0) > self.partitions:
+            grown_s = self.now_s + self.plant.change.topic_s
+            grow = partial(self._grow, settings.topic_partitions or 0)
+            self._agenda.note(grown_s, Kind.FAULT, grow)
         now = self.settings
-        if (settings.trigger_s, settings.max_offsets) == (now.trigger_s, now.max_offsets):
+        if _in_query(settings) == _in_query(now):
             self.generation, self.settings, self.asked = generation, settings, None
             return
         self.asked = (generation, settings)
         if self.running is None:
             self._restart_query()
+
+    @property
+    def cores(self) -> int:
+        """Task slots of each executor; the scenario's capacity is that of slots."""
+        return self.settings.cores or 1
 
     @property
     def exporting(self) -> bool:
@@ -156,7 +143,14 @@ class Plant:
             self._start_at(max(self._next_edge(self.now_s), self.now_s + POLL_S))
             return
         executors = max(1, self.executors)
-        spent = batch_phases(self.scenario, self.settings, last - first, executors, self.slow)
+        spent = batch_phases(
+            self.scenario,
+            self.settings,
+            last - first,
+            executors * self.cores,
+            self.slow,
+            partitions=self.partitions,
+        )
         self.replay, self.taken = None, last
         batch = Running(
             id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,
@@ -211,11 +205,18 @@ class Plant:
     def _restart_query(self) -> None:
         if self.asked is None:
             return
+        before = self.settings
         self.generation, self.settings = self.asked
         self.asked = None
         self.run += 1
-        self.restarts += 1
-        self.down_until_s = max(self.down_until_s, self.now_s + self.plant.change.query_restart_s)
+        if self.settings.cores != before.cores:
+            self.since_start = 0
+            self.away_until_s = self.now_s + self.plant.change.driver_restart_s
+            self.down_until_s = max(self.down_until_s, self.away_until_s)
+        else:
+            self.restarts += 1
+            restarted_s = self.now_s + self.plant.change.query_restart_s
+            self.down_until_s = max(self.down_until_s, restarted_s)
         self._start_at(self.down_until_s)
 
     def _arrange(self, *, lost: bool = False) -> None:
@@ -237,7 +238,14 @@ class Plant:
     def _spread(self, batch: Running, executors: int) -> None:
         """The rest of the work goes on with other executors."""
         now, new = (
-            batch_phases(self.scenario, self.settings, batch.records, p, batch.slow).work
+            batch_phases(
+                self.scenario,
+                self.settings,
+                batch.records,
+                p * self.cores,
+                batch.slow,
+                partitions=self.partitions,
+            ).work
             for p in (batch.executors, executors)
         )
         batch.executors = executors
@@ -291,6 +299,10 @@ class Plant:
             self._start_at(self.down_until_s)
         else:
             self._restart_query()
+
+    def _grow(self, partitions: int) -> None:
+        """The topic has more partitions; the next batch reads them too."""
+        self.partitions = max(self.partitions, partitions)
 
     def _remote_well(self) -> None:
         self.slow = 1.0

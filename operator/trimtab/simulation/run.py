@@ -11,11 +11,13 @@ from trimtab.api.reasons import Action
 from trimtab.simulation.arrivals import Arrivals, arrivals
 from trimtab.simulation.events import Kind
 from trimtab.simulation.observer import Observer
-from trimtab.simulation.plant import BatchRecord, Plant
+from trimtab.simulation.plant import Plant
+from trimtab.simulation.running import BatchRecord
 from trimtab.simulation.scenario import Scenario
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Settings, Signals, Snapshot
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals, Snapshot
 
 Decide = Callable[[Snapshot, Memory], tuple[Decision, Memory]]
 """What is asked at each tick; the memory that it returns comes back with the next one."""

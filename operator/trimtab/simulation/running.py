@@ -1,4 +1,4 @@
-"""A batch under way: overhead first, then work, then state and sink, in virtual time."""
+"""Batches in virtual time: one under way (overhead, work, state and sink), and one finished."""
 
 from __future__ import annotations
 
@@ -72,3 +72,31 @@ class Running:
         if self.halted_s is not None:
             self.delay(self.halted_s, now_s - self.halted_s)
             self.halted_s = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """One finished batch: records `first`..`last` of the arrivals."""
+
+    id: int
+    start_s: float
+    end_s: float
+    first: float
+    last: float
+    phases: Phases
+    duration_s: float
+    generation: int
+    executors_min: int
+    limit_binding: bool
+    backlog_after: float
+    """Arrived and not yet taken, at the end of the batch."""
+    run: int = 1
+    """Which start of the query it belongs to."""
+    since_start: int = 1
+    """Batches that the driver has finished since it started, this one included."""
+    replayed: bool = False
+
+    @property
+    def records(self) -> float:
+        """How many records it held."""
+        return self.last - self.first

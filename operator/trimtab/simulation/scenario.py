@@ -14,10 +14,12 @@ from pydantic import Field, ValidationError, field_validator
 
 from trimtab.api.common import ApiModel
 from trimtab.api.knobs import SCOPES
-from trimtab.api.pipeline import ExecutorResources, Goal, Limits, Tuning
+from trimtab.api.limits import ExecutorResources, Limits
+from trimtab.api.pipeline import Goal, Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.shapes import Load, Number
-from trimtab.tuning.snapshot import Policy, Settings
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Policy
 
 Scope = Literal["Process", "Node", "Zone", "Any"]
 
@@ -87,6 +89,8 @@ class Change(ApiModel):
     live_s: Number = 5
     joins_batch: bool = True
     query_restart_s: Number = 1.5
+    topic_s: Number = 20
+    """Until the topic has the partitions that it was asked for."""
     driver_restart_s: Number = 40
     """Of a driver that was lost, where the fault does not say how long it is away; no knob that the
     tuner moves restarts the driver."""

@@ -11,7 +11,8 @@ from trimtab.tuning.memory import Memory
 from trimtab.tuning.model import Model
 from trimtab.tuning.regime import Band
 from trimtab.tuning.running import Late
-from trimtab.tuning.snapshot import Policy, Settings, Snapshot
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Policy, Snapshot
 
 PAUSES_S = {How.LIVE: 0.0, How.QUERY: 1.5, How.DRIVER: 40.0}
 """Seconds without a commit that a change costs, until this pipeline's own were measured: the middle

@@ -7,14 +7,25 @@ from dataclasses import dataclass, replace
 from trimtab.api.knobs import How
 from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
-from trimtab.tuning import guards, knobs, learning, regime, running, trial, verdicts, words
+from trimtab.tuning import (
+    guards,
+    knobs,
+    learning,
+    oversize,
+    regime,
+    running,
+    trial,
+    verdicts,
+    words,
+)
 from trimtab.tuning.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.catching_up import catching_up
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs import locality, parallelism
+from trimtab.tuning.knobs import cores, locality, parallelism, topic
 from trimtab.tuning.load import Load, measure
 from trimtab.tuning.memory import MAX_PAUSES, Evidence, Memory, Trial
-from trimtab.tuning.snapshot import Batch, Settings, Snapshot
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Batch, Snapshot
 
 NOTHING = Bottleneck(BottleneckKind.NONE, "")
 
@@ -30,6 +41,8 @@ class Decision:
     changes: tuple[str, ...] = ()
     load: Load | None = None
     bottleneck: Bottleneck = NOTHING
+    partitions: int | None = None
+    """Partitions of the source that would lift the bottleneck, where those are what limits."""
     closed: Decision | None = None
     """The end of the trial that this change followed at once."""
 
@@ -49,11 +62,14 @@ def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
     clamped = snapshot.policy.clamp(memory.settings)
     if clamped != memory.settings:
         return _clamp(memory, clamped)
+    snapshot = replace(snapshot, policy=snapshot.policy.at_cores(memory.settings.cores))
     signals = snapshot.signals
     if signals is None:
         return _hold(memory, Reason.NO_METRICS, snapshot.no_signals), memory
     if memory.trial and (end := trial.early_end(memory.trial, snapshot, signals)):
         return _close(snapshot, memory, end, None, 0.0)
+    if larger := oversize.running(signals, memory.settings):
+        return _hold(memory, Reason.PLANNED_OVERSIZE, larger.words), memory
     if signals.settings_generation < memory.generation:
         message = (
             f"the driver runs settings generation {signals.settings_generation},"
@@ -62,6 +78,11 @@ def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
         return _hold(memory, Reason.NOT_APPLIED_YET, message), memory
     if signals.batch is None:
         return _hold(memory, Reason.NO_BATCH_YET, "no batch has finished yet"), memory
+    if oversize.ended(signals.batch, memory.settings):
+        message = (
+            f"batch {signals.batch.id} was planned before the limit came down: it says nothing"
+        )
+        return _hold(memory, Reason.PLANNED_OVERSIZE, message), memory
     memory = learning.observe(snapshot, memory, signals.batch)
     model = learning.fitted(snapshot, memory.points)
     first = learning.first_guess(snapshot, memory, signals.batch)
@@ -114,7 +135,8 @@ def _steer(context: Context, batch: Batch) -> tuple[Decision, Memory]:
     if memory.regime is Regime.OVER:
         bottleneck = diagnose(snapshot, context.model, load, memory.fastest)
         proposals = knobs.raising(context, bottleneck.kind)
-        return _act(context, proposals, bottleneck)
+        decision, after = _act(context, proposals, bottleneck)
+        return replace(decision, partitions=topic.advised(context, bottleneck.kind)), after
     if memory.regime is Regime.UNDER:
         return _act(context, releases, NOTHING)
     return _wait(context, over=over, under=bool(releases))
@@ -174,13 +196,16 @@ def _act(
 
 
 def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
-    load = context.load
+    load, allow = context.load, cores.to_allow(context, bottleneck.kind)
     if infeasible := words.infeasible(context):
-        return _hold(context.memory, Reason.GOAL_INFEASIBLE, infeasible, load, bottleneck)
+        message = infeasible + allow
+        return _hold(context.memory, Reason.GOAL_INFEASIBLE, message, load, bottleneck)
     message = f"load {load.value:.2f}, but no knob within the limits helps: {bottleneck.evidence}"
     if bottleneck.kind is BottleneckKind.MEMORY:
         message += "; status.jvm says which heap or collector would, once it is known"
-    return _hold(context.memory, Reason.SATURATED, message, load, bottleneck)
+    if more := topic.advised(context, bottleneck.kind):
+        message += f"; {more} partitions of the source would"
+    return _hold(context.memory, Reason.SATURATED, message + allow, load, bottleneck)
 
 
 def _open(context: Context, proposal: Proposal) -> Memory:

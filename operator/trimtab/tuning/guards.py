@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trimtab.api.knobs import How
+from trimtab.api.knobs import TOPIC_PARTITIONS, How
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.snapshot import Signals
@@ -36,8 +36,18 @@ def limits(context: Context, proposal: Proposal) -> Veto | None:
     """Hard limits are never exceeded, not even in a trial."""
     policy, wanted = context.policy, proposal.settings.executors
     tasks = proposal.settings.min_partitions
+    asked = proposal.settings.topic_partitions
+    if asked is not None and asked > (policy.max_topic_partitions or 0):
+        words = f"{asked} partitions are more than limits.topicPartitions allows"
+        return Veto(Reason.OUT_OF_LIMITS, words)
     if tasks is not None and tasks > (policy.max_tasks or 1):
         return Veto(Reason.OUT_OF_LIMITS, f"{tasks} tasks are more than limits.tasks allows")
+    cores = proposal.settings.cores
+    if cores is not None and cores > (policy.max_cores or 0):
+        return Veto(
+            Reason.OUT_OF_LIMITS, f"{cores} cores are more than limits.executorCores allows"
+        )
+    policy = policy.at_cores(cores)
     if policy.min_executors <= wanted <= policy.max_executors:
         return None
     return Veto(
@@ -160,6 +170,20 @@ def owned(context: Context, proposal: Proposal) -> Veto | None:
     return None
 
 
+def topic_fixed(context: Context, proposal: Proposal) -> Veto | None:
+    """More partitions move keys: not under a query with state, nor where others would suffer."""
+    if TOPIC_PARTITIONS.name not in _moved(context, proposal):
+        return None
+    signals, words = context.snapshot.signals, context.snapshot.around.topic_fixed
+    if signals and signals.state_rows is not None:
+        words = (
+            "the query keeps state: with its keys in other partitions, older records of a key may"
+            " come after newer ones and be dropped as late; raise the partitions by hand if that"
+            " does no harm"
+        )
+    return Veto(Reason.TOPIC_FIXED, words) if words else None
+
+
 def failed_before(context: Context, proposal: Proposal) -> Veto | None:
     """A change that did not help at this load is not tried again until something changed."""
     for verdict in context.memory.verdicts:
@@ -183,7 +207,7 @@ def _moved(context: Context, proposal: Proposal) -> list[str]:
 
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
     limits, pinned, locked, budget, pauses, window, owned, checkpoint, contradictory,
-    pods_pending, rebalancing, failed_before,
+    topic_fixed, pods_pending, rebalancing, failed_before,
 )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trimtab.tuning.model import Model
-from trimtab.tuning.snapshot import Policy, Settings, Signals, Snapshot
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Policy, Signals, Snapshot
 
 STEP = 0.25
 """The last samples count for themselves when they differ this much from the minute's mean."""
@@ -127,6 +128,6 @@ def predict(
 
 def least_latency_s(model: Model, policy: Policy, steady: float) -> float:
     """The lowest percentile that physics allows: (1 + q)·o / (1 − rate/capacity), at most slots."""
-    slots = policy.max_executors * policy.slots_per_executor
+    slots = policy.widest
     free = 1.0 - steady / model.capacity(slots)
     return (1 + policy.quantile) * model.overhead_s(slots) / free if free > 0 else float("inf")

@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab.api.reasons import Regime
 from trimtab.tuning.points import Point
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 MAX_PAUSES = 32
 

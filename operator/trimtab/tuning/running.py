@@ -51,9 +51,12 @@ def late(snapshot: Snapshot, memory: Memory, model: Model) -> Late | None:
 
     It counts only if it began, as the batch before it, at the newest settings, and had all its
     executors all the time: executors that start or were lost explain a long batch by themselves.
+    One that runs again is explained by what ended it.
     """
     signals, settings = snapshot.signals, snapshot.settings
-    if signals is None or signals.batch is None or memory.trial or signals.running_records <= 0:
+    if signals is None or signals.batch is None or memory.trial:
+        return None
+    if signals.running_records <= 0 or signals.running_replays:
         return None
     steady = steady_input(signals)
     undisturbed = (

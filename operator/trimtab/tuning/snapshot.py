@@ -6,88 +6,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from trimtab.api.knobs import (
-    ALL_KNOBS,
-    EXECUTORS,
-    MAX_IN_FLIGHT,
-    MAX_OFFSETS,
-    MIN_PARTITIONS,
-    SCOPE,
-    TRIGGER,
-    Knob,
-    KnobValues,
-)
+from trimtab.api.knobs import MAX_OFFSETS, SCOPE, TRIGGER, KnobValues
+from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.pipeline import (
     Bounds,
-    ExecutorResources,
     Goal,
-    Limits,
     Mode,
     StreamPipelineSpec,
     Tuning,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """One value for every knob that moves; None where the pipeline has no such knob."""
-
-    executors: int
-    trigger_s: float
-    max_offsets: int
-    max_in_flight: int | None = None
-    """Calls in flight of each task of a stage that waits for a remote service."""
-    min_partitions: int | None = None
-    """Tasks that the source's partitions are split into, where there are fewer partitions."""
-    scope: int | None = None
-    """How far from its data a task may run: an index of `SCOPES`."""
-
-    def numbers(self) -> dict[str, float]:
-        """Values by knob name, durations in seconds, the scope as its index."""
-        values = {
-            EXECUTORS.name: self.executors,
-            TRIGGER.name: self.trigger_s,
-            MAX_OFFSETS.name: self.max_offsets,
-            MIN_PARTITIONS.name: self.min_partitions,
-            MAX_IN_FLIGHT.name: self.max_in_flight,
-            SCOPE.name: self.scope,
-        }
-        return {name: float(value) for name, value in values.items() if value is not None}
-
-    def knob_values(self) -> KnobValues:
-        """The same as the API writes it."""
-        return KnobValues.of(self.numbers())
-
-    def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
-        """The settings with some values replaced, by knob name."""
-        merged = self.numbers() | dict(numbers)
-        optional = (MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE)
-        known = {k.name: int(merged[k.name]) for k in optional if k.name in merged}
-        return Settings(
-            executors=int(merged[EXECUTORS.name]),
-            trigger_s=merged[TRIGGER.name],
-            max_offsets=int(merged[MAX_OFFSETS.name]),
-            min_partitions=known.get(MIN_PARTITIONS.name),
-            max_in_flight=known.get(MAX_IN_FLIGHT.name),
-            scope=known.get(SCOPE.name),
-        )
-
-    def differences(self, other: Settings) -> tuple[str, ...]:
-        """`executors 1 -> 4` for every knob that differs; `unset` where it has no value."""
-        mine, theirs = self.numbers(), other.numbers()
-        return tuple(
-            f"{k.name} {_shown(k, mine)} -> {_shown(k, theirs)}"
-            for k in ALL_KNOBS
-            if mine.get(k.name) != theirs.get(k.name)
-        )
-
-    def tasks(self, partitions: int | None) -> int:
-        """Tasks of a batch, of so many partitions; 1 where those are not known."""
-        return max(partitions or 1, self.min_partitions or 1)
-
-
-def _shown(knob: Knob, values: Mapping[str, float]) -> str:
-    return knob.format(values[knob.name]) if knob.name in values else "unset"
+from trimtab.tuning.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +32,12 @@ class Policy:
     min_executors: int
     max_executors: int
     slots_per_executor: int = 1
+    max_cores: int | None = None
+    """Most slots that an executor may be given; None: no more than the spec says."""
+    most_slots: int | None = None
+    """Most slots of all executors, by their cores and their memory."""
+    own_cores: int | None = None
+    """Slots of an executor by the spec, where those in force are others."""
     mode: Mode = Mode.AUTO
     pinned: Mapping[str, float] = field(default_factory=dict)
     higher: float = 0.8
@@ -114,6 +48,8 @@ class Policy:
     """As many records/s as the limits allow."""
     max_tasks: int | None = None
     """Most tasks that partitions may be split into; None: none is split."""
+    max_topic_partitions: int | None = None
+    """Most partitions that the source's topic may be raised to; None: it is not raised."""
     locality: Bounds | None = None
     """Bounds of the executors' mean load for the locality ladder; None: it is switched off."""
     scope_said: bool = False
@@ -145,7 +81,10 @@ class Policy:
             min_executors=min(limits.executors.min, most),
             max_executors=most,
             slots_per_executor=executor.cores,
+            max_cores=limits.executor_cores,
+            most_slots=limits.most_slots(executor),
             max_tasks=_most_tasks(limits, tuning),
+            max_topic_partitions=limits.topic_partitions,
             locality=tuning.locality.bounds if tuning.locality.enabled else None,
             scope_said=any(SCOPE.name in v.numbers() for v in _said(tuning)),
             mode=tuning.mode,
@@ -156,17 +95,55 @@ class Policy:
             dwell_down=tuning.dwell.down,
         )
 
+    def at_cores(self, cores: int | None) -> Policy:
+        """The policy for executors of so many slots each; None: of those that the spec says."""
+        own = self.own_cores or self.slots_per_executor
+        slots, most = cores or own, self.max_executors
+        if self.most_slots is not None:
+            most = min(most, self.most_slots // slots)
+        return replace(
+            self,
+            own_cores=own,
+            slots_per_executor=slots,
+            min_executors=min(self.min_executors, most),
+            max_executors=most,
+        )
+
+    @property
+    def widest(self) -> int:
+        """Most task slots that any settings within the limits have."""
+        cores = range(
+            self.slots_per_executor, max(self.slots_per_executor, self.max_cores or 0) + 1
+        )
+        return max(self.at_cores(c).max_executors * c for c in cores)
+
+    def slots(self, settings: Settings) -> int:
+        """Task slots of all executors."""
+        return settings.executors * (settings.cores or self.own_cores or self.slots_per_executor)
+
     def clamp(self, settings: Settings) -> Settings:
         """The settings with limits and pinned values enforced; limits win over pins."""
         pinned = settings.with_numbers(self.pinned)
-        executors = min(max(pinned.executors, self.min_executors), self.max_executors)
+        cores = min(pinned.cores or 0, self.max_cores or 0)
+        chosen = cores if cores > (self.own_cores or self.slots_per_executor) else None
+        within = self.at_cores(chosen)
+        executors = min(max(pinned.executors, within.min_executors), within.max_executors)
         tasks = None if self.max_tasks is None else min(pinned.tasks(None), self.max_tasks)
+        asked, most = pinned.topic_partitions, self.max_topic_partitions
+        asked = None if asked is None or most is None else min(asked, most)
         scope = pinned.scope
         if self.locality is not None:
             scope = scope or 0  # the ladder begins near
         elif not self.scope_said:
             scope = None
-        return replace(pinned, executors=executors, min_partitions=tasks, scope=scope)
+        return replace(
+            pinned,
+            executors=executors,
+            min_partitions=tasks,
+            scope=scope,
+            topic_partitions=asked,
+            cores=chosen,
+        )
 
     def goal_text(self) -> str:
         """The goal as a column shows it."""
@@ -248,6 +225,9 @@ class Signals:
     batch: Batch | None
     running_s: float = 0.0
     running_records: int = 0
+    running_id: int | None = None
+    running_replays: int = 0
+    """How often the batch under way has begun again as it was planned; 0: it is new."""
     running_executors_min: int | None = None
     """Fewest executors since the batch under way began."""
     input_rate: float | None = None
@@ -282,6 +262,8 @@ class Signals:
     """In how many nodes and zones the source's partitions are led, by scope; 0 is not known."""
     remote_share: float | None = None
     """Share of the tasks that ran away from their data."""
+    state_rows: float | None = None
+    """Keys in the state of the query; None where it keeps none."""
     pause_s: Mapping[str, float] = field(default_factory=dict)
     """Mean measured pause in seconds of the changes so far, by how they are applied."""
 
@@ -298,6 +280,8 @@ class Surroundings:
     """Another controller by the knob that it moves (an HPA, KEDA, dynamic allocation)."""
     checkpoint_pins: frozenset[str] = frozenset()
     """Knobs whose value the checkpoint has fixed."""
+    topic_fixed: str = ""
+    """Why the source's topic must keep its partitions, in words; empty where it need not."""
     budget_executors: int | None = None
     """Most executors that a budget shared with other pipelines leaves to this one."""
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.context import MORE
-from trimtab.tuning.knobs import locality, max_pending, parallelism
+from trimtab.tuning.knobs import cores, locality, max_pending, parallelism, topic
 from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
 from trimtab.tuning.points import Point, same_size
 from trimtab.tuning.regime import Band
-from trimtab.tuning.snapshot import Batch, Policy, Settings, Signals, Snapshot
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Batch, Policy, Signals, Snapshot
 
 SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
@@ -50,6 +51,9 @@ PENDING_S = 90.0
 EXPIRES_S = 300.0
 """Seconds, or 20 triggers if that is longer, after which a trial without batches is closed."""
 
+STARTS_EXECUTORS = frozenset({parallelism.NAME, cores.NAME})
+"""Knobs whose trial is one of more slots: executors start, or go."""
+
 NOISE = 0.1
 """Two measured capacities that differ by less than this share are not told apart."""
 
@@ -72,6 +76,8 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     batch = signals.batch if signals else None
     if batch is None or batch.key == trial.batch or not belongs(trial, batch, snapshot.settings):
         return trial
+    if not _in_force(trial, snapshot):
+        return trial
     if trial.settled < _settle(trial) and trial.settled_s < WARM_S:
         settled_s = round(trial.settled_s + batch.duration_s, 3)
         return replace(trial, batch=batch.key, settled=trial.settled + 1, settled_s=settled_s)
@@ -80,15 +86,23 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     return replace(trial, batch=batch.key, judged=judged, rate=round(rate, 3))
 
 
+def _in_force(trial: Trial, snapshot: Snapshot) -> bool:
+    """Whether the topic has the partitions that it was asked for; the driver is not asked."""
+    partitions = snapshot.signals.partitions if snapshot.signals else None
+    return trial.knob != topic.NAME or (partitions or 0) >= (
+        snapshot.settings.topic_partitions or 0
+    )
+
+
 def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
     """Whether the whole batch ran at the settings under trial."""
     if batch.replayed or batch.settings_generation < trial.generation:
         return False
-    return trial.knob != parallelism.NAME or batch.executors_min == settings.executors
+    return trial.knob not in STARTS_EXECUTORS or batch.executors_min == settings.executors
 
 
 def _settle(trial: Trial) -> int:
-    started = trial.knob == parallelism.NAME and trial.raises
+    started = trial.knob in STARTS_EXECUTORS and trial.raises
     return SETTLE_AFTER_START if started else SETTLE
 
 
@@ -111,6 +125,14 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
             Reason.PODS_PENDING,
             f"{signals.executors_pending} executor pods found no node in {PENDING_S:.0f} s",
             replace(settings, executors=min(fewer, settings.executors)),
+        )
+    if age_s > EXPIRES_S and not _in_force(trial, snapshot):
+        return Outcome(
+            Action.REVERT,
+            Reason.TOPIC_NOT_RAISED,
+            f"the topic has {signals.partitions} partitions still after {age_s:.0f} s: the"
+            " condition Ready of the KafkaCluster says why",
+            trial.before,
         )
     if age_s > max(EXPIRES_S, 20 * settings.trigger_s):
         message = f"kept after {age_s:.0f} s: too few batches came to compare"
@@ -139,7 +161,10 @@ def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
     helped, words = _helped(trial, snapshot, model, load, band)
     if helped:
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen + words, settings, judged=True)
-    return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen + words, trial.before, judged=True)
+    before = replace(trial.before, topic_partitions=settings.topic_partitions)
+    if trial.knob == topic.NAME:
+        words += "; the partitions stay, since none can be taken away"
+    return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen + words, before, judged=True)
 
 
 def _load_changed(trial: Trial, load: Load, band: Band) -> bool:
@@ -166,7 +191,7 @@ def _helped(
     if snapshot.policy.maximum and trial.rate_before > 0:
         more = trial.rate / trial.rate_before
         return more >= 1 + MORE, f"; rate × {more:.2f}"
-    if trial.knob in {parallelism.NAME, max_pending.NAME}:
+    if trial.knob in {*STARTS_EXECUTORS, max_pending.NAME}:
         gain, ratio = _capacity_gain(trial, snapshot, model)
         if gain is None:
             return True, "; batches of other sizes than before tell no gain in capacity"
@@ -181,9 +206,11 @@ def _helped(
 
 def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[float | None, float]:
     """Gain in capacity since the trial began, None if it cannot be told, and the ratio put in."""
-    per_executor, now = snapshot.policy.slots_per_executor, snapshot.settings
-    slots_before = model.slots(trial.before.executors * per_executor)
-    slots_now = model.slots(now.executors * per_executor)
+    policy, now = snapshot.policy, snapshot.settings
+    slots_before, slots_now = (
+        model.slots(policy.slots(trial.before)),
+        model.slots(policy.slots(now)),
+    )
     before = capacity_before(trial, snapshot.policy, model)
     calls = (now.max_in_flight or 1) / (trial.before.max_in_flight or 1)
     ratio = slots_now / slots_before * calls
@@ -194,7 +221,7 @@ def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[floa
 
 def capacity_before(trial: Trial, policy: Policy, model: Model) -> float:
     """Records/s that the settings before the trial carry once a batch is under way."""
-    slots = trial.before.executors * policy.slots_per_executor
+    slots = policy.slots(trial.before)
     return model.with_in_flight(trial.before.max_in_flight).capacity(slots)
 
 

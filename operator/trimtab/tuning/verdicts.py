@@ -9,7 +9,7 @@ from __future__ import annotations
 from trimtab.tuning.context import Context
 from trimtab.tuning.knobs import LADDER
 from trimtab.tuning.memory import Trial, Verdict
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 RETRY_S = 600.0
 """Seconds until a change that failed once is tried again though nothing changed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 
 from trimtab.api import placement
 from trimtab.api.kafka import KafkaClusterSpec
@@ -92,6 +93,17 @@ def server_properties(parent: Manifest, spec: KafkaClusterSpec) -> str:
         "replica.fetch.wait.max.ms": 100,
     }
     return "".join(f"{key}={value}\n" for key, value in lines.items())
+
+
+def raised(spec: KafkaClusterSpec, partitions: Mapping[str, int]) -> KafkaClusterSpec:
+    """The spec with at least so many partitions, by topic; topics that it has not are left out."""
+    topics = [
+        topic.model_copy(
+            update={"partitions": max(topic.partitions, partitions.get(topic.name, 0))}
+        )
+        for topic in spec.topics
+    ]
+    return spec.model_copy(update={"topics": topics})
 
 
 def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) -> Manifest:

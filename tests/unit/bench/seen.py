@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.tuning.snapshot import Batch, Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Batch, Signals
 
 
 def settings(executors: int, trigger_s: float = 10, max_offsets: int = 10_000) -> Settings:

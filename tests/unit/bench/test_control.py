@@ -18,7 +18,8 @@ from trimtab.errors import BadInputError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import simulate
 from trimtab.simulation.scenario import Scenario
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 ROOT = Path(__file__).parents[3]
 SHORT: dict[str, Any] = {

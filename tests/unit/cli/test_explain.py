@@ -18,7 +18,7 @@ from trimtab.errors import BadInputError
 from trimtab.tuning.memory import Memory, Score, Trial
 from trimtab.tuning.model import fit
 from trimtab.tuning.points import Point
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 
 def condition(type_: str, status: str, reason: str, message: str = "") -> Json:

@@ -46,6 +46,17 @@ def test_the_generation_counts_only_from_the_next_batch_on() -> None:
     assert desk.board.last.settings_generation == 5
 
 
+def test_a_batch_that_an_earlier_start_planned_is_known_while_it_runs() -> None:
+    desk = Desk()
+    desk.run(2, "b", replay=17)
+    assert [desk.batches.replays(number) for number in (16, 17, 18)] == [False, True, False]
+    desk.batches.begin(17, 120_000, executors=1, replays=3)
+    assert desk.board.running is not None
+    assert desk.board.running.replays == 3
+    desk.batches.begin(18, 100, executors=1)
+    assert desk.board.running.replays == 0
+
+
 def test_the_fewest_executors_of_the_batch_even_when_the_next_has_begun() -> None:
     desk = Desk()
     desk.run(1, "a")

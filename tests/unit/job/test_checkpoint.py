@@ -38,6 +38,15 @@ def test_the_planned_batch_replays_and_the_committed_one_counts(tmp_path: Path) 
     assert checkpoint.last_commit_time() is not None
 
 
+def test_a_batch_that_begins_again_is_counted_over_starts(tmp_path: Path) -> None:
+    def counted(batch: int) -> int:
+        return Checkpoint(str(tmp_path / "1")).count_replay(batch)
+
+    assert [counted(17), counted(17), counted(17), counted(18), counted(17)] == [1, 2, 3, 1, 1]
+    (tmp_path / "1.replays.json").write_text("{")
+    assert counted(17) == 1
+
+
 def test_before_the_first_commit_the_position_is_where_the_source_began(tmp_path: Path) -> None:
     (tmp_path / "sources" / "0").mkdir(parents=True)
     (tmp_path / "sources" / "0" / "0").write_bytes(b'\x00v1\n{"in":{"0":5,"1":7}}')

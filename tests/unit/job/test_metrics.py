@@ -38,7 +38,7 @@ def full_board() -> Board:
     board.totals.add(report)
     board.totals.changes["query"] += 1
     board.last = Judged(report, settings_generation=4, executors_min=2, replayed=False)
-    board.running = Running(4, T0 + 3, 700, executors_min=2)
+    board.running = Running(4, T0 + 3, 700, executors_min=2, replays=1)
     board.executors = ExecutorStates(requested=3, running=2, decommissioning=1)
     board.load = Load(
         slots_busy=0.5, cpu=0.3, heap=0.7,

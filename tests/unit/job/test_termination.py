@@ -59,7 +59,13 @@ TASK = "org.apache.spark.SparkException"
             False,
         ),
         (Cause(TASK, "[KAFKA_DATA_LOSS.START_OFFSET_RESET] gone"), Reason.DATA_LOST, False),
-        (Cause("java.lang.OutOfMemoryError", "Java heap space"), Reason.QUERY_FAILED, False),
+        (Cause("java.lang.OutOfMemoryError", "Java heap space"), Reason.DRIVER_OUT_OF_MEMORY,
+         False),
+        (Cause("org.apache.spark.SparkException", "Job aborted due to stage failure: Lost task 0.3"
+               " in stage 7.0 (TID 9) (10.0.0.4 executor 2): ExecutorLostFailure (executor 2 exited"
+               " caused by one of the running tasks) Reason: The executor with id 2 exited with"
+               " exit code 137(SIGKILL, possible container OOM)."), Reason.EXECUTOR_OUT_OF_MEMORY,
+         False),
     ],
 )  # fmt: skip
 def test_tells_what_ended_a_query(cause: Cause, reason: Reason, heals: bool) -> None:

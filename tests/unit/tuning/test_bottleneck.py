@@ -13,7 +13,7 @@ from trimtab.tuning.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.decision import decide
 from trimtab.tuning.load import measure
 from trimtab.tuning.model import fit
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 
 def diagnosed(**seen: Any) -> Bottleneck:

@@ -20,11 +20,13 @@ from trimtab.tuning.snapshot import Surroundings
 
 MORE = proposal()
 QUERY = proposal(how=How.QUERY, trigger_s=5.0)
+GROWN = proposal(topic_partitions=24)
 BROKEN_CLOCK = batch(committed_at_s=1100.0)
 
 
 def around(**changes: Any) -> Context:
-    return context(around=Surroundings(**changes))
+    allowed = policy(max_topic_partitions=24)
+    return context(asked=allowed, around=Surroundings(**changes))
 
 
 VETOED: dict[Reason, tuple[Context, Proposal]] = {
@@ -41,6 +43,7 @@ VETOED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.METRICS_CONTRADICT: (context(seen={"batch": BROKEN_CLOCK}), MORE),
     Reason.PODS_PENDING: (context(seen={"executors_pending": 2}), MORE),
     Reason.KAFKA_REBALANCING: (around(rebalancing="3 partitions are moving"), MORE),
+    Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), GROWN),
     Reason.FAILED_BEFORE: (
         context(verdicts=(Verdict("parallelism", True, 2, 280.0, None, 2),)), MORE),
 }  # fmt: skip
@@ -58,6 +61,7 @@ SPARED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.METRICS_CONTRADICT: (context(seen={"batch": batch(committed_at_s=1050.0)}), MORE),
     Reason.PODS_PENDING: (context(seen={"executors_pending": 2}), QUERY),
     Reason.KAFKA_REBALANCING: (around(), MORE),
+    Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), MORE),
     Reason.FAILED_BEFORE: (
         context(verdicts=(Verdict("parallelism", True, 2, 280.0, 900.0, 1),)), MORE),
 }  # fmt: skip

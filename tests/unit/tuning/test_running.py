@@ -13,7 +13,8 @@ from trimtab.tuning.decision import decide
 from trimtab.tuning.memory import Evidence, Memory
 from trimtab.tuning.model import Model
 from trimtab.tuning.running import Late, late
-from trimtab.tuning.snapshot import Settings, Signals
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Signals
 
 MODEL = Model(out_s=1.0, fixed=0.0, per_record=((1, 0.01), (2, 0.01)), tasks=12)
 """D(n, p) = 1 + n/(100·p)."""

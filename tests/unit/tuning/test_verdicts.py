@@ -9,7 +9,7 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import open_trial
 
 from trimtab.tuning.memory import Trial, Verdict
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 from trimtab.tuning.verdicts import MAX_VERDICTS, RETRY_S, holds, remember
 
 TRIED = Settings(4, 5.0, 2500)

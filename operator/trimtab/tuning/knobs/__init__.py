@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind
 from trimtab.tuning.context import MORE, Context, Proposal
-from trimtab.tuning.knobs import batch_size, locality, max_pending, parallelism, split
+from trimtab.tuning.knobs import batch_size, cores, locality, max_pending, parallelism, split, topic
 
 Move = Callable[[Context], Proposal | None]
 
@@ -27,6 +27,8 @@ class KnobGroup:
     moves: frozenset[BottleneckKind]
     raise_: Move
     release: Move
+    final: bool = False
+    """Its change cannot be put back: every other knob comes first."""
 
 
 LADDER: tuple[KnobGroup, ...] = (
@@ -53,6 +55,12 @@ LADDER: tuple[KnobGroup, ...] = (
         locality.NAME, How.LIVE, locality.SETTINGS, locality.MOVES,
         locality.raise_, locality.release,
     ),
+    KnobGroup(
+        cores.NAME, How.DRIVER, cores.SETTINGS, cores.MOVES, cores.raise_, cores.release,
+    ),
+    KnobGroup(
+        topic.NAME, How.LIVE, topic.SETTINGS, topic.MOVES, topic.raise_, topic.release, final=True,
+    ),
 )  # fmt: skip
 """The most expensive to run first: executors cost cores, the others do not."""
 
@@ -60,18 +68,26 @@ LADDER: tuple[KnobGroup, ...] = (
 def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
     """What can move that bottleneck: what reaches the goal first, then the least disruption.
 
-    A goal of `max` asks every knob in turn, those that move the bottleneck first.
+    A goal of `max` asks every knob in turn, those that move the bottleneck first. What cannot be
+    put back comes last, and only where it moves the bottleneck.
     """
     able = [group for group in LADDER if kind in group.moves]
     if context.policy.maximum:
-        able += [group for group in LADDER if group not in able]
+        able += [group for group in LADDER if group not in able and not group.final]
+        able.sort(key=lambda group: group.final)
     offers = [offer for group in able if (offer := group.raise_(context))]
     if context.policy.maximum:
         return [offer for offer in offers if offer.predicted <= (1 - MORE) * context.load.value]
     reaching = [offer for offer in offers if offer.predicted <= context.band.higher]
     if reaching:
-        return sorted(reaching, key=lambda o: (context.pause_s(o.how), o.settings.executors))
-    return sorted(offers, key=lambda offer: offer.predicted)
+        return sorted(
+            reaching, key=lambda o: (_final(o), context.pause_s(o.how), o.settings.executors)
+        )
+    return sorted(offers, key=lambda offer: (_final(offer), offer.predicted))
+
+
+def _final(offer: Proposal) -> bool:
+    return any(group.final for group in LADDER if group.name == offer.knob)
 
 
 def releasing(context: Context) -> list[Proposal]:

@@ -17,7 +17,7 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.load import latency_load
-from trimtab.tuning.snapshot import Settings
+from trimtab.tuning.settings import Settings
 
 NAME = "batch-size"
 SETTINGS = (TRIGGER.name, MAX_OFFSETS.name)

@@ -1,0 +1,122 @@
+"""The operator's law in a loop over one driver's own metrics, without a cluster or Prometheus."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from trimtab.api.reasons import Reason
+from trimtab.reconcile.gather import Missing, Seen, signals
+from trimtab.tuning.decision import Decision, decide
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Policy, Snapshot, long_window_s
+
+SCRAPE_S = 1.0
+_LABEL = re.compile(r'\w+="([^"]*)"')
+
+
+class Pipeline(Protocol):
+    """A driver that runs."""
+
+    def metrics(self) -> dict[str, float]:
+        """Its samples, `name` or `name{label="x"}`; empty where it does not answer."""
+
+    def apply(self, settings: Settings) -> int:
+        """Hand it new settings; returns their generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What was seen of one batch."""
+
+    limit: int
+    records: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Story:
+    """What the law did to the pipeline."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    batches: list[Size] = field(default_factory=list)
+    final: Settings | None = None
+
+
+class Sight:
+    """One driver's samples as the queries would answer them."""
+
+    def __init__(self) -> None:
+        self._inputs: deque[tuple[float, float]] = deque()
+
+    def seen(self, samples: Mapping[str, float], now_s: float) -> Seen:
+        """The figures of this moment; the executor of Spark's local mode is counted as one."""
+        seen = Seen()
+        inputs, lags = [], []
+        for key, value in samples.items():
+            name, _, labels = key.partition("{")
+            if name == "partition_input_total":
+                inputs.append(value)
+            elif name == "lag_records":
+                lags.append(value)
+            else:
+                seen.values[name, "/".join(_LABEL.findall(labels))] = value
+        ones = [("executors", "running"), ("batch_executors_min", "")]
+        ones.append(("batch_running_executors_min", ""))
+        seen.values |= dict.fromkeys(ones, 1.0)
+        seen.values["executors", "pending"] = 0.0
+        if inputs and lags:
+            seen.values["lag_records", ""], seen.values["partitions", ""] = sum(lags), len(inputs)
+            self._rates(seen, sum(inputs), now_s)
+        return seen
+
+    def _rates(self, seen: Seen, total: float, now_s: float) -> None:
+        self._inputs.append((now_s, total))
+        while now_s - self._inputs[0][0] > long_window_s(SCRAPE_S):
+            self._inputs.popleft()
+        for name, since in (("input_rate", -2), ("input_rate_long", 0)):
+            if len(self._inputs) > 1:
+                at_s, before = self._inputs[since]
+                seen.values[name, ""] = (total - before) / max(now_s - at_s, 1e-3)
+
+
+def drive(
+    pipeline: Pipeline, policy: Policy, memory: Memory, most_s: float,
+    tell: Callable[[Decision], None] = lambda _: None,
+) -> Story:  # fmt: skip
+    """Let the law move a driver that runs at the memory's settings, until nothing more helps it.
+
+    At most `most_s` seconds; `tell` hears each decision that moves something.
+    """
+    sight, story = Sight(), Story()
+    deadline, last = time.time() + most_s, -1
+    while time.time() < deadline:
+        time.sleep(SCRAPE_S)
+        now_s = time.time()
+        found = signals(sight.seen(pipeline.metrics(), now_s), policy.quantile, now_s, SCRAPE_S)
+        if isinstance(found, Missing):
+            continue
+        if found.batch and found.batch.id != last:
+            last = found.batch.id
+            limit = memory.settings.max_offsets
+            story.batches.append(Size(limit, found.batch.records, found.batch.duration_s))
+        decision, after = decide(Snapshot(now_s, policy, memory.settings, found), memory)
+        for told in decision.told:
+            if told.moves or told.changes:
+                story.decisions.append(told)
+                tell(told)
+        if after.generation != memory.generation and after.settings != memory.settings:
+            after = replace(after, generation=pipeline.apply(after.settings))
+            if after.trial:
+                trial = replace(after.trial, generation=after.generation)
+                after = replace(after, trial=trial)
+        memory = after
+        if decision.reason in {Reason.SATURATED, Reason.FAILED_BEFORE} and memory.trial is None:
+            break
+    story.final = memory.settings
+    return story

@@ -1,0 +1,102 @@
+"""The parts of a StreamPipeline's spec that say how large it is, and may become."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from trimtab.api.common import ApiModel, cel
+from trimtab.api.knobs import EXECUTOR_CORES, MAX_EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS
+from trimtab.api.quantities import Cpu, Quantity
+
+
+class DriverResources(ApiModel):
+    """What the driver pod gets."""
+
+    cpu_request: Cpu = Field("200m", alias="cpuRequest", description="CPU that is reserved.")
+    memory: Quantity = Field(1 << 30, description="Memory limit of the pod.")
+
+
+class ExecutorResources(ApiModel):
+    """What each executor pod gets."""
+
+    cores: int = Field(1, ge=1, le=64, description="Task slots.")
+    cpu_request: Cpu = Field("1", alias="cpuRequest", description="CPU that is reserved.")
+    memory: Quantity = Field(900 << 20, description="Memory limit of the pod.")
+
+
+class Resources(ApiModel):
+    """Sizes of the pods."""
+
+    driver: DriverResources = Field(default_factory=DriverResources)
+    executor: ExecutorResources = Field(default_factory=ExecutorResources)
+
+
+class ExecutorRange(ApiModel):
+    """Fewest and most executors."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            ("self.min <= self.max", "executors: min must not be greater than max")
+        )
+    }
+    min: int = Field(1, ge=1, le=MAX_EXECUTORS)
+    max: int = Field(8, ge=1, le=MAX_EXECUTORS)
+
+
+class Limits(ApiModel):
+    """Hard limits: never exceeded, not even in a trial."""
+
+    executors: ExecutorRange = Field(default_factory=ExecutorRange)
+    cores: int | None = Field(None, ge=1, le=100_000, description="Task slots of all executors.")
+    memory: Quantity | None = Field(None, description="Memory of all executors.")
+    driver_memory: Quantity | None = Field(
+        None,
+        alias="driverMemory",
+        description="Most that advice may raise resources.driver.memory to. Absent: not at all.",
+    )
+    tasks: int | None = Field(
+        None,
+        ge=1,
+        le=MIN_PARTITIONS.maximum,
+        description="Tasks that the source's partitions may be split into (minPartitions), against"
+        " skew or for more executors than partitions. Absent: none is split, since the records of"
+        " a split partition are not written in their order.",
+    )
+
+    executor_cores: int | None = Field(
+        None,
+        alias="executorCores",
+        ge=1,
+        le=EXECUTOR_CORES.maximum,
+        description="Most cores that an executor may be given where limits.executors.max is reached"
+        " and is not enough; its CPU and memory grow with them. Each change restarts the driver."
+        " Absent: resources.executor.cores.",
+    )
+    topic_partitions: int | None = Field(
+        None,
+        alias="topicPartitions",
+        ge=1,
+        le=TOPIC_PARTITIONS.maximum,
+        description="Partitions that the source's topic may be raised to, where too few of them"
+        " hold the pipeline back and nothing else helps. Absent: never. It cannot be put back,"
+        " and the records of a key go to another partition from then on: their order across the"
+        " change is not kept, for this and every other reader. The topic must be one of a"
+        " KafkaCluster here.",
+    )
+
+    def most_executors(self, resources: ExecutorResources) -> int:
+        """Most executors that every limit allows together."""
+        slots = self.most_slots(resources)
+        most = self.executors.max
+        return most if slots is None else max(0, min(most, slots // resources.cores))
+
+    def most_slots(self, resources: ExecutorResources) -> int | None:
+        """Most task slots that cores and memory allow together; None where neither is limited.
+
+        A slot takes its share of an executor's memory, however many slots the executor has.
+        """
+        by_memory = (
+            None if self.memory is None else self.memory * resources.cores // resources.memory
+        )
+        known = [slots for slots in (self.cores, by_memory) if slots is not None]
+        return min(known, default=None)

@@ -1,0 +1,79 @@
+"""What a pipeline's model has learned of its capacity, and where partitions end it, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from trimtab.api.knobs import KNOBS
+from trimtab.api.status import StreamPipelineStatus
+from trimtab.cli.rows import row
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.model import Model, fit
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Policy
+
+MAX_ROWS = 10
+"""Lines of the capacity table; beyond that only learned counts, the present one and the limits."""
+
+UNKNOWN_TASKS = 10**6
+"""Where the status does not hold the number of partitions yet."""
+
+
+def partitions(policy: Policy, status: StreamPipelineStatus) -> str:
+    """A partition is one task, and an executor without a task is idle."""
+    if status.partitions is None:
+        return "not known yet"
+    most = math.ceil(status.partitions / policy.slots_per_executor)
+    above = f", though limits allow {policy.max_executors}" if policy.max_executors > most else ""
+    if above:
+        above += f", for which {policy.max_executors * policy.slots_per_executor} would do"
+    noun = "executor" if most == 1 else "executors"
+    return f"{status.partitions}, so more than {most} {noun} cannot help{above}"
+
+
+def partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
+    """How many more would help; nothing where those are not what limits."""
+    advised = status.partitions_advice
+    if advised is not None:
+        yield row("", f"{advised.partitions} would help: {advised.reason}")
+
+
+def capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> Iterator[str]:
+    """The highest rate for each number of executors, and which of them were learned."""
+    model = (
+        fit(memory.points, status.partitions or UNKNOWN_TASKS, memory.settings.max_in_flight)
+        if memory
+        else None
+    )
+    if memory is None or model is None:
+        yield row("Capacity", "nothing is learned yet")
+        return
+    settings = memory.settings
+    trigger = KNOBS["trigger"].format(settings.trigger_s)
+    yield row("Capacity", f"at trigger {trigger}, points learned: {len(memory.points)}")
+    for executors in _counts(memory, policy, settings):
+        yield _capacityrow(executors, memory, policy, model)
+
+
+def _counts(memory: Memory, policy: Policy, settings: Settings) -> list[int]:
+    """Every count within the limits, or the telling ones where these are too many."""
+    learned = {_executors(p.slots, policy) for p in memory.points}
+    counts = set(range(policy.min_executors, policy.max_executors + 1))
+    if len(counts | learned) > MAX_ROWS:
+        counts = {policy.min_executors, settings.executors, policy.max_executors}
+        learned = set(sorted(learned - counts)[: MAX_ROWS - len(counts)])
+    return sorted((counts | learned | {settings.executors}) - {0})
+
+
+def _executors(slots: int, policy: Policy) -> int:
+    return slots // policy.slots_per_executor
+
+
+def _capacityrow(executors: int, memory: Memory, policy: Policy, model: Model) -> str:
+    slots = executors * policy.slots_per_executor
+    rate = model.sustainable(slots, memory.settings.trigger_s)
+    known = any(p.slots == slots for p in memory.points)
+    now = "  <- now" if executors == memory.settings.executors else ""
+    noun = "executor " if executors == 1 else "executors"
+    return f"  {executors} {noun} {rate:8.0f} records/s  {'learned' if known else 'estimated'}{now}"
