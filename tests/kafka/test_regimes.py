@@ -79,7 +79,7 @@ def test_the_law_finds_the_top_of_the_second_regime(
     story = drive(driven, MOST, Memory(generation, START), 600)
     assert driver.terminate(120) == 0
     if target := os.environ.get("TRIMTAB_PAGE"):
-        Path(target).write_text(page(story, TABLE, commit.head()))
+        Path(target).write_text(page(story, TABLE, commit.head(), os.getloadavg()[1]))
     climbed = [d.settings.max_offsets for d in story.decisions if d.action is Action.CHANGE]
     assert len(climbed) >= 2, story.decisions
     assert story.final is not None
