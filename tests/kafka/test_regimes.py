@@ -75,7 +75,7 @@ def test_the_law_finds_the_top_of_the_second_regime(
     driven = Driven(driver)
     generation = driven.apply(START)
     driver.start()
-    driver.until(lambda m: m.get("batches_total", 0) > 0, 120)
+    driver.until(lambda m: m.get("batches_total", 0) > 0, 300)
     story = drive(driven, MOST, Memory(generation, START), 600)
     assert driver.terminate(120) == 0
     if target := os.environ.get("TRIMTAB_PAGE"):
