@@ -95,6 +95,7 @@ def drive(
     """
     sight, story = Sight(), Story()
     deadline, last = time.time() + most_s, -1
+    limits = {memory.generation: memory.settings.max_offsets}
     while time.time() < deadline:
         time.sleep(SCRAPE_S)
         now_s = time.time()
@@ -102,9 +103,9 @@ def drive(
         if isinstance(found, Missing):
             continue
         if found.batch and found.batch.id != last:
-            last = found.batch.id
-            limit = memory.settings.max_offsets
-            story.batches.append(Size(limit, found.batch.records, found.batch.duration_s))
+            last, limit = found.batch.id, limits.get(found.batch.settings_generation)
+            if limit and not found.batch.replayed:
+                story.batches.append(Size(limit, found.batch.records, found.batch.duration_s))
         decision, after = decide(Snapshot(now_s, policy, memory.settings, found), memory)
         for told in decision.told:
             if told.moves or told.changes:
@@ -116,6 +117,7 @@ def drive(
                 trial = replace(after.trial, generation=after.generation)
                 after = replace(after, trial=trial)
         memory = after
+        limits[memory.generation] = memory.settings.max_offsets
         if decision.reason in {Reason.SATURATED, Reason.FAILED_BEFORE} and memory.trial is None:
             break
     story.final = memory.settings

@@ -7,8 +7,11 @@ import statistics
 from bench.regimes.loop import Story
 
 
-def page(story: Story, table: list[list[float]], commit: str) -> str:
-    """What was asked of the law, what it did, and what each size of batch took."""
+def page(story: Story, table: list[list[float]], commit: str, load: float) -> str:
+    """What was asked of the law, what it did, and what each size of batch took.
+
+    `load` is the machine's load average.
+    """
     points = ", ".join(f"{n:g} records {s:g} s" for n, s in table)
     by_limit: dict[int, list[tuple[int, float]]] = {}
     for batch in story.batches:
@@ -35,7 +38,8 @@ def page(story: Story, table: list[list[float]], commit: str) -> str:
             "The goal is `throughput: {max: true}` on a backlog; the law sees the driver's metrics"
             " and nothing of the table.",
             "",
-            f"It ended at **maxOffsetsPerTrigger {final}**.",
+            f"It ended at **maxOffsetsPerTrigger {final}**. The machine's load average was"
+            f" {load:.0f}, which is in the seconds.",
             "",
             "| limit | full batches | records | seconds | ms a record | records/s |",
             "|---|---|---|---|---|---|",

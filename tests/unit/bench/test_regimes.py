@@ -78,7 +78,7 @@ def test_the_law_climbs_to_the_top_of_the_second_regime(monkeypatch: pytest.Monk
     assert story.final is not None
     assert story.final.max_offsets in SECOND_REGIME
     assert told == story.decisions
-    text = page(story, TABLE, "abc")
+    text = page(story, TABLE, "abc", 1.0)
     assert f"maxOffsetsPerTrigger {story.final.max_offsets}" in text
     assert len([row for row in text.splitlines() if row.startswith("| ")]) >= 4
     assert time.time() > clock.now_s, "the real clock was left alone"
