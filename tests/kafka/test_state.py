@@ -159,7 +159,7 @@ def test_an_edit_that_the_checkpoint_forbids_is_refused_and_harms_nothing(
     first = run({"sql": sql})
     first.until(first.committed(1000))
     assert first.terminate() == 0
-    assert Checkpoint(checkpoint["checkpointUri"]).pinned()[SHUFFLE] == "4", "as the topic has"
+    assert Checkpoint.of(checkpoint["checkpointUri"]).pinned()[SHUFFLE] == "4", "as the topic has"
 
     forbidden = {
         f"made with {SHUFFLE} 4, the spec says 6": {"sql": sql, "shufflePartitions": 6},
