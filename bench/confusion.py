@@ -207,8 +207,7 @@ def report() -> str:
 
 Made by `python -m bench.confusion`, which says how it is counted. All of it is simulated: the plant
 makes every kind. In a cluster, what the driver exports decides what is known
-([metrics](../metrics.md)): it does not tell reading, writing and calls yet, so `Fetch`, `Sink`,
-`RemoteRate` and `Locality` are not named there.
+([metrics](../metrics.md)): it does not tell reading from working, so `Fetch` is not named there.
 
 Of {len(alone)} runs with one cause, {right} were named right, {at_once} of them at once.
 

@@ -24,6 +24,12 @@ class Case:
     limits: Json = field(default_factory=dict)
     initial: Json = field(default_factory=dict)
     pinned: Json = field(default_factory=dict)
+    target: str = "12s"
+    """Of the 95th percentile."""
+    quota: int | None = None
+    """Bytes/s that Kafka takes of the sink."""
+    stores: int = 0
+    """Partitions of the state; 0 where the query keeps none."""
     expects: tuple[str, ...] = ()
     """Reasons of decisions, one of which is to be made; none: nothing is to help."""
     seconds: float = 150.0
@@ -57,8 +63,20 @@ CASES = (
     Case("SourcePartitions", "wait", 220, WAIT, partitions=2, executors=(1, 4),
          limits={"tasks": 16}, initial=START | {"executors": 2}, pinned=STAY,
          expects=("PartitionsSplit",)),
+    # 100 records/s of 1 kB, which compress well; a larger batch does not help, fewer bytes do
+    Case("Sink", "swell", 100, {"bytes": "1000"}, executors=(1, 2), initial=START, pinned=STAY,
+         quota=60_000, expects=("ProducerChanged",), seconds=300),
+    Case("StateCommit", "count", 60, executors=(1, 2), initial=START, target="40s", stores=40,
+         expects=("TriggerLengthened",)),
 )  # fmt: skip
-"""Sink needs a sink whose time can be told apart, StateCommit a state: neither is there yet."""
+
+SLOW_COMMIT = {
+    # every commit writes all files of each of the many small stores
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
+    "spark.sql.streaming.stateStore.rocksdb.compactOnCommit": "true",
+}
+SHARED = {"volumeClaim": {"shared": True, "storageClassName": "shared"}}
+"""The local cluster's class of volumes that every node sees."""
 
 
 def kafka() -> Json:
@@ -85,8 +103,8 @@ def pipeline(case: Case) -> Json:
     tuning: Json = {"dwell": {"up": 2, "down": 6}, "initial": case.initial}
     if case.pinned:
         tuning["pinned"] = case.pinned
-    spec = {
-        "goal": {"latency": {"percentile": 95, "target": "12s", "catchUp": "90s"}},
+    spec: Json = {
+        "goal": {"latency": {"percentile": 95, "target": case.target, "catchUp": "90s"}},
         "source": {"kafka": {"cluster": "events", "topics": [case.name],
                              "startingOffsets": "earliest"}},
         "transform": {"python": {"module": f"work:{case.function}", "configMap": "work",
@@ -97,6 +115,10 @@ def pipeline(case: Case) -> Json:
         "limits": {"executors": {"min": least, "max": most}} | case.limits,
         "tuning": tuning,
     }  # fmt: skip
+    if case.stores:
+        spec["transform"]["shufflePartitions"] = case.stores
+        spec["sink"]["outputMode"] = "update"
+        spec |= {"checkpoint": SHARED, "sparkConf": SLOW_COMMIT}
     return {
         "apiVersion": "trimtab.dev/v1alpha1", "kind": "StreamPipeline",
         "metadata": {"name": case.name}, "spec": spec,

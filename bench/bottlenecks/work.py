@@ -49,6 +49,19 @@ def hoard(df: DataFrame, params: dict[str, str]) -> DataFrame:
     return df.select(*KEPT).withColumn("value", busy)
 
 
+def swell(df: DataFrame, params: dict[str, str]) -> DataFrame:
+    """Make records of `bytes` bytes, all but the first of them alike."""
+    size = int(params["bytes"])
+    return df.select(*KEPT).withColumn("value", F.rpad(F.col("value").cast("string"), size, "."))
+
+
+def count(df: DataFrame, params: dict[str, str]) -> DataFrame:
+    """Count the records of each key: little state, and a commit of all its stores in each batch."""
+    del params
+    counts = df.groupBy("key").count()
+    return counts.select("key", F.col("count").cast("string").alias("value"))
+
+
 class Service:
     """A remote service in this process: each call takes a while, and it may answer only so many."""
 

@@ -53,6 +53,12 @@ REFUSED = [
     ("spec.tuning.pinned", {"speed": 9}, 'unknown field "spec.tuning.pinned.speed"'),
     ("spec.tuning.pinned", {"locality": {"scope": "Far"}}, 'Unsupported value: "Far"'),
     ("spec.tuning.pinned", {"producer": {"maxInFlight": 6}}, "should be less than or equal to 5"),
+    ("spec.checkpoint", {"uri": "s3a://b/c", "volumeClaim": {}}, "either volumeClaim or uri"),
+    ("spec.checkpoint", {"uri": "s3a://b/c", "deletionPolicy": "Delete"}, "deletes nothing under"),
+    ("spec.checkpoint", {"uri": "file:///tmp/checkpoint"}, "a directory that outlives pods"),
+    ("spec.checkpoint", {"uri": "/tmp/checkpoint"}, "a directory that outlives pods"),
+    ("spec.checkpoint", {"uri": "s3a://key:secret@b/c"}, "give the password to the pods"),
+    ("spec.checkpoint", {"uri": "s3a://"}, "a directory that outlives pods"),
     ("spec.limits.tasks", 0, "should be greater than or equal to 1"),
     ("spec.limits.executorCores", 65, "should be less than or equal to 64"),
     (
@@ -130,6 +136,25 @@ def test_a_checkpoint_cannot_become_shared_later(
     assert "checkpoint.volumeClaim.shared cannot change" in done.stderr
     larger = change(pipeline, "spec.checkpoint", {"volumeClaim": {"size": "2Gi"}})
     kubectl("apply", "-n", namespace, "-f", "-", manifest=larger)
+
+
+def test_another_place_of_the_checkpoint_comes_with_a_new_generation(
+    kubectl: Any, namespace: str, pipeline: dict[str, Any]
+) -> None:
+    def apply(checkpoint: dict[str, Any]) -> str:
+        manifest = change(pipeline, "spec.checkpoint", checkpoint)
+        return str(
+            kubectl("apply", "-n", namespace, "-f", "-", manifest=manifest, check=False).stderr
+        )
+
+    kubectl("apply", "-n", namespace, "-f", "-", manifest=pipeline)
+    there, elsewhere = "s3a://bucket/path", "hdfs://namenode:8020/user/trimtab/"
+    assert "another place is a new checkpoint" in apply({"uri": there})
+    assert apply({"uri": there, "generation": 2}) == ""
+    assert "another place is a new checkpoint" in apply({"uri": elsewhere, "generation": 2})
+    assert apply({"uri": elsewhere, "generation": 3}) == ""
+    assert "another place is a new checkpoint" in apply({"generation": 3})
+    assert apply({"generation": 4, "volumeClaim": {"shared": True}}) == ""
 
 
 def test_shuffle_partitions_are_said_once(

@@ -14,9 +14,12 @@ import yaml
 from confluent_kafka import Producer
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
+from tests.kafka.diagnosis import bottleneck
 from tests.kafka.driver import REPO, Driver
 
+from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.job.checkpoint import Checkpoint
+from trimtab.tuning.settings import Settings
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -159,7 +162,7 @@ def test_an_edit_that_the_checkpoint_forbids_is_refused_and_harms_nothing(
     first = run({"sql": sql})
     first.until(first.committed(1000))
     assert first.terminate() == 0
-    assert Checkpoint(checkpoint["checkpointUri"]).pinned()[SHUFFLE] == "4", "as the topic has"
+    assert Checkpoint.of(checkpoint["checkpointUri"]).pinned()[SHUFFLE] == "4", "as the topic has"
 
     forbidden = {
         f"made with {SHUFFLE} 4, the spec says 6": {"sql": sql, "shufflePartitions": 6},
@@ -183,3 +186,29 @@ def test_an_edit_that_the_checkpoint_forbids_is_refused_and_harms_nothing(
     last.until(last.committed(1000))
     assert last.terminate() == 0
     assert counted(broker, topics[1]) == expected(2000)
+
+
+SLOW_COMMIT = {
+    # every commit writes all files of each of the many small stores
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
+    "spark.sql.streaming.stateStore.rocksdb.compactOnCommit": "true",
+}
+STORES = 48
+
+
+def test_a_commit_of_state_that_takes_most_of_the_batch_is_named(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    windows = transform_of("windows") | {"shufflePartitions": STORES}
+    driver = make_driver(transform=windows, outputMode="update", sparkConf=SLOW_COMMIT)
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=500)
+    send(broker, topics[0], range(4000))
+    driver.start()
+    metrics = driver.until(lambda m: m.get("batches_total", 0) >= 5 and m["batch_records"] == 500)
+    assert metrics[COMMIT] > 0.4 * metrics['batch_duration_seconds{phase="total"}']
+    settings = Settings(executors=1, trigger_s=0.2, max_offsets=500)
+    named = bottleneck(metrics, settings, rate=10_000)
+    assert named.kind is Kind.STATE_COMMIT, named
+    assert "the commit of state takes" in named.evidence
+    assert metrics.get("sink_ratio") is None, "a query with state is not timed"
+    assert driver.terminate() == 0

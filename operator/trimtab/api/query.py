@@ -113,16 +113,6 @@ class Sink(ApiModel):
 class VolumeClaim(ApiModel):
     """The claim that holds the checkpoint."""
 
-    model_config = {
-        "json_schema_extra": cel(
-            (
-                "self.shared == oldSelf.shared",
-                "checkpoint.volumeClaim.shared cannot change, as no volume changes its access"
-                " mode: put it back, or delete the pipeline and its claim <name>-checkpoint and"
-                " make it anew",
-            )
-        )
-    }
     size: Quantity = Field(1 << 30, description="Size of the volume.")
     storage_class_name: Name | None = Field(None, alias="storageClassName")
     shared: bool = Field(
@@ -132,10 +122,60 @@ class VolumeClaim(ApiModel):
     )
 
 
-class Checkpoint(ApiModel):
-    """Where the query keeps how far it is."""
+_URI = "(has({0}.uri) ? {0}.uri : '')"
+_SHARED = "(has({0}.volumeClaim) && {0}.volumeClaim.shared)"
+_PLACE_KEPT = f"{_URI.format('self')} == {_URI.format('oldSelf')}"
+_SHARED_KEPT = f"{_SHARED.format('self')} == {_SHARED.format('oldSelf')}"
 
-    volume_claim: VolumeClaim = Field(default_factory=VolumeClaim, alias="volumeClaim")
+
+class Checkpoint(ApiModel):
+    """Where the query keeps how far it is: in a claim (the default), or under a URI."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            (
+                "!(has(self.uri) && has(self.volumeClaim))",
+                "the checkpoint lies in one place: write either volumeClaim or uri",
+            ),
+            (
+                "!has(self.uri) || self.deletionPolicy == 'Retain'",
+                "trimtab deletes nothing under checkpoint.uri: leave deletionPolicy at Retain",
+            ),
+            (
+                f"self.generation > oldSelf.generation || {_PLACE_KEPT}",
+                "another place is a new checkpoint: raise checkpoint.generation with"
+                " checkpoint.uri, or put it back",
+            ),
+            (
+                f"has(self.uri) || has(oldSelf.uri) || {_SHARED_KEPT}",
+                "checkpoint.volumeClaim.shared cannot change, as no volume changes its access"
+                " mode: put it back, or delete the pipeline and its claim <name>-checkpoint and"
+                " make it anew",
+            ),
+        )
+    }
+    volume_claim: VolumeClaim | None = Field(
+        None, alias="volumeClaim", description="The claim; absent and without uri: one of 1Gi."
+    )
+    uri: str | None = Field(
+        None,
+        max_length=1024,
+        description="A directory of any file system of Hadoop that the image and sparkConf bring,"
+        " like s3a://bucket/path, in place of a claim. The checkpoint lies in"
+        " <namespace>/<name> below it.",
+        json_schema_extra=cel(
+            (
+                "self.matches('^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$')"
+                " && !self.startsWith('file:')",
+                "write the URI of a directory that outlives pods, like s3a://bucket/path or"
+                " hdfs://namenode:8020/path",
+            ),
+            (
+                "!self.matches('//[^/]*:[^/]*@')",
+                "a URI shows what is in it: give the password to the pods, and take it out here",
+            ),
+        ),
+    )
     deletion_policy: Literal["Retain", "Delete"] = Field(
         "Retain",
         alias="deletionPolicy",
@@ -144,3 +184,8 @@ class Checkpoint(ApiModel):
     generation: int = Field(
         1, ge=1, le=10**6, description="Raise it to begin a new checkpoint, at startingOffsets."
     )
+
+    @property
+    def claim(self) -> VolumeClaim | None:
+        """The claim that is to be there; None where a URI is in its place."""
+        return None if self.uri is not None else self.volume_claim or VolumeClaim()

@@ -57,6 +57,7 @@ class Reason(StrEnum):
     CORES_RAISED = "CoresRaised"
     CALLS_RAISED = "CallsRaised"
     CALLS_LOWERED = "CallsLowered"
+    PRODUCER_CHANGED = "ProducerChanged"
     SCOPE_NARROWED = "ScopeNarrowed"
     SCOPE_WIDENED = "ScopeWidened"
     CLAMPED = "Clamped"

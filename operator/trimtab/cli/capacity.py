@@ -10,6 +10,7 @@ from trimtab.api.status import StreamPipelineStatus
 from trimtab.cli.rows import row
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.model import Model, fit
+from trimtab.tuning.points import sent_alike
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Policy
 
@@ -42,7 +43,11 @@ def partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
 def capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> Iterator[str]:
     """The highest rate for each number of executors, and which of them were learned."""
     model = (
-        fit(memory.points, status.partitions or UNKNOWN_TASKS, memory.settings.max_in_flight)
+        fit(
+            sent_alike(memory.points, memory.settings.producer),
+            status.partitions or UNKNOWN_TASKS,
+            memory.settings.max_in_flight,
+        )
         if memory
         else None
     )

@@ -14,6 +14,7 @@ from trimtab.ports import Manifest
 from trimtab.sizing.sheet import Figures, sheet
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.model import fit
+from trimtab.tuning.points import sent_alike
 
 BATCH_SHARE = 0.8
 """Share of the trigger that a batch shall take: it must end before the next one starts."""
@@ -64,7 +65,11 @@ def measured(manifest: Manifest) -> dict[str, Any]:
         raise BadInputError(
             f"the StreamPipeline has no figures yet, or does not read: {error}"
         ) from error
-    model = fit(memory.points, status.partitions or 1, memory.settings.max_in_flight)
+    model = fit(
+        sent_alike(memory.points, memory.settings.producer),
+        status.partitions or 1,
+        memory.settings.max_in_flight,
+    )
     if model is None or not status.partitions:
         raise BadInputError("the StreamPipeline has learned nothing yet: give the figures yourself")
     cores = memory.settings.cores or spec.resources.executor.cores

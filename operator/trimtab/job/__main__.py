@@ -134,7 +134,7 @@ def _assemble(
 ) -> Runner:
     """All parts around one session, which began with `count` executors; their threads started."""
     context = session.sparkContext
-    checkpoint = Checkpoint(job.checkpoint_uri)
+    checkpoint = Checkpoint.of(job.checkpoint_uri, context)
     batches = Batches(board, time.time)
     work = SparkWork(context)
     listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)

@@ -14,6 +14,7 @@ from trimtab.api.knobs import How
 from trimtab.job.board import Board, Judged, Running
 from trimtab.job.checkpoint import Offsets
 from trimtab.job.progress import BatchReport
+from trimtab.job.timing import Split, Timing
 
 HISTORY = 32
 """Settings generations to remember; a batch outlives fewer changes than this."""
@@ -47,7 +48,9 @@ class Batches:
         self._starts: dict[str, Start] = {}
         self._generations: list[tuple[float, int]] = []
         self._executors: dict[int, int] = {}
+        self._splits: dict[int, Split] = {}
         self._pause: Pause | None = None
+        self.timing = Timing()
         self.committed: Offsets | None = None
         self.last_commit: float | None = None
 
@@ -56,6 +59,7 @@ class Batches:
         with self._board.writing() as board:
             self._generations = [*self._generations[1 - HISTORY :], (self._clock(), generation)]
             board.settings_generation = generation
+        self.timing.changed()
 
     def expect(self, start: Start) -> None:
         """A query is about to start; the next run id that Spark tells is this start's."""
@@ -89,14 +93,28 @@ class Batches:
 
     def begin(
         self, batch_id: int, records: int | None, executors: int | None, replays: int = 0
-    ) -> None:
-        """A batch has passed the gate, with so many records; `replays` times not for the first."""
+    ) -> bool:
+        """A batch has passed the gate, with so many records; `replays` times not for the first.
+
+        Returns whether it is to be timed; one that runs again never is.
+        """
         with self._board.writing() as board:
-            board.running = Running(batch_id, self._clock(), records, executors, replays)
+            each = board.record_bytes
+            size = None if records is None or each is None else records * each
+            timed = not replays and self.timing.due(size)
+            board.running = Running(batch_id, self._clock(), records, executors, replays, timed)
             self._executors = {k: v for k, v in self._executors.items() if k >= batch_id - 2}
             self._executors.pop(batch_id, None)  # of a start before this one
             if executors is not None:
                 self._executors[batch_id] = executors
+
+        return timed
+
+    def written(self, split: Split | None) -> None:
+        """The batch under way was written, with what was measured if it was timed."""
+        with self._board.writing() as board:
+            if split is not None and board.running is not None:
+                self._splits = {board.running.batch_id: split}
 
     def sample_executors(self, running: int) -> None:
         """So many executors are registered now."""
@@ -116,11 +134,18 @@ class Batches:
         """A batch was committed."""
         start = self._starts.get(report.run_id)
         with self._board.writing() as board:
+            split = self._splits.pop(report.batch_id, None)
+            if split is not None:
+                parts = {"compute": split.compute_s, "sink": split.sink_s}
+                report = replace(report, phases={**report.phases, **parts})
+                board.sink_share = split.sink_share
+            self.timing.finished(report.duration_s, timed=split is not None)
             judged = Judged(
                 report=report,
                 settings_generation=self._in_force_at(report.started_at),
                 executors_min=self._executors.get(report.batch_id),
                 replayed=start is not None and start.replay_batch == report.batch_id,
+                timed=split is not None,
             )
             board.last = judged
             if report.bytes and report.records:

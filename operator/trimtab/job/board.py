@@ -31,6 +31,8 @@ class Judged:
     settings_generation: int | None
     executors_min: int | None
     replayed: bool
+    timed: bool = False
+    """It was worked out before it was written, see `timing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Running:
     """Fewest executors since it began; None in local mode."""
     replays: int = 0
     """How often it has begun again with the records that it was planned with; 0: it is new."""
+    timed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,8 @@ class Board:
     places: Mapping[str, int] = field(default_factory=dict)
     """In how many nodes and zones the source's partitions are led, by scope."""
     last: Judged | None = None
+    sink_share: float | None = None
+    """Share of the work on records that was writing, in the last batch that was timed."""
     running: Running | None = None
     executors: ExecutorStates | None = None
     load: Load | None = None

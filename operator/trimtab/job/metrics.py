@@ -45,6 +45,7 @@ class BoardCollector(Collector):
                 *_calls(board),
                 *_totals(board.totals),
                 *(_last(board.last) if board.last else ()),
+                _gauge("sink_ratio", "Writing per time of the last timed batch", board.sink_share),
             ]
         return [family for family in families if family.samples]
 
@@ -116,6 +117,8 @@ def _running(board: Board, now: float) -> Iterator[Metric]:
     yield _gauge("batch_running_replays", "How often that batch has begun again", again)
     yield _gauge("batch_running_id", "The batch under way", running.batch_id if running else None)
     fewest = running.executors_min if running else None
+    timed = float(running.timed) if running else None
+    yield _gauge("batch_running_timed", "1 when it is worked out before it is written", timed)
     yield _gauge("batch_running_executors_min", "Fewest executors since it began", fewest)
 
 
@@ -133,6 +136,7 @@ def _last(judged: Judged) -> Iterator[Metric]:
     )
     yield _gauge("batch_executors_min", "Fewest executors in the last batch", judged.executors_min)
     yield _gauge("batch_replayed", "1 when it ran an old range again", judged.replayed)
+    yield _gauge("batch_timed", "1 when it was worked out before it was written", judged.timed)
     yield _gauge("batch_limit_binding", "1 when maxOffsetsPerTrigger cut it", report.limit_binding)
     if report.latency is not None:
         ages = {str(quantile): age for quantile, age in report.latency.quantiles.items()}

@@ -16,6 +16,7 @@ from trimtab.job import pending, sink, source, state, transform
 from trimtab.job.boundary import Gate
 from trimtab.job.checkpoint import Checkpoint
 from trimtab.job.termination import Cause
+from trimtab.job.timing import Split
 
 log = logging.getLogger(__name__)
 
@@ -46,20 +47,30 @@ class StreamBuilder:
         self.stateful = False
         self.writer: sink.BatchWriter | None = None
 
+    @property
+    def can_be_timed(self) -> bool:
+        """Whether batches of the query can be timed.
+
+        Not where nothing is written, and not with state: the commit of state ends the working out,
+        and a partition of such a batch must not be worked out once more for what was lost of it.
+        """
+        return self._job.sink.kind != "noop" and not self.stateful
+
     def start(
         self,
         knobs: Mapping[str, float],
         how: SourceOptions,
         gate: Gate,
-        begin: Callable[[int], None],
-        written: Callable[[], None],
+        begin: Callable[[int], bool],
+        written: Callable[[Split | None], None],
     ) -> Any:
         """The running query.
 
         Raises TransformError when the job cannot be made into one, and JobFailureError when its
         state does not fit the checkpoint.
 
-        `begin` hears the id of each batch before it is written; `written` is called after that.
+        `begin` hears the id of each batch before it is written, and says whether to time it;
+        `written` is called after that.
         """
         job = self._job
         records = source.read(self._session, job.source, how, knobs)

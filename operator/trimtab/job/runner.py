@@ -15,6 +15,7 @@ from typing import Any
 from trimtab.api.contract import Job, Settings
 from trimtab.api.knobs import EXECUTORS, KNOBS, MAX_IN_FLIGHT, SCOPE, TRIGGER, How
 from trimtab.job import definition, source
+from trimtab.job.backoff import Backoff
 from trimtab.job.batches import Batches, Start
 from trimtab.job.board import Board
 from trimtab.job.boundary import Gate, Outcome, stop_at_boundary, stop_now
@@ -25,35 +26,11 @@ from trimtab.job.locality import Locality
 from trimtab.job.query import StreamBuilder, causes_of, last_committed
 from trimtab.job.settings_watch import Inbox
 from trimtab.job.termination import ExitCode, JobFailureError, classify
+from trimtab.job.timing import Split
 
 log = logging.getLogger(__name__)
 
 TICK_S = 0.2
-FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 10.0
-GIVE_UP_S = 300.0
-"""How long a cause that can heal is waited for, since the last commit or the start."""
-
-
-class Backoff:
-    """Ever longer waits, 1 s to 10 s, until 300 s have gone by without success."""
-
-    def __init__(self) -> None:
-        self._since: float | None = None
-        self._wait = FIRST_WAIT_S
-
-    def next(self, now: float) -> float | None:
-        """Seconds to wait before the next try; None to give up. `now` in seconds."""
-        self._since = now if self._since is None else self._since
-        if now - self._since >= GIVE_UP_S:
-            return None
-        wait, self._wait = self._wait, min(self._wait * 2, LONGEST_WAIT_S)
-        return wait
-
-    def reset(self) -> None:
-        """It worked."""
-        self._since = None
-        self._wait = FIRST_WAIT_S
 
 
 class StopSignal:
@@ -150,6 +127,9 @@ class Runner:
         self._query = self._builder.start(
             self._knobs | self._fetch, self._settings.source, self._gate, self._begin, self._written
         )
+        self._batches.timing.fit(
+            possible=self._builder.can_be_timed, trigger_s=self._knobs[TRIGGER.name]
+        )
         self._show()
         with self._board.writing() as board:
             board.not_ready = None
@@ -165,7 +145,7 @@ class Runner:
             board.effective = self._in_force()
             board.places = places
 
-    def _begin(self, batch_id: int) -> None:
+    def _begin(self, batch_id: int) -> bool:
         executors = None
         if self._executors is not None:
             self._executors.batch_begins()
@@ -176,9 +156,10 @@ class Runner:
         records = self._checkpoint.batch_records(batch_id)
         if replays:
             log.info("batch %d runs again with its %s records, try %d", batch_id, records, replays)
-        self._batches.begin(batch_id, records, executors, replays)
+        return self._batches.begin(batch_id, records, executors, replays)
 
-    def _written(self) -> None:
+    def _written(self, split: Split | None) -> None:
+        self._batches.written(split)
         if self._executors is not None:
             self._executors.batch_ended()
         calls = self._builder.stages.take()

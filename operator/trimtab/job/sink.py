@@ -6,6 +6,7 @@ from one batch to the next without a restart.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ from trimtab.job import ledger
 from trimtab.job.boundary import Gate
 from trimtab.job.progress import SINK
 from trimtab.job.stage import LIMIT_PROPERTY
+from trimtab.job.timing import Split
 
 KAFKA_TYPES = {"string", "binary"}
 
@@ -92,10 +94,13 @@ class BatchWriter:
         sink: Sink,
         gate: Gate,
         live: Live,
-        begin: Callable[[int], None],
-        written: Callable[[], None],
+        begin: Callable[[int], bool],
+        written: Callable[[Split | None], None],
     ) -> None:
-        """`begin` hears the id of each batch that passes the gate; `written` follows its write."""
+        """`begin` hears the id of each batch that passes the gate, and says whether to time it.
+
+        `written` follows its write, with what was measured if it was timed.
+        """
         self._sink = sink
         self._gate = gate
         self._live = live
@@ -107,15 +112,29 @@ class BatchWriter:
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write one batch; raises GateClosedError instead when the query is stopping."""
         self._gate.enter(batch_id)
-        self._begin(batch_id)
+        timed = self._begin(batch_id)
         limit = str(self._live.max_in_flight)
         frame.sparkSession.sparkContext.setLocalProperty(LIMIT_PROPERTY, limit)
         try:
-            self._write(frame)
+            split = self._write_timed(frame) if timed else None
+            if not timed:
+                self._write(frame)
         except Exception as error:
             self.failure = error
             raise
-        self._written()
+        self._written(split)
+
+    def _write_timed(self, frame: DataFrame) -> Split:
+        """Work the batch out, then write it; every row is made once and written once."""
+        frame.persist()
+        try:
+            began_s = time.monotonic()
+            frame.count()  # asks for every row of it, so that all are kept
+            worked_out_s = time.monotonic()
+            self._write(frame)
+            return Split(worked_out_s - began_s, time.monotonic() - worked_out_s)
+        finally:
+            frame.unpersist()
 
     def _write(self, frame: DataFrame) -> None:
         if self._sink.kind == "noop":

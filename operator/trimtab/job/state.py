@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from trimtab.api.contract import Job
 from trimtab.api.pipeline import SHUFFLE_PARTITIONS_KEY
 from trimtab.job.checkpoint import Checkpoint
+from trimtab.job.storage import local_path
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.job.transform import items, nodes, tree
 
@@ -122,7 +123,7 @@ def settle(
         JobFailureError: the state could not be kept, or is not the one in the checkpoint.
     """
     found = operators(frame)
-    if found and job.executors is not None and job.executors.checkpoint_claim is None:
+    if found and _only_here(job):
         raise JobFailureError(Reason.STATE_NEEDS_SHARED_CHECKPOINT, _not_shared(found))
     said = _said(job)
     pinned = checkpoint.pinned()
@@ -135,13 +136,19 @@ def settle(
     return bool(found)
 
 
+def _only_here(job: Job) -> bool:
+    """Whether the executors are elsewhere than the checkpoint: it is a volume of the driver's."""
+    pods = job.executors
+    return pods is not None and not pods.checkpoint_claim and bool(local_path(job.checkpoint_uri))
+
+
 def _not_shared(found: list[str]) -> str:
     kinds = ", ".join(sorted({operator.split()[0] for operator in found}))
     return (
         f"the query keeps state ({kinds}) that the executors write, but only the driver mounts the"
         " checkpoint: a claim cannot become shared, so make the pipeline anew with"
         " checkpoint.volumeClaim.shared: true and a storage class of ReadWriteMany, after deleting"
-        " it and its claim <name>-checkpoint"
+        " it and its claim <name>-checkpoint; or with checkpoint.uri in place of the claim"
     )
 
 

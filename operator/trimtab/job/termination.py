@@ -28,6 +28,7 @@ class Reason(StrEnum):
     KAFKA_UNREACHABLE = "KafkaUnreachable"
     KAFKA_DENIED = "KafkaDenied"
     DATA_LOST = "DataLost"
+    CHECKPOINT_UNREACHABLE = "CheckpointUnreachable"
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
     STATE_NEEDS_SHARED_CHECKPOINT = "StateNeedsSharedCheckpoint"
     SETTINGS_INVALID = "SettingsInvalid"

@@ -20,16 +20,17 @@ Name = tuple[str, str]
 """Namespace and name of a pipeline."""
 
 _GAUGES = (
-    "run_number", "batch_id", "batch_committed_timestamp_seconds", "heartbeat_timestamp_seconds",
-    "batch_records", "batch_duration_seconds", "batch_settings_generation", "batch_executors_min",
-    "batch_replayed", "batch_running_seconds", "batch_running_records",
+    "run_number", "batch_id", "batch_committed_timestamp_seconds",
+    "heartbeat_timestamp_seconds", "batch_records", "batch_duration_seconds",
+    "batch_settings_generation", "batch_executors_min", "batch_replayed", "batch_timed",
+    "batch_running_timed", "sink_ratio", "batch_running_seconds", "batch_running_records",
     "batch_running_executors_min", "batch_running_id", "batch_running_replays",
     "batch_record_latency_seconds", "executors", "settings_generation",
-    "settings_rejected_generation", "slots_busy_ratio", "cpu_ratio", "gc_ratio", "heap_used_ratio",
-    "effective_number", "batches_total", "pause_seconds_total", "changes_total", "pending_calls",
-    "batch_pending_call_seconds", "ledger_mismatch_total", "jvm_heap_limit_bytes",
-    "jvm_heap_live_bytes", "jvm_collector", "jvm_new_generation_bytes", "jvm_heap_peak_bytes",
-    "locality_places", "state_rows",
+    "settings_rejected_generation", "slots_busy_ratio", "cpu_ratio", "gc_ratio",
+    "heap_used_ratio", "effective_number", "batches_total", "pause_seconds_total",
+    "changes_total", "pending_calls", "batch_pending_call_seconds", "ledger_mismatch_total",
+    "jvm_heap_limit_bytes", "jvm_heap_live_bytes", "jvm_collector", "jvm_new_generation_bytes",
+    "jvm_heap_peak_bytes", "locality_places", "state_rows",
 )  # fmt: skip
 
 _BY = "sum by (namespace, pipeline, instance)"
@@ -178,6 +179,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         running_records=seen.whole("batch_running_records") or 0,
         running_id=seen.whole("batch_running_id"),
         running_replays=seen.whole("batch_running_replays") or 0,
+        running_timed=bool(seen.number("batch_running_timed")),
         running_executors_min=seen.whole("batch_running_executors_min"),
         input_rate=seen.number("input_rate"),
         input_rate_long=seen.number("input_rate_long"),
@@ -236,6 +238,12 @@ def _sum(seen: Seen, *phases: str) -> float | None:
     return sum(part or 0.0 for part in known) if any(p is not None for p in known) else None
 
 
+def _sink_s(seen: Seen) -> float | None:
+    """Seconds of the last batch that went into writing, as the last timed one was divided."""
+    share, work_s = seen.number("sink_ratio"), seen.number("batch_duration_seconds", "add_batch")
+    return None if share is None or work_s is None else share * work_s
+
+
 def _batch(seen: Seen, quantile: float) -> Batch | None:
     known = {
         "run": seen.whole("run_number"),
@@ -255,6 +263,8 @@ def _batch(seen: Seen, quantile: float) -> Batch | None:
         overhead_s=sum(part or 0.0 for part in overhead),
         replayed=bool(seen.number("batch_replayed")),
         planning_s=_sum(seen, "planning", "latest_offset"),
+        timed=bool(seen.number("batch_timed")),
+        sink_s=_sink_s(seen),
         state_s=_sum(seen, "state_commit"),
         latency_s=seen.number("batch_record_latency_seconds", f"{quantile:g}"),
     )

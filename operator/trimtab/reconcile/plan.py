@@ -91,14 +91,16 @@ def _checkpoint_obstacle(
     meta = parent["metadata"]
     claim = world.get("PersistentVolumeClaim", meta["namespace"], claim_name(meta["name"]))
     modes = (claim or {}).get("spec", {}).get("accessModes") or pipeline.access_modes(spec)
-    if modes != pipeline.access_modes(spec):
+    if spec.checkpoint.claim is not None and modes != pipeline.access_modes(spec):
         message = (
             f"the claim {claim_name(meta['name'])} of an older pipeline is {', '.join(modes)}, and"
             " checkpoint.volumeClaim.shared asks for another access mode, which a volume cannot"
             " change: put it back, or delete the claim"
         )
         return "CheckpointIncompatible", message
-    known = (claim or {}).get("metadata", {}).get("annotations", {})
+    kind, name = pipeline.identity_holder(meta["name"], spec)
+    holder = world.get(kind, meta["namespace"], name)
+    known = (holder or {}).get("metadata", {}).get("annotations", {})
     before = known.get(pipeline.IDENTITY_ANNOTATION)
     now = pipeline.checkpoint_identity(spec)
     if before and before != now and before.split(":")[0] == now.split(":")[0]:

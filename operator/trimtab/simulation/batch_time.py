@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import SCOPES
 from trimtab.simulation.scenario import Plant, Scenario
+from trimtab.tuning.knobs import sending
+from trimtab.tuning.producer import ProducerSettings
 from trimtab.tuning.settings import Settings
 
 
@@ -88,6 +90,7 @@ def batch_phases(
         max_in_flight=settings.max_in_flight or scenario.start.max_in_flight,
         slow=slow,
         scope=scenario.start.locality_scope if settings.scope is None else SCOPES[settings.scope],
+        send=sending.producer(settings),
     )
 
 
@@ -101,6 +104,7 @@ def phases(
     max_in_flight: int = 1,
     slow: float = 1.0,
     scope: str = "Process",
+    send: ProducerSettings = sending.UNSAID,
 ) -> Phases:
     """The phases of a batch without noise; `slow` multiplies the remote latency."""
     tasks = max(partitions, min_partitions)
@@ -125,13 +129,23 @@ def phases(
         tasks=cost.per_task_s * tasks / used,
         work=max(work, remote),
         state=plant.state.commit_s + records * plant.state.per_record_s,
-        sink=interpolate(plant.sink, records),
+        sink=interpolate(plant.sink, records) + _send_s(plant, records, used, send),
         fetch=fetch * factor,
         gc_ratio=gc / (1 + gc),
         remote_binds=remote > work,
         call_s=remote * calls / records if records else 0.0,
         remote_share=plant.locality.share(scope),
     )
+
+
+def _send_s(plant: Plant, records: float, used: int, send: ProducerSettings) -> float:
+    """Seconds to send so many records: f·B/R bytes/s of each executor, at most the broker's."""
+    producer = plant.producer
+    packed = 1.0 if send.compression == "none" else producer.compressed
+    rate = used * send.in_flight * send.batch_bytes / producer.round_trip_s
+    if producer.bytes_per_s is not None:
+        rate = min(rate, producer.bytes_per_s)
+    return records * producer.record_bytes * packed / rate
 
 
 def _hottest(plant: Plant, records: float, partitions: int, tasks: int) -> float:

@@ -54,6 +54,17 @@ class State(ApiModel):
     per_record_s: Number = 0
 
 
+class Producer(ApiModel):
+    """The producer of a Kafka sink, one for each executor; without bytes there is none."""
+
+    record_bytes: Number = 0
+    round_trip_s: Annotated[float, Field(gt=0)] = 0.01
+    bytes_per_s: Annotated[float, Field(gt=0)] | None = None
+    """What the broker takes of all of them."""
+    compressed: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Bytes that are left of one, whatever the compression."""
+
+
 class Remote(ApiModel):
     """A remote service that each record calls."""
 
@@ -123,6 +134,7 @@ class Plant(ApiModel):
     waves: bool = False
     state: State = Field(default_factory=State)
     sink: dict[Number, Number] = Field(default_factory=dict)
+    producer: Producer = Field(default_factory=Producer)
     remote: Remote = Field(default_factory=Remote)
     skew: Annotated[float, Field(ge=0, le=1)] = 0
     locality: Locality = Field(default_factory=Locality)
@@ -190,6 +202,7 @@ class Scenario(ApiModel):
         return replace(
             policy,
             max_tasks=policy.max_tasks or self.start.min_partitions or None,
+            sends=self.plant.producer.record_bytes > 0,
             locality=self.tuning.locality.bounds if self.plant.locality.remote_cost else None,
         )
 

@@ -30,6 +30,9 @@ OVERHEAD_HIGH = 0.5
 PART_HIGH = 0.4
 """Share of a batch that makes one of its phases the bottleneck."""
 
+SINK_HIGH = 0.5
+"""The same of writing, which goes on while the tasks work: the larger part hides the other."""
+
 SKEWED = 1.5
 """The busiest partition takes this factor longer than the slots' even share."""
 
@@ -118,7 +121,7 @@ def _past_the_knee(facts: Facts) -> Bottleneck | None:
     if knee is None or records <= PAST_KNEE * knee:
         return None
     words = f"a batch of {records} records takes out of proportion longer than one of {knee}"
-    if facts.share(facts.batch.sink_s) >= PART_HIGH:
+    if facts.share(facts.batch.sink_s) >= SINK_HIGH:
         return Bottleneck(Kind.SINK, f"{words}: the sink takes {facts.batch.sink_s:.1f} s of it")
     return Bottleneck(Kind.ADMISSION_LIMIT, f"{words}: maxOffsetsPerTrigger lets too many in")
 
@@ -152,13 +155,13 @@ def _memory(facts: Facts) -> Bottleneck | None:
 
 
 def _part(
-    kind: Kind, words: str, seconds: Callable[[Batch], float | None]
+    kind: Kind, words: str, seconds: Callable[[Batch], float | None], least: float = PART_HIGH
 ) -> Callable[[Facts], Bottleneck | None]:
-    """The cause that one phase takes a large part of the batch."""
+    """The cause that one phase takes a large part of the batch, at least a share of it."""
 
     def look(facts: Facts) -> Bottleneck | None:
         part_s = seconds(facts.batch)
-        if facts.share(part_s) < PART_HIGH:
+        if facts.share(part_s) < least:
             return None
         return Bottleneck(kind, f"{words} {part_s:.1f} s of {facts.batch.duration_s:.1f} s")
 
@@ -263,7 +266,7 @@ CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
     _past_the_knee, _limit, _trigger, _memory,
     _part(Kind.STATE_COMMIT, "the commit of state takes", lambda batch: batch.state_s),
     _part(Kind.DRIVER_PLANNING, "the driver plans for", lambda batch: batch.planning_s),
-    _part(Kind.SINK, "writing takes", lambda batch: batch.sink_s),
+    _part(Kind.SINK, "writing takes", lambda batch: batch.sink_s, SINK_HIGH),
     _overhead, _skew,
     _part(Kind.FETCH, "reading takes", lambda batch: batch.fetch_s),
     _calls, _partitions, _locality, _cpu,

@@ -8,7 +8,7 @@ from trimtab.tuning import trial
 from trimtab.tuning.load import Load
 from trimtab.tuning.memory import FastestCall, Memory
 from trimtab.tuning.model import Model, fit
-from trimtab.tuning.points import Point, learn, same_size
+from trimtab.tuning.points import Point, learn, same_size, sent_alike
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
 
 WARM_UP_BATCHES = 2
@@ -28,10 +28,14 @@ FASTER = 0.9
 
 
 def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
-    """The model of some points at the present settings."""
+    """The model of some points at the present settings.
+
+    Once something was learned since the sink has come to send otherwise, only that counts.
+    """
     signals = snapshot.signals
     tasks = snapshot.settings.tasks(signals.partitions if signals else None)
-    return fit(points, tasks, snapshot.settings.max_in_flight)
+    alike = sent_alike(points, snapshot.settings.producer)
+    return fit(alike, tasks, snapshot.settings.max_in_flight)
 
 
 def first_guess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Model | None:
@@ -89,10 +93,7 @@ def _doubtful(points: tuple[Point, ...], model: Model | None, new: Point) -> boo
     if model is None:
         return False
     alike = (
-        p.duration_s
-        for p in points
-        if (p.slots, p.in_flight) == (new.slots, new.in_flight)
-        and same_size(p.records, new.records)
+        p.duration_s for p in points if p.class_ == new.class_ and same_size(p.records, new.records)
     )
     expected_s = next(alike, model.duration_s(new.records, new.slots))
     return new.duration_s > DOUBTFUL * expected_s
@@ -102,7 +103,7 @@ def _whole(snapshot: Snapshot, memory: Memory, batch: Batch) -> bool:
     """Whether all of the batch ran once, at the newest settings and with all its executors."""
     executors = snapshot.signals.executors_running if snapshot.signals else None
     return (
-        not batch.replayed
+        batch.teaches
         and batch.settings_generation >= memory.generation
         and batch.executors_min == executors == snapshot.settings.executors
     )
@@ -116,6 +117,7 @@ def _point(snapshot: Snapshot, batch: Batch) -> Point:
         duration_s=round(batch.duration_s, 3),
         in_flight=snapshot.settings.max_in_flight or 0,
         call_s=round((snapshot.signals and snapshot.signals.pending_call_s) or 0.0, 5),
+        producer=snapshot.settings.producer,
     )
 
 

@@ -44,6 +44,13 @@ class Point:
     """How many batches it is the mean of."""
     call_s: float = 0.0
     """Seconds of a call, one a record; 0 where it is not known or nothing calls."""
+    producer: str = ""
+    """How the Kafka sink sent, as `Settings.producer` tells it."""
+
+    @property
+    def class_(self) -> tuple[int, int, str]:
+        """What batches must have in common, beside their size, to be taken together."""
+        return (self.slots, self.in_flight, self.producer)
 
     @property
     def slot_seconds(self) -> float:
@@ -72,14 +79,13 @@ def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
     if new.records <= 0:
         return points
     for index, old in enumerate(points):
-        at_once = (old.slots, old.in_flight) == (new.slots, new.in_flight)
-        if at_once and same_size(old.records, new.records):
+        if old.class_ == new.class_ and same_size(old.records, new.records):
             near = abs(new.duration_s - old.duration_s) <= TOLERANCE * old.duration_s
             if near and old.batches >= ENOUGH:
                 return points
             moved = _towards(old, new, old.batches + 1 if near else 2)
             return (*points[:index], *points[index + 1 :], moved)
-    same = [p for p in points if (p.slots, p.in_flight) == (new.slots, new.in_flight)]
+    same = [p for p in points if p.class_ == new.class_]
     if len(same) >= POINTS_PER_SLOTS:
         points = tuple(p for p in points if p is not same[0])
     return (*points, new)[-MAX_POINTS:]
@@ -96,6 +102,11 @@ def _towards(old: Point, new: Point, batches: int) -> Point:
         call_s=round(old.call_s + share * (new.call_s - old.call_s), 5),
         batches=batches,
     )
+
+
+def sent_alike(points: Sequence[Point], producer: str) -> tuple[Point, ...]:
+    """Those that were learned at a way of sending; all of them where there are none."""
+    return tuple(p for p in points if p.producer == producer) or tuple(points)
 
 
 def same_size(a: int, b: int) -> bool:

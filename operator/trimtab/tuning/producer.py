@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from trimtab.api.knobs import PRODUCER_BATCH, PRODUCER_IN_FLIGHT
 
@@ -41,6 +42,19 @@ MORE = 0.03
 """Least share by which a change must raise the rate."""
 
 MAX_PROBES = 8
+
+
+class Step(StrEnum):
+    """A way to carry more."""
+
+    IN_FLIGHT = "more in flight"
+    BATCH = "larger batches"
+    COMPRESSION = "fewer bytes"
+
+
+FULL_WORDS = {step: str(step) for step in Step}
+IDLE_WORDS = {Step.COMPRESSION: "fewer bytes", Step.BATCH: "fewer requests"}
+"""Where the pipe does not bind, more in flight gain nothing, and the order is the reverse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,25 +156,30 @@ def _back(last: Probe, best: Probe, goal_s: float) -> ProducerSettings | None:
 def _offers(best: Probe, goal_s: float) -> list[tuple[ProducerSettings, str]]:
     """What could carry more than the best, the least disruptive first."""
     now = best.settings
-    offers: list[tuple[ProducerSettings, str]] = []
     full = best.rate >= PIPE_FULL * best.pipe
     # a pipe that binds passes larger batches in the same time; else they take longer each
     room = STEP if full else min(STEP, max(2.0, goal_s / max(best.p95_s, 1e-4)))
-    larger = replace(now, batch_bytes=_rounded(now.batch_bytes * room))
     pipe = f"{now.in_flight} × {now.batch_bytes} bytes / {1000 * best.round_trip_s:.1f} ms"
-    if full and now.in_flight < MOST_IN_FLIGHT:
-        offers.append((replace(now, in_flight=MOST_IN_FLIGHT), f"{pipe} binds: more in flight"))
-    if full and larger != now:
-        offers.append((larger, f"{pipe} binds: larger batches"))
-    if now.compression == "none":
-        words = "the pipe does not bind: fewer bytes" if not full else "fewer bytes"
-        offers.append((replace(now, compression="lz4"), words))
-    if not full and larger != now:
-        offers.append((larger, "the pipe does not bind: fewer requests"))
+    why = f"{pipe} binds" if full else "the pipe does not bind"
+    steps = more(now, room) if full else more(now, room)[::-1]
+    told = FULL_WORDS if full else IDLE_WORDS
+    offers = [(settings, f"{why}: {told[step]}") for step, settings in steps if step in told]
     if fewer := _fewer(best):
         words = f"{fewer.in_flight} in flight would do: as many bytes in fewer requests"
         offers.append((fewer, words))
     return offers
+
+
+def more(now: ProducerSettings, room: float = STEP) -> list[tuple[Step, ProducerSettings]]:
+    """What could carry more through a pipe that binds, in order; `room` is the batch's factor."""
+    larger = max(now.batch_bytes, _rounded(now.batch_bytes * room))
+    steps = (
+        (Step.IN_FLIGHT, replace(now, in_flight=max(now.in_flight, MOST_IN_FLIGHT))),
+        (Step.BATCH, replace(now, batch_bytes=larger)),
+        (Step.COMPRESSION, replace(now, compression="lz4" if now.compression == "none"
+                                   else now.compression)),
+    )  # fmt: skip
+    return [(step, settings) for step, settings in steps if settings != now]
 
 
 def _fewer(best: Probe) -> ProducerSettings | None:

@@ -58,6 +58,8 @@ def late(snapshot: Snapshot, memory: Memory, model: Model) -> Late | None:
         return None
     if signals.running_records <= 0 or signals.running_replays:
         return None
+    if signals.running_timed:
+        return None  # it takes longer by plan
     steady = steady_input(signals)
     undisturbed = (
         signals.batch.settings_generation >= memory.generation

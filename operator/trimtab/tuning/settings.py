@@ -1,4 +1,4 @@
-"""The values of the knobs that the law moves, and how they read."""
+"""The settings of one pipeline: a value for every knob that the law moves."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from trimtab.api.knobs import (
     MAX_IN_FLIGHT,
     MAX_OFFSETS,
     MIN_PARTITIONS,
+    PRODUCER_BATCH,
+    PRODUCER_COMPRESSION,
+    PRODUCER_IN_FLIGHT,
+    PRODUCER_KNOBS,
+    PRODUCER_LINGER,
     SCOPE,
     TOPIC_PARTITIONS,
     TRIGGER,
@@ -23,7 +28,10 @@ from trimtab.api.knobs import (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One value for every knob that moves; None where the pipeline has no such knob."""
+    """One value for every knob that moves; None where the pipeline has no such knob.
+
+    Of the producer's knobs None is what Kafka does by itself.
+    """
 
     executors: int
     trigger_s: float
@@ -34,24 +42,21 @@ class Settings:
     """Tasks that the source's partitions are split into, where there are fewer partitions."""
     scope: int | None = None
     """How far from its data a task may run: an index of `SCOPES`."""
-
+    producer_in_flight: int | None = None
+    """Requests under way to each broker of a Kafka sink."""
+    producer_batch: int | None = None
+    """Bytes of one of its requests and partition."""
+    producer_linger_ms: int | None = None
+    producer_compression: int | None = None
+    """An index of `COMPRESSIONS`."""
     topic_partitions: int | None = None
     """Partitions that the source's topic is asked to have; None: nothing is asked."""
     cores: int | None = None
     """Task slots of each executor; None: as many as the spec says."""
 
     def numbers(self) -> dict[str, float]:
-        """Values by knob name, durations in seconds, the scope as its index."""
-        values = {
-            EXECUTORS.name: self.executors,
-            TRIGGER.name: self.trigger_s,
-            MAX_OFFSETS.name: self.max_offsets,
-            MIN_PARTITIONS.name: self.min_partitions,
-            MAX_IN_FLIGHT.name: self.max_in_flight,
-            SCOPE.name: self.scope,
-            TOPIC_PARTITIONS.name: self.topic_partitions,
-            EXECUTOR_CORES.name: self.cores,
-        }
+        """Values by knob name, durations in seconds, words as their index."""
+        values = {name: getattr(self, field) for name, field in _FIELDS.items()}
         return {name: float(value) for name, value in values.items() if value is not None}
 
     def knob_values(self) -> KnobValues:
@@ -59,20 +64,13 @@ class Settings:
         return KnobValues.of({n: v for n, v in self.numbers().items() if n in KNOBS})
 
     def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
-        """The settings with some values replaced, by knob name."""
-        merged = self.numbers() | dict(numbers)
-        optional = (MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE, TOPIC_PARTITIONS, EXECUTOR_CORES)
-        known = {k.name: int(merged[k.name]) for k in optional if k.name in merged}
-        return Settings(
-            executors=int(merged[EXECUTORS.name]),
-            trigger_s=merged[TRIGGER.name],
-            max_offsets=int(merged[MAX_OFFSETS.name]),
-            min_partitions=known.get(MIN_PARTITIONS.name),
-            max_in_flight=known.get(MAX_IN_FLIGHT.name),
-            scope=known.get(SCOPE.name),
-            topic_partitions=known.get(TOPIC_PARTITIONS.name),
-            cores=known.get(EXECUTOR_CORES.name),
-        )
+        """The settings with some values replaced, by knob name; names of other knobs are ignored.
+
+        All but the trigger become whole numbers.
+        """
+        merged = {n: v for n, v in (self.numbers() | dict(numbers)).items() if n in _FIELDS}
+        trigger_s = merged.pop(TRIGGER.name)
+        return Settings(trigger_s=trigger_s, **{_FIELDS[n]: int(v) for n, v in merged.items()})
 
     def differences(self, other: Settings) -> tuple[str, ...]:
         """`executors 1 -> 4` for every knob that differs; `unset` where it has no value."""
@@ -86,6 +84,29 @@ class Settings:
     def tasks(self, partitions: int | None) -> int:
         """Tasks of a batch, of so many partitions; 1 where those are not known."""
         return max(partitions or 1, self.min_partitions or 1)
+
+    @property
+    def producer(self) -> str:
+        """Tells one way of sending from another; empty where nothing is said of it."""
+        said = self.numbers()
+        return "/".join(f"{k.name}={said[k.name]:g}" for k in PRODUCER_KNOBS if k.name in said)
+
+
+_FIELDS = {
+    EXECUTORS.name: "executors",
+    TRIGGER.name: "trigger_s",
+    MAX_OFFSETS.name: "max_offsets",
+    MAX_IN_FLIGHT.name: "max_in_flight",
+    MIN_PARTITIONS.name: "min_partitions",
+    SCOPE.name: "scope",
+    PRODUCER_IN_FLIGHT.name: "producer_in_flight",
+    PRODUCER_BATCH.name: "producer_batch",
+    PRODUCER_LINGER.name: "producer_linger_ms",
+    PRODUCER_COMPRESSION.name: "producer_compression",
+    TOPIC_PARTITIONS.name: "topic_partitions",
+    EXECUTOR_CORES.name: "cores",
+}
+"""The field of each knob."""
 
 
 def _shown(knob: Knob, values: Mapping[str, float]) -> str:

@@ -54,6 +54,8 @@ class Policy:
     """Bounds of the executors' mean load for the locality ladder; None: it is switched off."""
     scope_said: bool = False
     """A person named a scope, to begin with or to keep."""
+    sends: bool = False
+    """The results go to Kafka by a producer whose knobs may be moved."""
     locked: frozenset[str] = frozenset()
     """Knobs that a policy above this pipeline keeps where they are."""
     pauses_per_hour: int | None = None
@@ -61,8 +63,9 @@ class Policy:
 
     @classmethod
     def of(cls, spec: StreamPipelineSpec) -> Policy:
-        """The policy that a spec states."""
-        return cls.stated(spec.goal, spec.limits, spec.tuning, spec.resources.executor)
+        """The policy that a spec states; every sink is a Kafka topic."""
+        stated = cls.stated(spec.goal, spec.limits, spec.tuning, spec.resources.executor)
+        return replace(stated, sends=True)
 
     @classmethod
     def stated(
@@ -190,6 +193,9 @@ class Batch:
     since_start: int = 99
     """Batches that the driver finished since it started, this one included."""
     replayed: bool = False
+    timed: bool = False
+    """It was worked out before it was written, so that the driver could time both: it took longer
+    than it would have."""
     latency_s: float | None = None
     """The goal's percentile of record latency in this batch."""
     planning_s: float | None = None
@@ -199,6 +205,11 @@ class Batch:
     fetch_s: float | None = None
     sink_s: float | None = None
     """Seconds of reading from Kafka, and of writing the result; parts of the work."""
+
+    @property
+    def teaches(self) -> bool:
+        """Whether its duration says anything: not of an old range, nor of a timed batch."""
+        return not (self.replayed or self.timed)
 
     @property
     def key(self) -> str:
@@ -228,6 +239,8 @@ class Signals:
     running_id: int | None = None
     running_replays: int = 0
     """How often the batch under way has begun again as it was planned; 0: it is new."""
+    running_timed: bool = False
+    """The batch under way is one that the driver times."""
     running_executors_min: int | None = None
     """Fewest executors since the batch under way began."""
     input_rate: float | None = None

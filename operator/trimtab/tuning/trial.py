@@ -1,8 +1,8 @@
 """Trials: every change is watched until it has settled, then kept or put back.
 
 While a trial is open nothing else moves on that pipeline: that is the cooldown. Only batches
-that ran as a whole at the new settings count, replayed ones never do, and the first batches
-after executors start are left out (their JVMs warm up).
+that ran as a whole at the new settings count, replayed and timed ones never do, and the first
+batches after executors start are left out (their JVMs warm up).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.context import MORE
-from trimtab.tuning.knobs import cores, locality, max_pending, parallelism, topic
+from trimtab.tuning.knobs import cores, locality, max_pending, parallelism, sending, topic
 from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
@@ -96,7 +96,7 @@ def _in_force(trial: Trial, snapshot: Snapshot) -> bool:
 
 def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
     """Whether the whole batch ran at the settings under trial."""
-    if batch.replayed or batch.settings_generation < trial.generation:
+    if not batch.teaches or batch.settings_generation < trial.generation:
         return False
     return trial.knob not in STARTS_EXECUTORS or batch.executors_min == settings.executors
 
@@ -199,9 +199,21 @@ def _helped(
         return relieved or gain >= 1 + LEAST_GAIN * max(
             0.0, ratio - 1
         ) - NOISE, f"; capacity × {gain:.1f}"
+    if trial.knob in sending.NAMES.values():
+        return _sends_more(trial, load, band)
     if trial.knob == locality.NAME:
         return load.value <= (1 + NOISE) * trial.load_before, ""
     return load.value <= band.higher or load.value < trial.load_before, ""
+
+
+def _sends_more(trial: Trial, load: Load, band: Band) -> tuple[bool, str]:
+    """Whether another way of sending relieved the pipeline, or raised its rate by more than noise.
+
+    With a backlog the rate tells it, and the load rises all the same; without one the load does.
+    """
+    rate = trial.rate / trial.rate_before if trial.rate_before > 0 else 1.0
+    lighter = load.value <= max(band.higher, (1 - NOISE) * trial.load_before)
+    return lighter or rate >= 1 + NOISE, f"; rate × {rate:.2f}"
 
 
 def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[float | None, float]:
@@ -220,19 +232,23 @@ def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[floa
 
 
 def capacity_before(trial: Trial, policy: Policy, model: Model) -> float:
-    """Records/s that the settings before the trial carry once a batch is under way."""
+    """Records/s that the settings before the trial carry once a batch is under way.
+
+    0, not known, where the sink sends otherwise since: the model then knows the present alone.
+    """
+    if trial.knob in sending.NAMES.values():
+        return 0.0
     slots = policy.slots(trial.before)
     return model.with_in_flight(trial.before.max_in_flight).capacity(slots)
 
 
 def rate_before(points: Sequence[Point], batch: Batch, slots: int, settings: Settings) -> float:
     """Records/s before a change: those of the mean of batches like the last one, else its own."""
-    calls = settings.max_in_flight or 0
+    class_ = (slots, settings.max_in_flight or 0, settings.producer)
     alike = (
         batch_rate(point, settings)
         for point in points
-        if (point.slots, point.in_flight) == (slots, calls)
-        and same_size(point.records, batch.records)
+        if point.class_ == class_ and same_size(point.records, batch.records)
     )
     return next(alike, batch_rate(batch, settings))
 

@@ -82,15 +82,17 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
     volumes: list[Manifest] = [
         {"name": "job", "configMap": {"name": job_name(name)}},
         {"name": "tuning", "configMap": {"name": tuning_name(name)}},
-        {"name": "checkpoint", "persistentVolumeClaim": {"claimName": claim_name(name)}},
         {"name": "tmp", "emptyDir": {}},
     ]
     mounts: list[Manifest] = [
         {"name": "job", "mountPath": JOB_DIRECTORY},
         {"name": "tuning", "mountPath": TUNING_DIRECTORY},
-        {"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY},
         {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - an emptyDir of this pod alone
     ]
+    if spec.checkpoint.claim is not None:
+        claim = {"claimName": claim_name(name)}
+        volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})
+        mounts.append({"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY})
     python = spec.transform.python
     if python and python.config_map:
         volumes.append({"name": "modules", "configMap": {"name": python.config_map}})

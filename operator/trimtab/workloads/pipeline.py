@@ -44,10 +44,12 @@ def children(
     job_map = child(
         parent, "ConfigMap", job_name(name), labels(parent), {"data": {JOB_KEY: job.to_json()}}
     )  # fmt: skip
+    if spec.checkpoint.claim is None:
+        _stamp(job_map, spec)
     return [
         *_identity(parent),
         job_map,
-        checkpoint_claim(parent, spec),
+        *checkpoint_claim(parent, spec),
         driver.stateful_set(parent, spec, job, config, java_options),
     ]
 
@@ -75,7 +77,7 @@ def job_definition(
         ),
         sink=Sink(kind="kafka", bootstrap_servers=bootstrap[1], topic=sink.topic),
         output_mode=spec.sink.output_mode,
-        checkpoint_uri=f"file://{CHECKPOINT_DIRECTORY}/g{spec.checkpoint.generation}/query",
+        checkpoint_uri=_checkpoint_uri(meta, spec),
         drain_timeout_s=spec.drain_timeout,
         executors=Executors(
             image=spec.image or config.pipeline_image,
@@ -86,12 +88,22 @@ def job_definition(
             labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
             env={e.name: e.value for e in spec.env},
             node_selector=spec.node_selector,
-            checkpoint_claim=(
-                claim_name(meta["name"]) if spec.checkpoint.volume_claim.shared else None
-            ),
+            checkpoint_claim=claim_name(meta["name"]) if _shared(spec) else None,
         ),
         spark_conf=spec.spark_conf,
     )
+
+
+def _shared(spec: StreamPipelineSpec) -> bool:
+    return spec.checkpoint.claim is not None and spec.checkpoint.claim.shared
+
+
+def _checkpoint_uri(meta: Manifest, spec: StreamPipelineSpec) -> str:
+    """Where Spark keeps the checkpoint; under a URI each pipeline has a place of its own."""
+    uri, root = spec.checkpoint.uri, f"file://{CHECKPOINT_DIRECTORY}"
+    if uri is not None:
+        root = f"{uri.rstrip('/')}/{meta['namespace']}/{meta['name']}"
+    return f"{root}/g{spec.checkpoint.generation}/query"
 
 
 def source_options(spec: StreamPipelineSpec) -> SourceOptions:
@@ -154,18 +166,42 @@ def checkpoint_identity(spec: StreamPipelineSpec) -> str:
     told = [inputs, outputs, sink.output_mode]
     if spec.transform.shuffle_partitions is not None:
         told.append(spec.transform.shuffle_partitions)
+    if spec.checkpoint.uri is not None:
+        told.append(spec.checkpoint.uri)
     identity = digest(told)
     return f"{spec.checkpoint.generation}:{identity}"
 
 
 def access_modes(spec: StreamPipelineSpec) -> list[str]:
     """Who may mount the checkpoint: one node, or all where the executors share it."""
-    return ["ReadWriteMany" if spec.checkpoint.volume_claim.shared else "ReadWriteOnce"]
+    return ["ReadWriteMany" if _shared(spec) else "ReadWriteOnce"]
 
 
-def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> Manifest:
-    """The claim of the checkpoint; under Retain it has no owner and outlives the pipeline."""
-    claim = spec.checkpoint.volume_claim
+def identity_holder(name: str, spec: StreamPipelineSpec) -> tuple[str, str]:
+    """Kind and name of the child that remembers what the checkpoint belongs to.
+
+    It is the claim, which outlives the pipeline; where there is none, the job document.
+    """
+    if spec.checkpoint.claim is None:
+        return "ConfigMap", job_name(name)
+    return "PersistentVolumeClaim", claim_name(name)
+
+
+def _stamp(holder: Manifest, spec: StreamPipelineSpec) -> None:
+    """Note on a child what the checkpoint belongs to."""
+    annotations, identity = holder["metadata"]["annotations"], checkpoint_identity(spec)
+    annotations[IDENTITY_ANNOTATION] = identity
+    annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], identity])
+
+
+def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> list[Manifest]:
+    """The claim of the checkpoint, if it lies in one.
+
+    Under Retain it has no owner and outlives the pipeline.
+    """
+    claim = spec.checkpoint.claim
+    if claim is None:
+        return []
     body: Manifest = {
         "accessModes": access_modes(spec),
         "resources": {"requests": {"storage": format_quantity(claim.size)}},
@@ -176,10 +212,8 @@ def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> Manifest:
         parent, "PersistentVolumeClaim", claim_name(parent["metadata"]["name"]),
         labels(parent), {"spec": body}, owned=spec.checkpoint.deletion_policy == "Delete",
     )  # fmt: skip
-    annotations, identity = manifest["metadata"]["annotations"], checkpoint_identity(spec)
-    annotations[IDENTITY_ANNOTATION] = identity
-    annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], identity])
-    return manifest
+    _stamp(manifest, spec)
+    return [manifest]
 
 
 def _identity(parent: Manifest) -> list[Manifest]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bench.bottlenecks import __main__ as bottlenecks
-from bench.bottlenecks import work
+from bench.bottlenecks import quota, work
 from bench.bottlenecks.cases import CASES, Case, kafka, pipeline
 
 from trimtab.api.kafka import KafkaClusterSpec
@@ -24,7 +24,7 @@ def test_a_case_is_a_valid_pipeline_of_a_known_kind(case: Case) -> None:
 
 def test_a_row_says_what_was_named_moved_and_given() -> None:
     outcome = bottlenecks.Outcome(
-        "Skew", {"Skew": 7, "Cpu": 1},
+        "Skew", "12s", {"Skew": 7, "Cpu": 1},
         [
             {"action": "Change", "reason": "PartitionsSplit", "time": "1",
              "message": "Skew (60%); load 1.9 at 160 records/s: minPartitions 1 -> 6, predicted"},
@@ -35,5 +35,54 @@ def test_a_row_says_what_was_named_moved_and_given() -> None:
     row = bottlenecks.table([outcome], "abc").splitlines()[-1]
     assert row == (
         "| Skew | Skew 7, Cpu 1 | PartitionsSplit (minPartitions 1 -> 6) | TrialKept: load 1.9 ->"
-        " 0.6 | 50s -> 9s |"
+        " 0.6 | 50s -> 9s (12s) |"
     )
+
+
+def test_every_kind_has_a_case_that_this_cluster_can_make() -> None:
+    made = {case.kind for case in CASES}
+    assert len(made) == len(CASES)
+    assert {"Fetch", "DriverPlanning", "Locality", "None"} == set(BottleneckKind) - made
+
+
+def test_the_case_of_state_shares_its_checkpoint_and_keeps_its_stores() -> None:
+    (case,) = (c for c in CASES if c.kind == "StateCommit")
+    spec = StreamPipelineSpec.model_validate(pipeline(case)["spec"])
+    assert spec.checkpoint.claim is not None
+    assert spec.checkpoint.claim.shared
+    assert spec.transform.shuffle_partitions == case.stores > 0
+    assert spec.sink.output_mode == "update"
+
+
+def test_the_quota_slows_the_sink_and_not_the_load_and_is_taken_away() -> None:
+    load, sinks = quota.arguments(60_000, "kafka:9092")
+    assert load[-4:] == [
+        "--entity-name",
+        "rdkafka",
+        "--add-config",
+        f"producer_byte_rate={1 << 40}",
+    ]
+    assert sinks[-3:] == ["--entity-default", "--add-config", "producer_byte_rate=60000"]
+    sinks, load = quota.arguments(None, "kafka:9092")
+    assert sinks[-3:] == ["--entity-default", "--delete-config", "producer_byte_rate"]
+    assert load[-4:] == ["--entity-name", "rdkafka", "--delete-config", "producer_byte_rate"]
+
+
+class Exec:
+    """Notes what is asked of kubectl."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def call(self, *arguments: str, **_: object) -> str:
+        self.asked.append(arguments)
+        return ""
+
+
+def test_the_broker_is_asked_by_its_own_tool() -> None:
+    kube = Exec()
+    quota.throttle(kube, 60_000)  # type: ignore[arg-type]
+    assert len(kube.asked) == 2
+    for asked in kube.asked:
+        assert asked[:3] == ("exec", "events-kafka-0", "--")
+        assert "kafka.admin.ConfigCommand" in asked

@@ -7,7 +7,8 @@ import pytest
 from trimtab.api.contract import Job, Settings
 from trimtab.errors import ContractError
 from trimtab.job import definition
-from trimtab.job.runner import GIVE_UP_S, LONGEST_WAIT_S, Backoff, StopSignal
+from trimtab.job.backoff import GIVE_UP_S, LONGEST_WAIT_S, Backoff
+from trimtab.job.runner import StopSignal
 
 JOB = {
     "namespace": "shop",

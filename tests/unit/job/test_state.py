@@ -46,7 +46,7 @@ def settle(
     """Settle a query that keeps this state; returns the shuffle partitions that were set."""
     monkeypatch.setattr(state, "operators", lambda _frame: found)
     session, frame = Session(spark), None
-    args: Any = (session, job(**changes), Checkpoint(str(root)), frame, lambda: partitions)
+    args: Any = (session, job(**changes), Checkpoint.of(str(root)), frame, lambda: partitions)
     assert state.settle(*args) is bool(found)
     return session.values.get(SHUFFLE)
 
@@ -66,6 +66,7 @@ def test_state_that_executor_pods_cannot_write_is_refused(monkeypatch, root: Pat
     settle(monkeypatch, root, [], **LOCAL)
     settle(monkeypatch, root, COUNTS, **SHARED)
     settle(monkeypatch, root, COUNTS)  # Spark's local mode has no other process
+    settle(monkeypatch, root, COUNTS, **LOCAL, checkpointUri="s3a://bucket/n/clicks/g1/query")
 
 
 def test_partitions_of_the_state_are_what_is_said_else_those_of_the_source(

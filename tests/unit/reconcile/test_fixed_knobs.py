@@ -31,14 +31,14 @@ def test_a_pipeline_that_says_nothing_has_the_document_it_had(stage: Stage) -> N
 
 def test_an_edit_is_a_new_generation_that_the_driver_applies(stage: Stage) -> None:
     template = stage.get("StatefulSet", "clicks-driver")
-    pinned = {"producer": {"lingerMs": 20, "compression": "zstd"}, "minPartitions": 24}
+    pinned = {"fetch": {"maxBytes": 4096}, "maxRecordsPerPartition": 500, "minPartitions": 24}
     stage.edit("tuning.pinned", pinned)
     stage.tick()
     assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING)]
     assert settings(stage) == pinned | {
         "executors": 1, "trigger": "10s", "maxOffsetsPerTrigger": 2500,
     }  # fmt: skip
-    # one for the fixed knobs, one for the clamp to the pin
+    # one for the fixed knobs, one for the clamp of the others
     assert stage.document()["generation"] == stage.status()["controller"]["generation"] == 3
     assert stage.get("StatefulSet", "clicks-driver") == template
     for _ in range(2):
@@ -53,12 +53,12 @@ def test_an_edit_is_a_new_generation_that_the_driver_applies(stage: Stage) -> No
 
 
 def test_what_is_said_no_more_is_gone_everywhere(stage: Stage) -> None:
-    stage.edit("tuning.pinned", {"producer": {"lingerMs": 20}, "fetch": {"maxBytes": 4096}})
+    stage.edit("tuning.pinned", {"maxRecordsPerPartition": 500, "fetch": {"maxBytes": 4096}})
     stage.tick()
     stage.edit("tuning.pinned", {"fetch": {"maxBytes": 4096}})
     stage.tick()
     assert stage.document()["generation"] == 3
-    assert "producer" not in settings(stage)
+    assert "maxRecordsPerPartition" not in settings(stage)
     assert settings(stage)["fetch"] == {"maxBytes": 4096}
     assert stage.status()["controller"]["knobs"] == {"fetch": {"maxBytes": 4096}}
     stage.edit("tuning.pinned", None)
@@ -79,14 +79,32 @@ def test_a_limit_of_tasks_makes_splitting_a_knob(stage: Stage) -> None:
 
 
 def test_pinned_wins_over_initial(stage: Stage) -> None:
-    stage.edit("tuning.initial", {"producer": {"lingerMs": 5, "batchSize": 32768}})
-    stage.edit("tuning.pinned", {"producer": {"lingerMs": 20}})
+    stage.edit("tuning.initial", {"fetch": {"maxBytes": 4096, "maxPartitionBytes": 2048}})
+    stage.edit("tuning.pinned", {"fetch": {"maxBytes": 8192}})
     stage.tick()
-    assert settings(stage)["producer"] == {"lingerMs": 20, "batchSize": 32768}
+    assert settings(stage)["fetch"] == {"maxBytes": 8192, "maxPartitionBytes": 2048}
+
+
+def test_the_producer_is_tuned_a_pin_clamps_it_and_leaves_its_value(stage: Stage) -> None:
+    stage.edit("tuning.initial", {"producer": {"batchSize": 32768}})
+    stage.tick()
+    assert "producer" not in settings(stage), "the pipeline has begun"
+    stage.edit("tuning.pinned", {"producer": {"lingerMs": 20, "compression": "zstd"}})
+    stage.tick()
+    assert settings(stage)["producer"] == {"lingerMs": 20, "compression": "zstd"}
+    assert stage.status()["decisions"][-1]["changes"] == [
+        "producer.lingerMs unset -> 20", "producer.compression unset -> zstd",
+    ]  # fmt: skip
+    stage.edit("tuning.pinned", None)
+    stage.tick()
+    assert settings(stage)["producer"] == {"lingerMs": 20, "compression": "zstd"}
+    stage.start_operator()
+    stage.tick()
+    assert stage.cluster.writes == []
 
 
 def test_a_lost_status_takes_the_document_over(stage: Stage) -> None:
-    stage.edit("tuning.pinned", {"producer": {"lingerMs": 20}})
+    stage.edit("tuning.pinned", {"producer": {"lingerMs": 20}, "fetch": {"maxBytes": 4096}})
     stage.tick()
     live = copy.deepcopy(stage.get("StreamPipeline", "clicks"))
     del live["status"]
@@ -94,7 +112,7 @@ def test_a_lost_status_takes_the_document_over(stage: Stage) -> None:
     stage.start_operator()
     stage.tick()
     assert settings(stage)["producer"] == {"lingerMs": 20}
-    assert stage.status()["controller"]["knobs"] == {"producer": {"lingerMs": 20}}
+    assert stage.status()["controller"]["knobs"] == {"fetch": {"maxBytes": 4096}}
 
 
 def effective(stage: Stage, **said: float) -> dict[str, Any]:

@@ -76,6 +76,22 @@ def test_phases_and_pauses_are_read_by_their_label() -> None:
     assert known.pause_s == {How.QUERY: 1.5}
 
 
+def test_a_timed_batch_is_known_as_such_and_its_share_counts_in_those_after_it() -> None:
+    driver = series("clicks", NOW_S, batch_timed=1, batch_running_timed=1, sink_ratio=0.75)
+    labels = {k: v for k, v in driver["gauges"][0].labels.items() if k != "__name__"}
+    work = labels | {"__name__": "trimtab_batch_duration_seconds", "phase": "add_batch"}
+    driver["gauges"].append(Sample(work, 2.0))
+    known = seen(driver)
+    assert isinstance(known, Signals)
+    assert known.batch
+    assert (known.batch.timed, known.running_timed) == (True, True)
+    assert known.batch.sink_s == pytest.approx(1.5)
+    plain = seen(series("clicks", NOW_S))
+    assert isinstance(plain, Signals)
+    assert plain.batch
+    assert (plain.batch.timed, plain.running_timed, plain.batch.sink_s) == (False, False, None)
+
+
 def test_an_empty_answer_gives_no_signals_and_says_so() -> None:
     words = "Prometheus has no series of this pipeline's driver"
     assert seen() == Missing(Reason.NO_METRICS, words)

@@ -559,6 +559,19 @@ def test_a_claim_of_another_access_mode_is_not_taken(stage: Stage) -> None:
     assert stage.condition("Stalled") == ("False", "NotStalled")
 
 
+def test_a_checkpoint_under_a_uri_goes_on_only_with_what_it_began_with(stage: Stage) -> None:
+    stage.edit("checkpoint", {"uri": "s3a://bucket/path", "generation": 2})
+    stage.tick()
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+    stage.edit("sink.outputMode", "update")
+    stage.tick()
+    assert stage.condition("Stalled") == ("True", "CheckpointIncompatible")
+    stage.edit("checkpoint.generation", 3)
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+
+
 def test_without_metrics_nothing_moves_and_it_is_said(stage: Stage) -> None:
     stage.overload(6)
     stage.tick()

@@ -278,9 +278,14 @@ def test_one_slow_batch_decides_no_trial() -> None:
     assert after.doubt == "1/20"
 
 
-def test_replayed_batches_and_batches_of_other_settings_are_not_judged() -> None:
+def test_replayed_and_timed_batches_and_those_of_other_settings_are_not_judged() -> None:
     before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
-    for changes in ({"replayed": True}, {"settings_generation": 1}, {"executors_min": 3}):
+    for changes in (
+        {"replayed": True},
+        {"timed": True},
+        {"settings_generation": 1},
+        {"executors_min": 3},
+    ):
         seen = after_change(4, 13.0)
         assert seen.batch is not None
         seen = replace(seen, batch=replace(seen.batch, **changes))

@@ -53,6 +53,15 @@ def taught(held: Memory, *durations_s: float) -> Memory:
     return held
 
 
+@pytest.mark.parametrize("kind", ["replayed", "timed"])
+def test_a_batch_whose_duration_says_nothing_teaches_nothing(kind: str) -> None:
+    held = memory(points=())
+    for teaches in (True, False):
+        one = replace(batch(id=100, records=1000, duration_s=8.0), **{kind: not teaches})
+        points = learning.observe(snapshot(signals(batch=one), held), held, one).points
+        assert bool(points) is teaches
+
+
 def test_one_long_batch_is_not_believed_and_two_are() -> None:
     known = memory(points=(Point(1, 1000, 0.1, 8.0, batches=5),))
     once = taught(known, 20.0)

@@ -56,6 +56,10 @@ def test_a_large_batch_is_long_by_plan() -> None:
     assert seen(under_way(running_records=5000, running_s=40.0))
 
 
+def test_a_batch_that_the_driver_times_is_long_by_plan_too() -> None:
+    assert seen(under_way(running_timed=True)) is None
+
+
 OTHER = batch(executors_min=2, settings_generation=0)
 
 

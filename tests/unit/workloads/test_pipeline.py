@@ -173,6 +173,35 @@ def test_a_shared_checkpoint_is_mounted_by_the_executors_too() -> None:
     assert told(PIPELINE) == (["ReadWriteOnce"], None)
 
 
+AWAY = changed(PIPELINE, "checkpoint", {"uri": "s3a://bucket/path/", "generation": 2})
+
+
+def test_a_checkpoint_under_a_uri_has_no_claim_and_a_place_of_its_own() -> None:
+    children = pipeline_children(AWAY)
+    assert "PersistentVolumeClaim" not in children
+    pod = children["StatefulSet"]["spec"]["template"]["spec"]
+    assert "checkpoint" not in {v["name"] for v in pod["volumes"]}
+    assert "checkpoint" not in {m["name"] for m in pod["containers"][0]["volumeMounts"]}
+    job = Job.from_json(children["ConfigMap"]["data"]["job.json"])
+    meta = PIPELINE["metadata"]
+    own = f"{meta['namespace']}/{meta['name']}"
+    assert job.checkpoint_uri == f"s3a://bucket/path/{own}/g2/query"
+    assert job.executors
+    assert job.executors.checkpoint_claim is None
+
+
+def test_the_job_document_remembers_what_a_checkpoint_under_a_uri_belongs_to() -> None:
+    def identity(manifest: Json) -> str | None:
+        meta = pipeline_children(manifest)["ConfigMap"]["metadata"]
+        words: str | None = meta["annotations"].get(IDENTITY_ANNOTATION)
+        return words
+
+    assert identity(PIPELINE) is None, "its claim does"
+    assert identity(AWAY) is not None
+    for path, value in (("sink.outputMode", "update"), ("checkpoint.uri", "s3a://other/path")):
+        assert identity(changed(AWAY, path, value)) != identity(AWAY)
+
+
 def test_the_inputs_of_a_pipeline_that_says_nothing_new_are_those_of_older_operators() -> None:
     assert inputs(PIPELINE) == "2b995cd046", "another hash restarts every driver at an upgrade"
 

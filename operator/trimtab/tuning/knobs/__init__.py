@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind
 from trimtab.tuning.context import MORE, Context, Proposal
-from trimtab.tuning.knobs import batch_size, cores, locality, max_pending, parallelism, split, topic
+from trimtab.tuning.knobs import (
+    batch_size,
+    cores,
+    locality,
+    max_pending,
+    parallelism,
+    sending,
+    split,
+    topic,
+)
 
 Move = Callable[[Context], Proposal | None]
 
@@ -54,6 +63,13 @@ LADDER: tuple[KnobGroup, ...] = (
     KnobGroup(
         locality.NAME, How.LIVE, locality.SETTINGS, locality.MOVES,
         locality.raise_, locality.release,
+    ),
+    *(
+        KnobGroup(
+            name, How.LIVE, sending.SETTINGS[step], sending.MOVES, sending.RAISES[step],
+            sending.release,
+        )
+        for step, name in sending.NAMES.items()
     ),
     KnobGroup(
         cores.NAME, How.DRIVER, cores.SETTINGS, cores.MOVES, cores.raise_, cores.release,

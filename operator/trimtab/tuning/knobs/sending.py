@@ -1,0 +1,102 @@
+"""Sending: how the Kafka sink's producer sends, in three steps, each live and on trial by itself.
+
+The steps and their order are those of the producer tuner (`tuning/producer.py`) for a pipe that
+binds: all requests in flight that keep the order of a partition, then larger batches, then
+compression. What each gives no model knows before its trial: it depends on the round trip, on the
+broker and on how well the records compress. One that did not help is not tried again, and the next
+one is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from trimtab.api.knobs import (
+    COMPRESSIONS,
+    PRODUCER_BATCH,
+    PRODUCER_COMPRESSION,
+    PRODUCER_IN_FLIGHT,
+    PRODUCER_LINGER,
+    How,
+)
+from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.api.reasons import Reason
+from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.producer import ProducerSettings, Step, more
+from trimtab.tuning.settings import Settings
+
+NAMES = {
+    Step.IN_FLIGHT: "producer-in-flight",
+    Step.BATCH: "producer-batch",
+    Step.COMPRESSION: "producer-compression",
+}
+SETTINGS = {
+    Step.IN_FLIGHT: (PRODUCER_IN_FLIGHT.name,),
+    Step.BATCH: (PRODUCER_BATCH.name, PRODUCER_LINGER.name),
+    Step.COMPRESSION: (PRODUCER_COMPRESSION.name,),
+}
+MOVES = frozenset({Kind.SINK})
+
+HOPED = 0.5
+"""Share of the time of writing that a step is hoped to save."""
+
+LINGER_MS = 5
+"""Least time that a larger batch is given to fill."""
+
+
+def raise_(step: Step, context: Context) -> Proposal | None:
+    """One step of the producer, where writing is known to take a part of the batch."""
+    signals = context.snapshot.signals
+    batch = signals.batch if signals else None
+    if not context.policy.sends or batch is None or not batch.sink_s:
+        return None
+    wanted = dict(more(producer(context.settings))).get(step)
+    if wanted is None:
+        return None
+    share = min(1.0, batch.sink_s / max(batch.duration_s - batch.overhead_s, 1e-3))
+    hoped = replace(context, model=context.model.slowed(1 - HOPED * share))
+    settings = _with(step, context, wanted)
+    return hoped.offer(NAMES[step], How.LIVE, settings, Reason.PRODUCER_CHANGED, raises=True)
+
+
+def release(context: Context) -> Proposal | None:
+    """None: how it sends costs nothing that could be given back."""
+    del context
+    return None
+
+
+RAISES = {step: partial(raise_, step) for step in Step}
+
+
+def producer(settings: Settings) -> ProducerSettings:
+    """What the producer does, Kafka's own defaults where nothing is said."""
+
+    def value(said: int | None, default: float) -> int:
+        return int(default if said is None else said)
+
+    compression = value(settings.producer_compression, PRODUCER_COMPRESSION.default)
+    return ProducerSettings(
+        batch_bytes=value(settings.producer_batch, PRODUCER_BATCH.default),
+        in_flight=value(settings.producer_in_flight, PRODUCER_IN_FLIGHT.default),
+        compression=COMPRESSIONS[compression],
+        linger_ms=value(settings.producer_linger_ms, PRODUCER_LINGER.default),
+    )
+
+
+UNSAID = producer(Settings(executors=1, trigger_s=0.0, max_offsets=1))
+"""What it does where nothing is said at all."""
+
+
+def _with(step: Step, context: Context, wanted: ProducerSettings) -> Settings:
+    """The settings with that step; what a person keeps of the linger stays."""
+    now = context.settings
+    if step is Step.IN_FLIGHT:
+        return replace(now, producer_in_flight=wanted.in_flight)
+    if step is Step.COMPRESSION:
+        return replace(now, producer_compression=COMPRESSIONS.index(wanted.compression))
+    larger = replace(now, producer_batch=wanted.batch_bytes)
+    kept = {*context.policy.pinned, *context.policy.locked}
+    if PRODUCER_LINGER.name in kept or wanted.linger_ms >= LINGER_MS:
+        return larger
+    return replace(larger, producer_linger_ms=LINGER_MS)

@@ -1,0 +1,63 @@
+"""What the operator names as the bottleneck from what a driver under test exports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from trimtab.api.limits import ExecutorResources, Limits
+from trimtab.api.pipeline import Goal, Tuning
+from trimtab.ports import Sample
+from trimtab.reconcile.gather import Missing, gather, queries, signals
+from trimtab.tuning import learning
+from trimtab.tuning.bottleneck import Bottleneck, diagnose
+from trimtab.tuning.load import measure
+from trimtab.tuning.points import Point
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Policy, Snapshot
+
+SCRAPE_S = 5.0
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+WHO = {"namespace": "test", "pipeline": "clicks", "instance": "driver"}
+
+
+class Scraped:
+    """A Prometheus that has scraped a driver: its gauges as they are, the rates as told."""
+
+    def __init__(self, metrics: Mapping[str, float], rates: Mapping[str, float]) -> None:
+        asked = queries(SCRAPE_S)
+        self._answers = {asked[what]: [Sample(WHO, value)] for what, value in rates.items()}
+        # in Spark's local mode the driver is the executor
+        seen = {**metrics, "batch_executors_min": 1, 'executors{state="running"}': 1}
+        self._answers[asked["gauges"]] = [
+            Sample(WHO | dict(LABEL.findall(name)) | {"__name__": "trimtab_" + name.split("{")[0]},
+                   value)
+            for name, value in seen.items()
+        ]  # fmt: skip
+
+    def query(self, promql: str) -> list[Sample]:
+        """The answer to one of the operator's queries."""
+        return self._answers.get(promql, [])
+
+
+def bottleneck(metrics: Mapping[str, float], settings: Settings, rate: float) -> Bottleneck:
+    """The bottleneck named when so many records/s come in, more than the pipeline works off."""
+    source = Scraped(
+        metrics,
+        {"input_rate": rate, "input_rate_long": rate, "lag_records": rate, "partitions": 4},
+    )
+    now_s = metrics["heartbeat_timestamp_seconds"]
+    seen = gather(source, SCRAPE_S).seen["test", "clicks"]
+    told = signals(seen, 0.95, now_s, SCRAPE_S)
+    assert not isinstance(told, Missing)
+    batch = told.batch
+    assert batch is not None
+    goal = Goal.model_validate({"latency": {"target": "10s"}})
+    policy = Policy.stated(goal, Limits(), Tuning(), ExecutorResources())
+    snapshot = Snapshot(now_s, policy, settings, told)
+    point = Point(1, batch.records, batch.overhead_s, batch.duration_s)
+    model = learning.fitted(snapshot, (point,))
+    load = measure(snapshot, model)
+    assert model is not None
+    assert load is not None
+    return diagnose(snapshot, model, load)
