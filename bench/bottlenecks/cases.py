@@ -53,7 +53,7 @@ CASES = (
          pinned=STAY, expects=("CallsRaised",)),
     Case("RemoteRate", "remote", 200, WAIT | {"per_s": "110"}, executors=(1, 1), pinned=STAY,
          initial=START | {"maxInFlight": 1}, seconds=200),
-    Case("Cpu", "compute", 150, {"rounds": "14000"}, initial=START, pinned=STAY,
+    Case("Cpu", "compute", 38, {"rounds": "56000"}, initial=START, pinned=STAY,
          expects=("ExecutorsRaised",)),
     Case("Memory", "hoard", 3, {"strings": "500000"}, initial=START, pinned=STAY,
          expects=("ExecutorsRaised",)),
