@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from bench.bottlenecks import __main__ as bottlenecks
 from bench.bottlenecks import quota, work
@@ -86,3 +88,14 @@ def test_the_broker_is_asked_by_its_own_tool() -> None:
     for asked in kube.asked:
         assert asked[:3] == ("exec", "events-kafka-0", "--")
         assert "kafka.admin.ConfigCommand" in asked
+
+
+def test_what_a_decision_names_counts_once() -> None:
+    outcome, named = bottlenecks.Outcome("Memory"), Counter[str]()
+    raised = {"time": "1", "action": "Change", "reason": "ExecutorsRaised",
+              "message": "Memory (33% of the time is collected); load 1.29"}  # fmt: skip
+    for _ in range(3):
+        bottlenecks._note(outcome, named, {"bottleneck": {"kind": "None"}, "decisions": [raised]})
+    assert named == {"Memory": 1}
+    bottlenecks._note(outcome, named, {"bottleneck": {"kind": "Memory"}, "decisions": [raised]})
+    assert named == {"Memory": 2}
