@@ -53,6 +53,7 @@ class Timing:
         self._since = 0
         self._last_s = 0.0
         self._known_s: float | None = None
+        self._warm = False
 
     def fit(self, *, possible: bool, trigger_s: float) -> None:
         """A query has started; `possible` says whether its batches can be timed at all."""
@@ -79,6 +80,8 @@ class Timing:
         """A batch was committed."""
         with self._lock:
             if timed:
-                self._since, self._known_s = 0, self._last_s
+                # the first one also pays for the warm-up of what keeps rows: once more, soon
+                self._since, self._known_s = 0, self._last_s if self._warm else None
+                self._warm = True
             else:
                 self._since, self._last_s = self._since + 1, duration_s

@@ -23,8 +23,10 @@ def ran(timing: Timing, batches: int, duration_s: float = 1.0) -> Timing:
 
 
 def fitting(trigger_s: float = 1.0) -> Timing:
+    """One that has timed a batch before, which was cold."""
     timing = Timing()
     timing.fit(possible=True, trigger_s=trigger_s)
+    timing.finished(1.0, timed=True)
     return timing
 
 
@@ -35,6 +37,17 @@ def test_the_first_is_timed_when_a_change_has_been_judged_then_one_of_thirty() -
     timing.finished(3.0, timed=True)  # a copy: its own duration is no measure
     assert not ran(timing, EVERY - 1).due(SIZE)
     assert ran(timing, 1).due(SIZE)
+
+
+def test_the_first_of_a_driver_is_measured_once_more_since_it_was_cold() -> None:
+    timing = Timing()
+    timing.fit(possible=True, trigger_s=1.0)
+    assert ran(timing, FIRST).due(SIZE)
+    timing.finished(3.0, timed=True)
+    assert not ran(timing, FIRST - 1).due(SIZE)
+    assert ran(timing, 1).due(SIZE)
+    timing.finished(3.0, timed=True)
+    assert not ran(timing, EVERY - 1).due(SIZE)
 
 
 def test_batches_that_have_become_long_are_timed_sooner() -> None:
