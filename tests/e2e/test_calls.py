@@ -10,9 +10,9 @@ from tests.e2e.conftest import Stage, pipeline
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 RATE = 280.0
-CALLS = {4, 5}
-"""8 ms a call and about a second beside it: at a trigger of 5 s, 3 calls would need 94 % of the
-time and 4 calls 76 %, of which at most 80 % are used; 5 where that second is a little more.
+CALLS = {4, 5, 6}
+"""8 ms a call and about a second beside it: at a trigger of 5 s, 3 calls would need 95 % of the
+time and 4 calls 76 %, of which at most 80 % are used; 5 or 6 where a busy machine makes it two.
 """
 
 
