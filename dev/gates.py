@@ -115,7 +115,7 @@ def phases(repo: Path = REPO) -> list[Phase]:
         Phase("apiserver", (PYTEST,), 600, ("tests/apiserver",), needs_cluster=True),
         # no cluster, but the Java and Maven that doctor installs for one
         Phase("bench", (PYTEST,), 900, ("tests/bench",), needs_cluster=True),
-        Phase("kafka", (PYTEST,), 1200, ("tests/kafka",), needs_cluster=True),
+        Phase("kafka", (PYTEST,), 1800, ("tests/kafka",), needs_cluster=True),
         Phase("images", (*LOCALCLUSTER, "images"), 1800, needs_cluster=True),
         Phase("cluster", (PYTEST,), 1200, ("tests/cluster",), needs_cluster=True, cleanup=down),
     ]
