@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ from trimtab.job.kafka import KafkaProbe
 from trimtab.job.lag import LagPoller
 from trimtab.job.locality import Locality
 from trimtab.job.metrics import BoardCollector
-from trimtab.job.placement import LABELS, Places
+from trimtab.job.placement import LABELS, Places, Step, steps
 from trimtab.job.progress import ProgressListener
 from trimtab.job.query import StreamBuilder
 from trimtab.job.runner import Runner, StopSignal
@@ -97,13 +97,14 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
         announce.start(board, partial(api.annotate_pod, options.pod_name), stopping)
     sys.path.insert(0, str(options.modules))
     knobs = definition.effective(settings, job)
-    # those that are to be placed are asked for once Kafka says where the partitions are
-    placed = knobs.get(SCOPE.name) in LABELS
-    count = 0 if placed else int(knobs.get(EXECUTORS.name, 0))
-    session = open_session(configuration(job, options, count), options.modules, job)
-    node_of = api.node_of if api else lambda _pod: None
+    kafka = KafkaProbe(job.source.bootstrap_servers, START_TIMEOUT_S)
+    places = Places(kafka, job.source.topics, api.node_of if api else lambda _pod: None)
+    plan = _plan(job, knobs, places)
+    conf = configuration(job, options, plan[0].target, plan[0].selector)
+    session = open_session(conf, options.modules, job)
+    executors = partial(Executors, plan=plan, places=places) if job.executors else None
     flags = Flags(stopping, stop)
-    runner = _assemble(session, job, settings, board, count, flags=flags, node_of=node_of)
+    runner = _assemble(session, job, settings, board, kafka, flags=flags, make=executors)
     texts = _settings_texts(api, options, stopping)
     settings_watch.start(texts, runner.inbox)
     try:
@@ -118,6 +119,15 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     return code
 
 
+def _plan(job: Job, knobs: Mapping[str, float], places: Places) -> list[Step]:
+    """The executors to begin with, place by place where the scope asks for places."""
+    count, scope = int(knobs.get(EXECUTORS.name, 0)), int(knobs.get(SCOPE.name, 0))
+    own = job.executors.node_selector if job.executors else {}
+    if scope not in LABELS or LABELS[scope] in own:
+        return [Step(count)]
+    return steps(0, count, places(scope), scope)
+
+
 def _ready(not_ready: str | None) -> tuple[bool, str]:
     return not_ready is None, not_ready or "ready"
 
@@ -127,12 +137,12 @@ def _assemble(
     job: Job,
     settings: Settings,
     board: Board,
-    count: int,
+    kafka: KafkaProbe,
     *,
     flags: Flags,
-    node_of: Callable[[str], str | None],
+    make: Callable[..., Executors] | None,
 ) -> Runner:
-    """All parts around one session, which began with `count` executors; their threads started."""
+    """All parts around one session, their threads started; `make` makes the executors."""
     context = session.sparkContext
     checkpoint = Checkpoint.of(job.checkpoint_uri, context)
     batches = Batches(board, time.time)
@@ -140,12 +150,8 @@ def _assemble(
     listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)
     session.streams.addListener(listener)
     bootstrap = job.source.bootstrap_servers
-    kafka = KafkaProbe(bootstrap, START_TIMEOUT_S)
     locality = Locality(context._jsc.sc().conf())
-    executors = None
-    if job.executors is not None:
-        places = Places(kafka, job.source.topics, node_of)
-        executors = Executors(context, count, locality, places)
+    executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)
     Sampler(board, work, heap, executors, batches.sample_executors).start(flags.stopping)
     JvmWatch(board, SparkJvms(context, heap)).start(flags.stopping)

@@ -12,13 +12,13 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from trimtab.api.knobs import SCOPES
 from trimtab.job.board import ExecutorStates
 from trimtab.job.locality import Locality
-from trimtab.job.placement import LABELS, SELECTOR, Step, steps
+from trimtab.job.placement import LABELS, Step, steps
 
 log = logging.getLogger(__name__)
 
@@ -39,26 +39,26 @@ class Executors:
     def __init__(
         self,
         context: Any,
-        requested: int,
+        plan: Sequence[Step],
         locality: Locality,
         places: Callable[[int], Mapping[str, int]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`context` is the SparkContext, `requested` the count that it was started with.
+        """`context` is the SparkContext, which was started with the first step of `plan`.
 
         `places` gives the weight of each place that a scope prefers, empty where there is none.
         """
         self._jvm = context._jvm
         self._scala = context._jsc.sc()
-        self._requested = requested
+        self._requested = plan[-1].target
         self._locality, self._places, self._clock = locality, places, clock
         self._lock = threading.Lock()
         self._leaving: set[str] = set()
         self._writing = False
-        self._steps: deque[Step] = deque()
-        self._step: Step | None = None
-        self._step_since = 0.0
-        self._selector: str | None = None
+        self._steps: deque[Step] = deque(plan[1:])
+        self._step: Step | None = plan[0]
+        self._step_since = clock()
+        self._selector: str | None = next(iter(plan[0].selector), None)
 
     @property
     def requested(self) -> int:
@@ -120,14 +120,12 @@ class Executors:
         if self._selector is not None:
             conf.remove(self._selector)
             self._selector = None
-        if step is None or step.label is None:
-            return
-        key = SELECTOR + step.label
-        if conf.contains(key):
-            log.warning("executors are not placed by %s: the pipeline's nodeSelector is", step)
-            return
-        conf.set(key, step.value)
-        self._selector = key
+        for key, value in step.selector.items() if step else ():
+            if conf.contains(key):
+                log.warning("executors are not placed by %s: the pipeline's selector is", step)
+                return
+            conf.set(key, value)
+            self._selector = key
 
     def _decommission(self, executor: str) -> None:
         why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(

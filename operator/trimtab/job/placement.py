@@ -46,6 +46,11 @@ class Step:
     label: str | None = None
     value: str | None = None
 
+    @property
+    def selector(self) -> dict[str, str]:
+        """Spark's key and value for it; empty for anywhere."""
+        return {} if self.label is None else {SELECTOR + self.label: str(self.value)}
+
 
 def leaders_by_place(
     leaders: Iterable[int], brokers: Mapping[int, Broker], scope: int

@@ -101,9 +101,6 @@ class Runner:
             self._batches.pausing(How.DRIVER, self._knobs[TRIGGER.name])
             self._board.totals.changes[How.DRIVER] += 1
         self._go_live(self._knobs)
-        wanted = int(self._knobs.get(EXECUTORS.name, 0))
-        if self._executors is not None and self._executors.requested != wanted:
-            self._executors.scale(wanted)
         self._batches.applied(self._settings.generation)
         self._start()
         while not self._signal.requested:

@@ -57,8 +57,13 @@ OWNED = {
 OWNED_PREFIXES = ("spark.dynamicAllocation.", "spark.speculation.", "spark.locality.wait.")
 
 
-def configuration(job: Job, options: Options, executors: int | None) -> dict[str, str]:
-    """Every Spark key of this driver; `executors` is the count to begin with."""
+def configuration(
+    job: Job, options: Options, executors: int | None, selector: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Every Spark key of this driver.
+
+    `executors` is the count to begin with, `selector` has the keys of the place where they go.
+    """
     owned = dict(OWNED)
     owned["spark.app.name"] = job.pipeline
     if options.driver_memory_bytes is not None:
@@ -67,7 +72,7 @@ def configuration(job: Job, options: Options, executors: int | None) -> dict[str
     if options.driver_java_options:
         owned["spark.driver.extraJavaOptions"] = options.driver_java_options
     if job.executors is not None:
-        owned |= _kubernetes(job, job.executors, options, executors or 0)
+        owned |= _kubernetes(job, job.executors, options, executors or 0) | dict(selector or {})
     refused = sorted(k for k in job.spark_conf if k in owned or k.startswith(OWNED_PREFIXES))
     for key in refused:
         log.warning("sparkConf %s is ignored: trimtab owns it", key)

@@ -8,7 +8,7 @@ from trimtab.api.placement import ZONE_LABEL
 from trimtab.job.board import ExecutorStates
 from trimtab.job.executors import STEP_TIMEOUT_S, Executors, pick_to_remove
 from trimtab.job.locality import PROCESS, ZONE, Locality
-from trimtab.job.placement import SELECTOR
+from trimtab.job.placement import SELECTOR, Step, steps
 
 KEY = SELECTOR + ZONE_LABEL
 
@@ -62,12 +62,14 @@ class Spark:
 class Desk:
     """Executors with a clock to set."""
 
-    def __init__(self, running: int, scope: int | None, **weights: int) -> None:
+    def __init__(
+        self, running: int, scope: int | None, plan: list[Step] | None = None, **weights: int
+    ) -> None:
         self.spark, self.now = Spark(running), 0.0
         self.locality = Locality(self.spark)
         self.locality.set_scope(scope)
         self.executors = Executors(
-            self.spark, running, self.locality, lambda _: weights, lambda: self.now
+            self.spark, plan or [Step(running)], self.locality, lambda _: weights, lambda: self.now
         )
 
     @property
@@ -168,3 +170,15 @@ def test_executors_leave_at_once_where_no_batch_is_written() -> None:
     desk.executors.batch_ended()
     desk.executors.states()
     assert desk.spark.decommissioned == ["2"]
+
+
+def test_the_executors_of_a_start_are_placed_too() -> None:
+    plan = steps(0, 3, {"a": 1, "b": 2}, ZONE)
+    desk = Desk(0, ZONE, plan)
+    desk.spark.keys |= plan[0].selector  # the application was started with it
+    assert desk.executors.requested == 3
+    desk.come(1)
+    assert (desk.spark.asked, desk.spark.keys[KEY]) == ([(3, "b")], "b")
+    desk.come(2)
+    assert KEY not in desk.spark.keys
+    assert desk.spark.asked == [(3, "b")]
