@@ -99,9 +99,15 @@ class StreamBuilder:
 
 
 def last_committed(query: Any) -> int | None:
-    """The last batch of this start that Spark reported as committed."""
+    """The last batch of this start that Spark reported as committed; -1 is none yet.
+
+    A trigger without data is reported under the number of the batch that is still to come.
+    """
     progress = query._jsq.lastProgress()
-    return None if progress is None else int(progress.batchId())
+    if progress is None:
+        return None
+    ran = progress.durationMs().containsKey("addBatch")
+    return int(progress.batchId()) - (not ran)
 
 
 def causes_of(query: Any, written: BaseException | None) -> list[Cause]:

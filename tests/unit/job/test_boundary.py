@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab.job.boundary import Gate, GateClosedError, Outcome, stop_at_boundary
+from trimtab.job.query import last_committed
 
 NEVER = 10**9
 
@@ -96,3 +97,27 @@ def test_a_query_that_ends_with_its_commit_ended_cleanly() -> None:
     query, gate = FakeQuery(), Gate()
     gate.enter(7)
     assert run(query, gate, commits_at=2, dies_at=2) is Outcome.CLEAN
+
+
+class Progress:
+    """What Spark reports of a trigger."""
+
+    def __init__(self, batch_id: int, *phases: str) -> None:
+        self.batchId = lambda: batch_id
+        self.durationMs = lambda: self
+        self.containsKey = phases.__contains__
+
+
+class Reporting:
+    """A query that has reported its last trigger."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._jsq = self
+        self.lastProgress = lambda: progress
+
+
+def test_a_trigger_without_data_reports_the_number_of_a_batch_that_is_still_to_come() -> None:
+    """Taken for a commit it would cut the next batch short as soon as that has begun."""
+    assert last_committed(Reporting(None)) is None
+    assert last_committed(Reporting(Progress(33, "latestOffset", "addBatch"))) == 33
+    assert last_committed(Reporting(Progress(33, "latestOffset", "triggerExecution"))) == 32
