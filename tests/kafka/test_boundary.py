@@ -59,3 +59,43 @@ def test_restarts_under_backlog_are_exact(
     assert behind > 0, "the proof needs a backlog until the end"
     assert metrics["run_number"] == 1 + RESTARTS
     assert (found.lost, found.duplicated) == (0, 0), report
+
+
+SLOW = """
+import time
+from pyspark.sql import functions as F
+
+
+def transform(df, params):
+    def work(value):
+        time.sleep(0.004)
+        return value
+
+    return df.select(F.udf(work, "binary")("value").alias("value"))
+"""
+
+
+def test_a_stop_waits_for_the_first_batch_after_an_idle_time(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    driver = make_driver(transform={"module": "jobs_idle:transform"})
+    (driver.directory / "modules").mkdir()
+    (driver.directory / "modules/jobs_idle.py").write_text(SLOW)
+    driver.settings(trigger="3s", maxOffsetsPerTrigger=100_000)
+    driver.start()
+    driver.until(lambda m: m.get("batches_total", 0) > 0, 120)
+    time.sleep(13)  # a trigger without data is reported after ten seconds without any
+    made = produce(broker.bootstrap, topics[0], [(0.5, 4_000)])
+    driver.until(lambda m: m.get("batch_running_seconds", 0) > 0.5)
+    assert driver.terminate() == 0
+    driver.start()
+    driver.until(caught_up)
+    assert driver.terminate() == 0
+    found = verify(broker.bootstrap, topics[1], made.run, made.sequences, frozenset())
+    assert (found.lost, found.duplicated) == (0, 0)
+
+
+def caught_up(metrics: dict[str, float]) -> bool:
+    """Whether nothing lags, whoever committed it."""
+    lags = [v for k, v in metrics.items() if k.startswith("lag_records{")]
+    return bool(lags) and sum(lags) == 0
