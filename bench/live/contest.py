@@ -17,8 +17,7 @@ from bench.live.figures import Span, calibrated, changes, longest_break
 from bench.live.points import (
     Goal,
     Point,
-    best_latency,
-    best_throughput,
+    best,
     executor_seconds,
     met_share,
     throughput,
@@ -103,10 +102,10 @@ def tuning(book: Book, who: str, goal: Goal) -> Json:
         return {"pinned": {"executors": SPARK_EXECUTORS, "maxInFlight": 1} | unlimited}
     if who == LAG:
         return pinned(BY_HAND, topic)
-    best = (best_latency if goal == "latency" else best_throughput)(book.windows)
-    if best is None:
+    found = best(book.windows, goal)
+    if found is None:
         raise ValueError("no point of the grid holds the goal: measure the grid first")
-    return pinned(best.point, topic)
+    return pinned(found.point, topic)
 
 
 def _under_load(site: Site, book: Book, who: str, name: str) -> Json:

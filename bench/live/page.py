@@ -16,8 +16,7 @@ from bench.live.points import (
     Goal,
     Point,
     Window,
-    best_latency,
-    best_throughput,
+    best,
     spread,
 )
 from bench.live.shapes import SHAPES
@@ -80,25 +79,25 @@ def figure(window: Window) -> float:
 
 def noise(book: Book, goal: Goal) -> float:
     """Half the range over the mean of the best point's repetitions."""
-    best = (best_latency if goal == "latency" else best_throughput)(book.windows)
-    same = [w for w in book.windows if best and w.goal == best.goal and w.point == best.point]
+    found = best(book.windows, goal)
+    same = [w for w in book.windows if found and (w.goal, w.point) == (found.goal, found.point)]
     return spread([figure(w) for w in same])
 
 
 def _best(book: Book, goal: Goal) -> str:
-    best = (best_latency if goal == "latency" else best_throughput)(book.windows)
-    if best is None:
+    found = best(book.windows, goal)
+    if found is None:
         return f"Best: none holds the goal of {TARGET_S:g} s in {MET:.0%} of the seconds."
-    repeats = sum(w.goal == best.goal and w.point == best.point for w in book.windows)
+    repeats = sum(w.goal == found.goal and w.point == found.point for w in book.windows)
     what = (
-        f"{best.executor_s / best.seconds:.2f} executors, p95 {best.p95_s:.2f} s"
+        f"{found.executor_s / found.seconds:.2f} executors, p95 {found.p95_s:.2f} s"
         if goal == "latency"
-        else f"{best.rate:.0f} records/s"
+        else f"{found.rate:.0f} records/s"
     )
     told = "is all that was measured so far"
     if repeats > 1:
         told = f"measured {repeats} times, half the range over the mean is {noise(book, goal):.1%}"
-    return f"Best (executors x trigger x calls): **{best.point.name}**, {what}; {told}."
+    return f"Best (executors x trigger x calls): **{found.point.name}**, {what}; {told}."
 
 
 def _runs(book: Book, shape: str) -> str:
@@ -123,16 +122,16 @@ def _runs(book: Book, shape: str) -> str:
 def verdict(book: Book, shape: str) -> str:
     """Ours against the best static settings, in words."""
     runs = {r["who"]: r for r in book.runs if r["shape"] == shape}
-    ours, best = runs.get(OURS), runs.get(BEST)
-    if ours is None or best is None:
+    ours, static = runs.get(OURS), runs.get(BEST)
+    if ours is None or static is None:
         return ""
     if shape == "flood":
-        ratio = ours["rate"] / best["rate"]
+        ratio = ours["rate"] / static["rate"]
         margin = max(WITHIN, noise(book, "throughput"))
         told = f"trimtab works off {ratio:.2f} of what the best static settings do"
         return f"{told}: {'within' if ratio >= 1 - margin else 'not within'} {margin:.0%}."
-    ratio = ours["executor_s"] / best["executor_s"]
-    holds = ours["met"] >= MET or ours["met"] >= best["met"]
+    ratio = ours["executor_s"] / static["executor_s"]
+    holds = ours["met"] >= MET or ours["met"] >= static["met"]
     told = f"trimtab takes {ratio:.2f} of the executor-seconds of the best static settings"
     goal = f"and {'holds' if holds else 'does not hold'} the goal"
     return f"{told} ({'within' if ratio <= 1 + WITHIN else 'not within'} {WITHIN:.0%}) {goal}."

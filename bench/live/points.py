@@ -112,6 +112,11 @@ def best_throughput(windows: Sequence[Window]) -> Window | None:
     return max(rates, key=lambda w: w.rate, default=None)
 
 
+def best(windows: Sequence[Window], goal: Goal) -> Window | None:
+    """The best point of the grid for a goal; None where none is there yet."""
+    return (best_latency if goal == "latency" else best_throughput)(windows)
+
+
 def spread(figures: Sequence[float]) -> float:
     """Half the range of repeated measurements over their mean: what a tie is held against."""
     if len(figures) < 2:

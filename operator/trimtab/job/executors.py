@@ -89,11 +89,12 @@ class Executors:
             self._next_step()
             self._release(running)
 
-    def batch_begins(self) -> None:
-        """A batch is about to be written, none of its tasks is under way yet."""
+    def batch_begins(self) -> ExecutorStates:
+        """A batch is about to be written, none of its tasks is under way yet; the counts then."""
         with self._lock:
-            self._release(self._running())
+            states = self._look()
             self._writing = True
+            return states
 
     def batch_ended(self) -> None:
         """It is written, or given up: until the next begins no task runs."""
@@ -141,13 +142,16 @@ class Executors:
     def states(self) -> ExecutorStates:
         """The counts now; goes on with what `scale` began, so it is to be called often."""
         with self._lock:
-            running = self._running()
-            self._leaving &= running
-            self._release(running)
-            states = ExecutorStates(self._requested, len(running), len(self._leaving))
-            self._go_on(states.staying)
-            self._locality.settle(settled=states.running == states.staying == states.requested)
-            return states
+            return self._look()
+
+    def _look(self) -> ExecutorStates:
+        running = self._running()
+        self._leaving &= running
+        self._release(running)
+        states = ExecutorStates(self._requested, len(running), len(self._leaving))
+        self._go_on(states.staying)
+        self._locality.settle(settled=states.running == states.staying == states.requested)
+        return states
 
     def _go_on(self, staying: int) -> None:
         step = self._step

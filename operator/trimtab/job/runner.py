@@ -143,10 +143,7 @@ class Runner:
             board.places = places
 
     def _begin(self, batch_id: int) -> bool:
-        executors = None
-        if self._executors is not None:
-            self._executors.batch_begins()
-            executors = self._executors.states().staying
+        executors = self._executors.batch_begins().staying if self._executors else None
         replays = 0
         if self._batches.replays(batch_id):
             replays = self._checkpoint.count_replay(batch_id)

@@ -35,7 +35,8 @@ class KnobGroup:
     settings: tuple[str, ...]
     moves: frozenset[BottleneckKind]
     raise_: Move
-    release: Move
+    release: Move | None = None
+    """None: it costs nothing that could be given back, or cannot be."""
     final: bool = False
     """Its change cannot be put back: every other knob comes first."""
 
@@ -58,7 +59,7 @@ LADDER: tuple[KnobGroup, ...] = (
     ),
     KnobGroup(
         max_pending.NAME, How.LIVE, max_pending.SETTINGS, max_pending.BACKS_OFF,
-        max_pending.back_off, lambda _: None,
+        max_pending.back_off,
     ),
     KnobGroup(
         locality.NAME, How.LIVE, locality.SETTINGS, locality.MOVES,
@@ -67,16 +68,11 @@ LADDER: tuple[KnobGroup, ...] = (
     *(
         KnobGroup(
             name, How.LIVE, sending.SETTINGS[step], sending.MOVES, sending.RAISES[step],
-            sending.release,
         )
         for step, name in sending.NAMES.items()
     ),
-    KnobGroup(
-        cores.NAME, How.DRIVER, cores.SETTINGS, cores.MOVES, cores.raise_, cores.release,
-    ),
-    KnobGroup(
-        topic.NAME, How.LIVE, topic.SETTINGS, topic.MOVES, topic.raise_, topic.release, final=True,
-    ),
+    KnobGroup(cores.NAME, How.DRIVER, cores.SETTINGS, cores.MOVES, cores.raise_),
+    KnobGroup(topic.NAME, How.LIVE, topic.SETTINGS, topic.MOVES, topic.raise_, final=True),
 )  # fmt: skip
 """The most expensive to run first: executors cost cores, the others do not."""
 
@@ -108,5 +104,5 @@ def _final(offer: Proposal) -> bool:
 
 def releasing(context: Context) -> list[Proposal]:
     """What can be given back, the most expensive first: executors cost, triggers do not."""
-    offers = [group.release(context) for group in LADDER]
+    offers = [group.release(context) for group in LADDER if group.release]
     return [offer for offer in offers if offer is not None]

@@ -54,12 +54,6 @@ def to_allow(context: Context, kind: Kind) -> str:
     return "; limits.executors allows no more of them, nor limits.executorCores larger ones"
 
 
-def release(context: Context) -> Proposal | None:
-    """None: see above."""
-    del context
-    return None
-
-
 def _fewest(context: Context, wider: Policy) -> Proposal:
     """The fewest executors of a width that is enough that hold the goal."""
     counts = range(wider.min_executors, wider.max_executors + 1)

@@ -60,12 +60,6 @@ def raise_(step: Step, context: Context) -> Proposal | None:
     return hoped.offer(NAMES[step], How.LIVE, settings, Reason.PRODUCER_CHANGED, raises=True)
 
 
-def release(context: Context) -> Proposal | None:
-    """None: how it sends costs nothing that could be given back."""
-    del context
-    return None
-
-
 RAISES = {step: partial(raise_, step) for step in Step}
 
 

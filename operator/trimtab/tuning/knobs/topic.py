@@ -71,12 +71,6 @@ def raise_(context: Context) -> Proposal | None:
     return grown.offer(NAME, How.LIVE, settings, Reason.PARTITIONS_RAISED, raises=True)
 
 
-def release(context: Context) -> Proposal | None:
-    """None: partitions only grow."""
-    del context
-    return None
-
-
 def _grown(context: Context, partitions: int) -> Context:
     """The pipeline as it would be with so many partitions.
 
