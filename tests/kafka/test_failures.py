@@ -75,7 +75,7 @@ def test_a_batch_planned_larger_than_a_later_limit_says_so_while_it_runs_again(
         "        return value\n"
         "    return df.select(F.udf(work, 'binary')('value').alias('value'))\n"
     )
-    made = produce(broker.bootstrap, topics[0], [(0.5, 8_000)])
+    made = produce(broker.bootstrap, topics[0], [(1.0, 6_000)])
     driver.settings(trigger="0s", maxOffsetsPerTrigger=4_000)
     driver.start()
     metrics = driver.until(lambda m: m.get("batch_running_records", 0) >= 3_000, 120)
