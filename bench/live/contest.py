@@ -120,7 +120,6 @@ def _under_load(site: Site, book: Book, who: str, name: str) -> Json:
     _watch(site, who, "latency", scored.end_s + TAIL_S)
     run: Json = {"who": who, "shape": name} | _told(site, "latency", begin_s, scored)
     if who == OURS:
-        run["decisions"] = _decisions(site)
         batches = site.batches(begin_s)
         calm_s = calibrated(batches, begin_s, scored.end_s)
         run["calibration_s"] = round(calm_s - begin_s, 1)
@@ -140,8 +139,6 @@ def _in_flood(site: Site, book: Book, who: str) -> Json:
     _watch(site, who, "throughput", end_s)
     scored = Span(end_s - SCORED_S, end_s)
     run: Json = {"who": who, "shape": "flood"} | _told(site, "throughput", begin_s, scored)
-    if who == OURS:
-        run["decisions"] = _decisions(site)
     if site.lag() <= 0:
         console.warn(f"{who} has worked off the whole flood: its rate is too low")
     site.end()
@@ -196,6 +193,7 @@ def _told(site: Site, goal: Goal, begin_s: float, scored: Span) -> Json:
             [round(b.committed_s - begin_s, 1), round(b.p95_s, 2), b.records] for b in batches
         ],
         "executors": changes([(at - begin_s, count) for at, count in executors]),
+        "decisions": _decisions(site),
     }
 
 

@@ -33,6 +33,8 @@ HOPELESS_S = 60.0
 LONG_S = 3 * 3600.0
 POLL_S = 5.0
 FILL, FILL_PER_S = 1_500_000, 8_000.0
+ENOUGH = 500_000
+"""Records that must wait when a window of the flood begins: more than any point takes in it."""
 REPEATS = 4
 """Of the best point, beside its window in the grid."""
 DRAIN = (0.5, 64)
@@ -133,13 +135,19 @@ def _flood(site: Site, book: Book, asked: Sequence[tuple[Point, int]], until_s: 
     if not left or time.time() > until_s:
         return
     site.fill(FILL, FILL_PER_S)
+    waiting = 0.0
     for point, repeat in left:
         if time.time() > until_s:
             return
-        site.begin("throughput", pinned(point, FLOOD))
+        if waiting < ENOUGH:
+            site.begin("throughput", pinned(point, FLOOD))
+            time.sleep(FIRST_WARM_S)
+        else:
+            site.apply("throughput", pinned(point, FLOOD))
         site.wait_effective(point)
-        time.sleep(2 * WARM_S)
+        time.sleep(WARM_S)
         book.add(_window(site, "throughput", point, repeat))
-        if site.lag() <= 0:
+        waiting = site.lag()
+        if waiting <= 0:
             console.warn(f"{point.name} has worked off the whole flood: its rate is too low")
     site.end()

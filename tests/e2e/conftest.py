@@ -156,7 +156,7 @@ def stage(home: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
         home.kube.dump()
     home.kube.call("delete", "spl", "clicks", "--ignore-not-found")
     home.kube.call("delete", "jobs", "load", "verify", "--ignore-not-found")
-    home.wait("driver gone", 120, lambda: home.uid("clicks-driver-0") is None)
+    home.wait("driver gone", 180, lambda: home.uid("clicks-driver-0") is None)
     if getattr(request.module, "NEW_CHECKPOINTS", False):
         home.forget()
 

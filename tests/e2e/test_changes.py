@@ -26,12 +26,12 @@ def test_planned_changes_under_backlog_lose_and_duplicate_nothing(stage: Stage) 
     stage.wait_effective(executors=3)
     running = 'max(trimtab_executors{{state="running",namespace="{}"}})'
     query = running.format(stage.kube.namespace)
-    stage.wait("3 executors run", 60, lambda: stage.metric(query) == 3)
+    stage.wait("3 executors run", 180, lambda: stage.metric(query) == 3)
     stage.apply(pipeline(tuning=pinned(executors=3, trigger="1s")))
     stage.wait_effective(trigger="1s")
     stage.apply(pipeline(tuning=pinned(executors=2, trigger="1s")))
     stage.wait_effective(executors=2)
-    stage.wait("2 executors run", 60, lambda: stage.metric(query) == 2)
+    stage.wait("2 executors run", 180, lambda: stage.metric(query) == 2)
     assert stage.uid("clicks-driver-0") == driver, "knobs restart no driver"
     held = 'max(container_memory_working_set_bytes{{container="{}",namespace="{}"}})'
     for container in ("driver", "spark-kubernetes-executor"):
@@ -53,7 +53,7 @@ def test_suspend_drains_and_resume_goes_on(stage: Stage) -> None:
     stage.wait_ready()
     stage.start_load([(200.0, 50.0)])
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="1s"), suspend=True))
-    stage.wait("driver gone", 90, lambda: stage.uid("clicks-driver-0") is None)
+    stage.wait("driver gone", 180, lambda: stage.uid("clicks-driver-0") is None)
     assert stage.condition("Suspended")["status"] == "True"
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="1s")))
     stage.wait_ready()

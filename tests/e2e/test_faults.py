@@ -23,7 +23,7 @@ def test_nothing_is_lost_whatever_is_killed(stage: Stage) -> None:
 
     def goes_on(after: str) -> None:
         before = stage.metric(batch) or 0
-        stage.wait(f"batches go on after {after}", 120, lambda: (stage.metric(batch) or 0) > before)
+        stage.wait(f"batches go on after {after}", 180, lambda: (stage.metric(batch) or 0) > before)
 
     goes_on("the start")
     kill("-l", "trimtab.dev/component=executor")
@@ -52,7 +52,7 @@ def test_a_pipeline_deleted_and_applied_again_goes_on_from_its_checkpoint(stage:
     stage.wait_ready()
     stage.start_load([(200.0, 50.0)])
     stage.kube.call("delete", "spl", "clicks")
-    stage.wait("driver gone", 120, lambda: stage.uid("clicks-driver-0") is None)
+    stage.wait("driver gone", 180, lambda: stage.uid("clicks-driver-0") is None)
     assert stage.kube.get("pvc", "clicks-checkpoint"), "Retain keeps the checkpoint"
     stage.apply(made)
     stage.wait_ready()
@@ -64,9 +64,9 @@ def test_a_pipeline_deleted_and_applied_again_goes_on_from_its_checkpoint(stage:
 
 def test_a_kafka_deleted_and_applied_again_finds_its_data(stage: Stage) -> None:
     stage.start_load([(5.0, 100.0)])
-    stage.wait("load ends", 60, lambda: load.finished(stage.kube, "load"))
+    stage.wait("load ends", 180, lambda: load.finished(stage.kube, "load"))
     stage.kube.call("delete", "tkc", "events")
-    stage.wait("broker gone", 90, lambda: stage.uid("events-kafka-0") is None)
+    stage.wait("broker gone", 180, lambda: stage.uid("events-kafka-0") is None)
     stage.apply(*manifests("kafka"))
     stage.wait("Kafka ready again", 180,
                lambda: condition(stage.kube.get("tkc", "events"), "Ready") == "True")  # fmt: skip
@@ -83,14 +83,14 @@ def test_without_prometheus_the_last_good_settings_stay(stage: Stage) -> None:
     def metrics() -> str:
         return str(stage.condition("MetricsAvailable").get("status"))
 
-    stage.wait("metrics", 90, lambda: metrics() == "True")
+    stage.wait("metrics", 180, lambda: metrics() == "True")
     before = stage.status()["controller"]["settings"]
     scale = ("scale", "deployment/trimtab-prometheus", "-n", "trimtab")
     stage.kube.call(*scale, "--replicas=0")
     try:
-        stage.wait("metrics are missed", 60, lambda: metrics() == "False")
+        stage.wait("metrics are missed", 180, lambda: metrics() == "False")
         assert stage.status()["controller"]["settings"] == before
         assert stage.condition("Ready")["status"] == "True"
     finally:
         stage.kube.call(*scale, "--replicas=1")
-    stage.wait("metrics again", 120, lambda: metrics() == "True")
+    stage.wait("metrics again", 180, lambda: metrics() == "True")

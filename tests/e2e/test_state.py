@@ -31,7 +31,7 @@ def test_state_goes_with_executors_and_driver(stage: Stage) -> None:
     stage.apply(deduplicating(tuning=pinned(1)))
     assert "volumeClaim.shared: true" in stage.wait_stalled("StateNeedsSharedCheckpoint")
     stage.kube.call("delete", "spl", "clicks")
-    stage.wait("driver gone", 120, lambda: stage.uid("clicks-driver-0") is None)
+    stage.wait("driver gone", 180, lambda: stage.uid("clicks-driver-0") is None)
     stage.forget()
 
     shared = {"volumeClaim": {"shared": True, "storageClassName": "shared"}}
@@ -39,10 +39,10 @@ def test_state_goes_with_executors_and_driver(stage: Stage) -> None:
     stage.wait_ready()
     stage.start_load([(300.0, 50.0)])
     rows = f'trimtab_state_rows{{namespace="{stage.kube.namespace}"}}'
-    stage.wait("state", 120, lambda: (stage.metric(rows) or 0) > 100)
+    stage.wait("state", 180, lambda: (stage.metric(rows) or 0) > 100)
     stage.apply(deduplicating(tuning=pinned(2), checkpoint=shared))
     running = f'max(trimtab_executors{{state="running",namespace="{stage.kube.namespace}"}})'
-    stage.wait("2 executors run", 120, lambda: stage.metric(running) == 2)
+    stage.wait("2 executors run", 180, lambda: stage.metric(running) == 2)
     driver = stage.uid("clicks-driver-0")
     edited = [{"name": "SOMETHING", "value": "new"}]
     stage.apply(deduplicating(tuning=pinned(2), checkpoint=shared, env=edited))

@@ -119,7 +119,7 @@ class Driver:
             for m in SAMPLE.finditer(text)
         }
 
-    def until(self, what: Callable[[dict[str, float]], Any], timeout_s: float = 60) -> Any:
+    def until(self, what: Callable[[dict[str, float]], Any], timeout_s: float = 150) -> Any:
         """Wait until `what(metrics)` is true; fails at once when the driver is gone."""
         deadline = time.monotonic() + timeout_s
         metrics: dict[str, float] = {}
@@ -146,7 +146,7 @@ class Driver:
     def tail(self, lines: int = 60) -> str:
         return "\n".join(self.log.read_text().splitlines()[-lines:])
 
-    def terminate(self, timeout_s: float = 60) -> int:
+    def terminate(self, timeout_s: float = 120) -> int:
         """SIGTERM; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout_s)
@@ -156,7 +156,7 @@ class Driver:
         self.process.kill()
         self.process.wait(30)
 
-    def termination(self, timeout_s: float = 90) -> dict[str, str]:
+    def termination(self, timeout_s: float = 150) -> dict[str, str]:
         """Wait for a failing end; what the termination log says."""
         code = self.process.wait(timeout_s)
         assert code == 1, self.tail()

@@ -19,7 +19,7 @@ LONG = bool(os.environ.get("TRIMTAB_LONG"))
 RESTARTS = 200 if LONG else 20
 RECORDS_PER_RESTART = 10_000
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1800 if LONG else 240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1800 if LONG else 500)]
 
 
 def test_restarts_under_backlog_are_exact(

@@ -11,7 +11,7 @@ from dev.kafka import KafkaBroker
 from tests.kafka.driver import Driver
 from tests.kafka.test_state import counted, expected, send, transform_of
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 MOUNT = "spark.hadoop.fs.viewfs.mounttable.trimtab.link./base"
 """Makes viewfs://trimtab/base the same as a directory here: a file system of Hadoop that is not

@@ -11,7 +11,7 @@ from dev.loadgen.records import Verdict
 from dev.loadgen.verify import verify
 from tests.kafka.driver import Driver
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
 
 def outcome(broker: KafkaBroker, topic: str, made: Summary) -> Verdict:

@@ -13,7 +13,7 @@ from dev.loadgen.produce import Summary, produce
 from dev.loadgen.verify import verify
 from tests.kafka.driver import Driver
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
 
 def test_reasons_of_a_pipeline_that_cannot_start(
@@ -59,7 +59,7 @@ def test_a_mounted_module_that_raises_is_named(
     assert "no such customer" in said["message"]
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_a_batch_planned_larger_than_a_later_limit_says_so_while_it_runs_again(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

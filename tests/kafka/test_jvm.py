@@ -9,7 +9,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from tests.kafka.driver import Driver
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
 GARBAGE = {"sql": "SELECT key, sha2(repeat(CAST(value AS STRING), 2000), 256) AS value FROM source"}
 NEW = 'jvm_collections_total{generation="new",role="driver"}'

@@ -18,7 +18,7 @@ from trimtab.job.kafka import KafkaProbe
 from trimtab.job.locality import NODE, PROCESS, ZONE
 from trimtab.job.placement import Places
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
 BASE = {"trigger": "100ms", "maxOffsetsPerTrigger": 400}
 PRODUCER = {

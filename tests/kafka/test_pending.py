@@ -12,7 +12,7 @@ from dev.loadgen.records import identity
 from dev.loadgen.verify import read_all
 from tests.kafka.driver import Driver
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
 CALLS = "trimtab.job.samples:calls"
 WAIT_MS = 8

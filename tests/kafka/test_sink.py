@@ -18,9 +18,9 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.job.timing import FIRST
 from trimtab.tuning.settings import Settings
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
-ROUND_TRIP_MS = 2000.0
+ROUND_TRIP_MS = 1000.0
 OUT = "out"
 KNOBS = {"trigger": "200ms", "maxOffsetsPerTrigger": 400}
 SETTINGS = Settings(executors=1, trigger_s=0.2, max_offsets=400)

@@ -21,7 +21,7 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.job.checkpoint import Checkpoint
 from trimtab.tuning.settings import Settings
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 EXAMPLE = REPO / "examples/30-windows"
 SHUFFLE = "spark.sql.shuffle.partitions"

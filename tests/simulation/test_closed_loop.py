@@ -281,18 +281,46 @@ def test_a_remote_that_limits_the_rate_is_named_after_one_trial() -> None:
 
 
 def test_calls_that_crowd_a_service_are_taken_back() -> None:
-    """Six calls at once are 750/s, 32 are 141/s and 64 still fewer: it goes down until 400/s go."""
+    """Six calls at once are 750/s, 32 are 141/s and 64 still fewer: it goes down until 350/s go."""
     crowded = {"capacity": {1: 4000}, "batch": {"fixed_s": 0.1},
                "remote": {"latency_s": 0.008, "knee_calls": 6}}  # fmt: skip
     start = {"executors": 1, "trigger": 2, "maxOffsetsPerTrigger": 1000, "maxInFlight": 32}
     alone = {"executors": {"min": 1, "max": 1}}
-    load = {"step": [[0, 400]]}
+    load = {"step": [[0, 350]]}
     run = simulate(case(duration=1800, plant=crowded, start=start, load=load, limits=alone), 1)
     assert run.final.max_in_flight in {5, 6, 7, 8}
     assert Reason.CALLS_LOWERED in reasons(run)
     assert "no setting within the limits" not in run.changes[-1].decision.message
     broken = {name for name, held in verify(run).items() if not held}
     assert broken <= {"not_always_busy"}, "it begins with more to do than it can"
+
+
+WAITS_AND_TRIGGER = {
+    "plant": {
+        "capacity": {1: 1500, 4: 6000}, "waves": True, "remote": {"latency_s": 0.008},
+        "batch": {"fixed_s": 0.5, "per_task_s": 0.05, "noise": 0.05},
+    },
+    "partitions": 4, "tick": 3, "duration": 720,
+    "load": {"step": [[0, 150], [60, 600], [240, 150], [420, 600], [600, 150]]},
+    "goal": {"latency": {"target": 5, "catchUp": 60}},
+    "limits": {"executors": {"min": 1, "max": 4}},
+    "tuning": {"bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": 2, "down": 4}},
+    "start": {"executors": 1, "trigger": 5, "maxOffsetsPerTrigger": 5000, "maxInFlight": 1},
+}  # fmt: skip
+"""Neither calls nor a trigger alone hold 5 s: at 5 s the wait alone is as long, and at 2 s it takes
+ten calls before a batch of 600 records/s fits."""
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_calls_make_room_for_the_trigger_that_holds_the_goal(seed: int) -> None:
+    """And both stay when the load falls, so that nothing is late when it comes back."""
+    run = simulate(case(**WAITS_AND_TRIGGER), seed)
+    moved = [t.decision.reason for t in run.changes if t.decision.action is Action.CHANGE]
+    assert moved == [Reason.CALLS_RAISED] * 2 + [Reason.TRIGGER_SHORTENED]
+    assert (run.final.executors, run.final.trigger_s) == (1, 2.0)
+    assert run.final.max_in_flight in range(10, 25)
+    assert Reason.SATURATED not in reasons(run)
+    assert all(t.at_s < 180 for t in run.changes)
 
 
 @pytest.mark.parametrize(("quiet", "rate", "calls"), [(25, 280, 4), (25, 140, 2), (25, 380, 6)])

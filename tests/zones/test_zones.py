@@ -51,7 +51,7 @@ def test_a_broker_comes_back_to_its_zone(stage: Stage) -> None:
     before, uid = placement(stage), stage.uid("events-kafka-1")
     stage.kube.call("delete", "pod", "events-kafka-1")
     stage.wait_replaced("events-kafka-1", uid)
-    stage.wait("the broker is back", 90, lambda: len(racks(stage)) == 3)
+    stage.wait("the broker is back", 180, lambda: len(racks(stage)) == 3)
     assert placement(stage) == before
 
 
@@ -83,7 +83,7 @@ def test_executors_know_their_place_and_read_from_their_zone(stage: Stage) -> No
     zones = zone_of_node(stage)
     stage.start_load([(300.0, 400.0)])
     running = f'max(trimtab_executors{{state="running",namespace="{stage.kube.namespace}"}})'
-    stage.wait("2 executors run", 90, lambda: stage.metric(running) == 2)
+    stage.wait("2 executors run", 180, lambda: stage.metric(running) == 2)
     executors = pods(stage, "executor")
     for pod in [*executors, *pods(stage, "driver")]:
         asked = ("exec", pod["metadata"]["name"], "--", "sh", "-c")
@@ -94,12 +94,12 @@ def test_executors_know_their_place_and_read_from_their_zone(stage: Stage) -> No
     def near() -> bool:
         return all(share > OWN_ZONE_SHARE for share in shares(stage, executors).values())
 
-    stage.wait("each executor reads from its zone", 90, near)
+    stage.wait("each executor reads from its zone", 180, near)
     kill = ("delete", "pod", "--grace-period=0", "--force", "--wait=false")
     stage.kube.call(*kill, "events-kafka-2")
     batch = f'max(trimtab_batch_id{{namespace="{stage.kube.namespace}"}})'
     killed = stage.metric(batch) or 0
-    stage.wait("batches go on", 120, lambda: (stage.metric(batch) or 0) > killed + 2)
+    stage.wait("batches go on", 180, lambda: (stage.metric(batch) or 0) > killed + 2)
     stage.next_step()
     result = stage.delivered(limit_s=300)
     assert result["lost"] == 0
@@ -109,7 +109,7 @@ def test_executors_know_their_place_and_read_from_their_zone(stage: Stage) -> No
 def test_executors_go_where_the_partitions_are_led(stage: Stage) -> None:
     """One broker leads them all: the first executors go to its node, the next to its zone."""
     stage.kube.call("delete", "spl", "clicks", "--ignore-not-found")
-    stage.wait("driver gone", 120, lambda: stage.uid("clicks-driver-0") is None)
+    stage.wait("driver gone", 180, lambda: stage.uid("clicks-driver-0") is None)
     stage.forget()
     tool(stage, "org.apache.kafka.tools.TopicCommand", "--create", "--topic", "near",
          "--replica-assignment", "1:0:2,1:2:0,1:0:2")  # fmt: skip
@@ -120,7 +120,7 @@ def test_executors_go_where_the_partitions_are_led(stage: Stage) -> None:
         stage.apply(pipeline(source=source, transform=PLAIN, tuning={"pinned": pinned}))
         stage.wait_ready()
         running = f'max(trimtab_executors{{state="running",namespace="{stage.kube.namespace}"}})'
-        stage.wait(f"{executors} run", 120, lambda: stage.metric(running) == executors)
+        stage.wait(f"{executors} run", 180, lambda: stage.metric(running) == executors)
         return {pod["spec"]["nodeName"] for pod in pods(stage, "executor")}
 
     near = placement(stage)["events-kafka-1"]

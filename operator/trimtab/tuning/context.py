@@ -62,6 +62,12 @@ class Context:
         """The load that an estimate aims at, clear of the higher bound: it may be too good."""
         return self.band.higher - CLEAR * (self.band.higher - self.band.lower)
 
+    def fixed(self, knob: str) -> bool:
+        """Whether a knob may not be moved, whoever says so."""
+        around = self.snapshot.around
+        said = (self.policy.pinned, self.policy.locked, around.owners, around.checkpoint_pins)
+        return any(knob in names for names in said)
+
     def pause_s(self, how: How) -> float:
         """Seconds that a change pauses the pipeline: measured here, else what is usual."""
         signals = self.snapshot.signals
@@ -93,3 +99,5 @@ class Proposal:
     predicted: float
     raises: bool
     reason: Reason
+    purpose: str = ""
+    """What it makes room for, where the load that is predicted does not tell."""

@@ -103,12 +103,12 @@ def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
 def _watch(context: Context, batch: Batch, watched: Trial) -> tuple[Decision, Memory]:
     """Judge the open trial; once its change is kept, the next one need not wait for a tick."""
     snapshot, memory, load = context.snapshot, context.memory, context.load
-    end = trial.judge(watched, snapshot, context.model, load, context.band)
+    carried = learning.carried(snapshot, memory.points, watched.before)
+    end = trial.judge(watched, snapshot, context.model, load, context.band, carried=carried)
     if end is None:
         message = words.progress(watched, context.policy)
         return _hold(memory, Reason.TRIAL_OPEN, message, load), memory
-    capacity = trial.capacity_before(watched, context.policy, context.model)
-    closing, closed = _close(snapshot, memory, end, load, capacity)
+    closing, closed = _close(snapshot, memory, end, load, carried)
     if end.action is Action.REVERT:
         return closing, closed
     following, after = _steer(replace(context, memory=closed), batch)

@@ -9,6 +9,7 @@ from trimtab.tuning.load import Load
 from trimtab.tuning.memory import FastestCall, Memory
 from trimtab.tuning.model import Model, fit
 from trimtab.tuning.points import Point, learn, same_size, sent_alike
+from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
 
 WARM_UP_BATCHES = 2
@@ -36,6 +37,18 @@ def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
     tasks = snapshot.settings.tasks(signals.partitions if signals else None)
     alike = sent_alike(points, snapshot.settings.producer)
     return fit(alike, tasks, snapshot.settings.max_in_flight)
+
+
+def carried(snapshot: Snapshot, points: tuple[Point, ...], settings: Settings) -> float:
+    """Records/s that other settings carry once a batch is under way, 0 where that is unknown.
+
+    Read as it will be once they are in force, so that the two can be compared. Of a number of calls
+    in flight that was never seen nothing is known.
+    """
+    if settings.max_in_flight not in {None, *(p.in_flight for p in points)}:
+        return 0.0
+    model = fitted(replace(snapshot, settings=settings), points)
+    return model.capacity(snapshot.policy.slots(settings)) if model else 0.0
 
 
 def first_guess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Model | None:

@@ -157,7 +157,8 @@ def fit(points: Sequence[Point], tasks: int, in_flight: int | None = None) -> Mo
     calls, told = in_flight or 0, None
     rests = [p.rest for p in usable if p.waiting]
     if calls:
-        told = _waiting(usable, calls)
+        exact = [p for p in usable if p.in_flight in {0, calls}]
+        told = _waiting(usable, calls, _fixed(exact) or _fixed(rests))
         usable = _at_calls(usable, calls, 1.0 if told is None else told)
     knee = knee_of(usable)
     below = [p for p in usable if knee is None or p.records <= knee] or usable
@@ -170,9 +171,18 @@ def fit(points: Sequence[Point], tasks: int, in_flight: int | None = None) -> Mo
     out_s = sorted(p.out_s for p in usable)[len(usable) // 2]
     model = Model(
         out_s=out_s, fixed=fixed, per_record=per_record, tasks=max(1, tasks),
-        in_flight=calls, waiting=1.0 if told is None else told, batches=largest, knee=knee,
+        in_flight=calls, waiting=_timed(below, fixed) if told is None else told, batches=largest,
+        knee=knee,
     )  # fmt: skip
     return replace(model, apart=_apart(model, below)) if told is None and not fixed else model
+
+
+def _timed(points: Sequence[Point], fixed: float) -> float:
+    """Share of W that waits by the time of a call in the largest batch; 1 where it is not known."""
+    timed = max((p for p in points if p.waiting), key=lambda p: p.records, default=None)
+    if timed is None:
+        return 1.0
+    return min(1.0, timed.waiting / timed.records / _weight([timed], fixed))
 
 
 def _apart(model: Model, points: Sequence[Point]) -> Model | None:
@@ -183,7 +193,7 @@ def _apart(model: Model, points: Sequence[Point]) -> Model | None:
     largest = max((p for p in points if p.waiting), key=lambda p: p.records)
     waits = largest.waiting / largest.records
     weights = tuple((slots, waits) for slots, _ in model.per_record)
-    return replace(model, fixed=rests[len(rests) // 2], per_record=weights)
+    return replace(model, fixed=rests[len(rests) // 2], per_record=weights, waiting=1.0)
 
 
 def call_factor(waiting: float, now: int, new: int) -> float:
@@ -191,19 +201,20 @@ def call_factor(waiting: float, now: int, new: int) -> float:
     return 1.0 - waiting + waiting * now / new
 
 
-def _waiting(points: Sequence[Point], calls: int) -> float | None:
+def _waiting(points: Sequence[Point], calls: int, fixed: float) -> float | None:
     """Share of W = w + c/m that waits, at `calls` in flight; None until two numbers were seen.
 
-    Read at the slot count where the numbers of calls lie farthest apart.
+    Read at the slot count where the numbers of calls lie farthest apart, from the largest batch of
+    each: there it is least mixed with what does not grow, of which `fixed` is known.
     """
     best: tuple[float, float | None] = (1.0, None)
     for slots in {p.slots for p in points}:
-        group = sorted((p for p in points if p.slots == slots and p.in_flight),
-                       key=lambda p: p.in_flight)  # fmt: skip
-        if not group or group[0].in_flight == group[-1].in_flight:
+        group = [p for p in points if p.slots == slots and p.in_flight]
+        if len({p.in_flight for p in group}) < 2:
             continue
-        few, many = group[0], group[-1]
-        w_few, w_many = few.slot_seconds / few.records, many.slot_seconds / many.records
+        few = min(group, key=lambda p: (p.in_flight, -p.records))
+        many = max(group, key=lambda p: (p.in_flight, p.records))
+        w_few, w_many = _weight([few], fixed), _weight([many], fixed)
         wait = max(0.0, (w_few - w_many) / (1 / few.in_flight - 1 / many.in_flight))
         spread = many.in_flight / few.in_flight
         work = max(0.0, w_many - wait / many.in_flight)

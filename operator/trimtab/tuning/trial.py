@@ -145,8 +145,13 @@ def needed(policy: Policy) -> int:
     return JUDGED_BY_RATE if policy.maximum else JUDGED
 
 
-def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band) -> Outcome | None:
-    """Keep or revert; None while it is too early."""
+def judge(
+    trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band, *, carried: float = 0.0
+) -> Outcome | None:
+    """Keep or revert; None while it is too early.
+
+    `carried` is what the settings before the trial carry, in records/s; 0 is unknown.
+    """
     settings = snapshot.settings
     if _load_changed(trial, load, band):
         message = f"the load went from {trial.steady:.0f} to {load.steady:.0f} records/s meanwhile"
@@ -158,7 +163,8 @@ def judge(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
         if load.value >= band.higher and not snapshot.policy.maximum:
             return Outcome(Action.REVERT, Reason.TRIAL_WORSE, seen, trial.before, judged=True)
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen, settings, judged=True)
-    helped, words = _helped(trial, snapshot, model, load, band)
+    gain = _capacity_gain(trial, snapshot, model, carried)
+    helped, words = _helped(trial, snapshot, load, band, gain)
     if helped:
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen + words, settings, judged=True)
     before = replace(trial.before, topic_partitions=settings.topic_partitions)
@@ -180,7 +186,7 @@ def _load_changed(trial: Trial, load: Load, band: Band) -> bool:
 
 
 def _helped(
-    trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band
+    trial: Trial, snapshot: Snapshot, load: Load, band: Band, gain: tuple[float | None, float]
 ) -> tuple[bool, str]:
     """Whether a change that was to carry more did, and the figure that says so.
 
@@ -191,14 +197,17 @@ def _helped(
     if snapshot.policy.maximum and trial.rate_before > 0:
         more = trial.rate / trial.rate_before
         return more >= 1 + MORE, f"; rate × {more:.2f}"
-    if trial.knob in {*STARTS_EXECUTORS, max_pending.NAME}:
-        gain, ratio = _capacity_gain(trial, snapshot, model)
-        if gain is None:
-            return True, "; batches of other sizes than before tell no gain in capacity"
-        relieved = load.value < band.higher
-        return relieved or gain >= 1 + LEAST_GAIN * max(
-            0.0, ratio - 1
-        ) - NOISE, f"; capacity × {gain:.1f}"
+    if trial.knob in {*STARTS_EXECUTORS, max_pending.NAME, max_pending.BACK_OFF}:
+        times, ratio = gain
+        if times is None:
+            rate = trial.rate / trial.rate_before if trial.rate_before > 0 else 1.0
+            worse = rate < 1 - NOISE and load.value > (1 + NOISE) * trial.load_before
+            return (
+                not worse,
+                f"; what was carried before is not known to compare; rate × {rate:.2f}",
+            )
+        least = 1 + LEAST_GAIN * max(0.0, ratio - 1) - NOISE
+        return load.value < band.higher or times >= least, f"; capacity × {times:.1f}"
     if trial.knob in sending.NAMES.values():
         return _sends_more(trial, load, band)
     if trial.knob == locality.NAME:
@@ -216,30 +225,20 @@ def _sends_more(trial: Trial, load: Load, band: Band) -> tuple[bool, str]:
     return lighter or rate >= 1 + NOISE, f"; rate × {rate:.2f}"
 
 
-def _capacity_gain(trial: Trial, snapshot: Snapshot, model: Model) -> tuple[float | None, float]:
+def _capacity_gain(
+    trial: Trial, snapshot: Snapshot, model: Model, carried: float
+) -> tuple[float | None, float]:
     """Gain in capacity since the trial began, None if it cannot be told, and the ratio put in."""
     policy, now = snapshot.policy, snapshot.settings
     slots_before, slots_now = (
         model.slots(policy.slots(trial.before)),
         model.slots(policy.slots(now)),
     )
-    before = capacity_before(trial, snapshot.policy, model)
     calls = (now.max_in_flight or 1) / (trial.before.max_in_flight or 1)
     ratio = slots_now / slots_before * calls
-    if not model.comparable(slots_before, slots_now):
+    if not carried or not model.comparable(slots_before, slots_now):
         return None, ratio
-    return model.capacity(slots_now) / (before / trial.slowdown), ratio
-
-
-def capacity_before(trial: Trial, policy: Policy, model: Model) -> float:
-    """Records/s that the settings before the trial carry once a batch is under way.
-
-    0, not known, where the sink sends otherwise since: the model then knows the present alone.
-    """
-    if trial.knob in sending.NAMES.values():
-        return 0.0
-    slots = policy.slots(trial.before)
-    return model.with_in_flight(trial.before.max_in_flight).capacity(slots)
+    return model.capacity(slots_now) / (carried / trial.slowdown), ratio
 
 
 def rate_before(points: Sequence[Point], batch: Batch, slots: int, settings: Settings) -> float:

@@ -31,6 +31,7 @@ def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
         why = f"the executors are {'loaded' if wider else 'light'}"
     if proposal.knob == locality.NAME and (skipped := locality.left_out(context, proposal)):
         why += f"; {skipped}"
+    why += f"; {proposal.purpose}" if proposal.purpose else ""
     why += f"; {context.late.words}" if context.late else ""
     forbidden = infeasible(context) if proposal.raises else ""
     return f"{why}; {forbidden}" if forbidden else why

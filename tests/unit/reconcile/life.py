@@ -78,7 +78,7 @@ class Life(Stage):
         """What people and the world do, and for how many ticks the rest follows."""
         yield lambda: None, 4
         yield lambda: self.load(LOADED), 10
-        yield lambda: self.edit("limits.executors", {"min": 1, "max": 4}), 3
+        yield lambda: self.edit("limits.executors", {"min": 1, "max": 3}), 3
         yield lambda: self.edit("drainTimeout", "30s"), 4
         yield lambda: self.edit("source.kafka.failOnDataLoss", False), 3
         yield lambda: self.edit("suspend", True), 2

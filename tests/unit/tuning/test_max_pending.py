@@ -1,4 +1,4 @@
-"""Calls in flight: Little's law, what is waiting and what is work, and when they are given back."""
+"""Calls in flight: Little's law, what is waiting and what is work."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, policy
 
 from trimtab.api.reasons import Reason
+from trimtab.tuning import learning
 from trimtab.tuning.context import Context
 from trimtab.tuning.knobs import max_pending
 from trimtab.tuning.model import fit
@@ -41,7 +42,6 @@ def test_no_more_than_eight_times_as_many_at_once() -> None:
 
 def test_without_such_a_stage_there_is_nothing_to_move() -> None:
     assert max_pending.raise_(context(load=280.0)) is None
-    assert max_pending.release(context(load=1.0)) is None
 
 
 def test_two_numbers_of_calls_tell_waiting_from_work() -> None:
@@ -55,6 +55,31 @@ def test_two_numbers_of_calls_tell_waiting_from_work() -> None:
     four = fit(points, 12, 4)
     assert four is not None
     assert four.with_in_flight(1).capacity(1) == pytest.approx(125)
+
+
+def test_what_does_not_grow_is_not_taken_for_work_that_no_call_cuts() -> None:
+    """0.7 s of each batch, and 8 ms a record shared by the calls: nothing else."""
+    sizes = [(1238, 1), (1200, 10), (300, 10)]
+    points = tuple(Point(1, n, 0.5, 0.7 + n * 0.008 / m, m, call_s=0.008) for n, m in sizes)
+    model = fit(points, 4, 10)
+    assert model is not None
+    assert model.waiting == pytest.approx(1.0, abs=0.02)
+    assert model.with_in_flight(2).duration_s(300, 1) == pytest.approx(0.7 + 300 * 0.004, rel=0.03)
+
+
+def test_settings_carry_as_much_whichever_are_in_force() -> None:
+    """What a verdict remembers is what is read again when its settings are back."""
+    points = (
+        Point(1, 1200, 0.5, 1.6, 10),
+        Point(1, 300, 0.5, 0.94, 10),
+        Point(1, 290, 0.5, 1.9, 2),
+    )
+    two = replace(at(150.0).snapshot, settings=replace(CALLS, max_in_flight=2))
+    before = replace(two, settings=replace(CALLS, max_in_flight=10))
+    there = learning.fitted(before, points)
+    assert there is not None
+    assert learning.carried(two, points, before.settings) == there.capacity(1)
+    assert learning.carried(two, points, replace(CALLS, max_in_flight=5)) == 0, "never seen"
 
 
 @pytest.mark.parametrize("records", [125, 400, 1400])
@@ -83,14 +108,3 @@ def test_what_does_not_wait_is_taken_to_grow_by_all_other_knobs() -> None:
 def test_where_calls_cut_nothing_more_of_them_are_not_offered() -> None:
     limited = (Point(1, 1000, 0.0, 8.0, 1), Point(1, 1000, 0.0, 8.0, 2))
     assert max_pending.raise_(at(280.0, points=limited)) is None
-
-
-def test_calls_are_given_back_when_no_executor_can_be() -> None:
-    many = replace(CALLS, max_in_flight=8)
-    points = (Point(1, 1000, 0.0, 1.0, 8),)
-    idle = context(load=200.0, settings=many, points=points, asked=policy(target_s=None, rate=1e4))
-    offer = max_pending.release(idle)
-    assert offer is not None
-    assert (offer.settings.max_in_flight, offer.reason) == (3, Reason.CALLS_LOWERED)
-    two = replace(many, executors=2)
-    assert max_pending.release(replace(idle, snapshot=replace(idle.snapshot, settings=two))) is None

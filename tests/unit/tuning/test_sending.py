@@ -134,4 +134,3 @@ def test_a_step_is_kept_where_it_relieves_or_its_batches_are_faster(
     end = trial.judge(watched, seen.snapshot, seen.model, load, Band(0.8, 0.5))
     assert end is not None
     assert (end.reason is Reason.TRIAL_KEPT) is helped
-    assert trial.capacity_before(watched, seen.policy, seen.model) == 0.0

@@ -7,9 +7,9 @@ this very pipeline, then by what it costs to run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trimtab.api.knobs import How
+from trimtab.api.knobs import TRIGGER, How
 from trimtab.api.reasons import BottleneckKind
 from trimtab.tuning.context import MORE, Context, Proposal
 from trimtab.tuning.knobs import (
@@ -55,10 +55,10 @@ LADDER: tuple[KnobGroup, ...] = (
     ),
     KnobGroup(
         max_pending.NAME, How.LIVE, max_pending.SETTINGS, max_pending.MOVES,
-        max_pending.raise_, max_pending.release,
+        max_pending.raise_,
     ),
     KnobGroup(
-        max_pending.NAME, How.LIVE, max_pending.SETTINGS, max_pending.BACKS_OFF,
+        max_pending.BACK_OFF, How.LIVE, max_pending.SETTINGS, max_pending.BACKS_OFF,
         max_pending.back_off,
     ),
     KnobGroup(
@@ -95,7 +95,47 @@ def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
         return sorted(
             reaching, key=lambda o: (_final(o), context.pause_s(o.how), o.settings.executors)
         )
-    return sorted(offers, key=lambda offer: (_final(offer), offer.predicted))
+    room = []
+    if not any(offer.knob == batch_size.NAME for offer in offers):
+        room = _room_for_shorter(context, kind)
+    return room + sorted(offers, key=lambda offer: (_final(offer), offer.predicted))
+
+
+def _room_for_shorter(context: Context, kind: BottleneckKind) -> list[Proposal]:
+    """What would let a batch fit a shorter trigger, where nothing holds the goal at this one.
+
+    Of the triggers at which that would hold it, the longest. What it makes of the load at the
+    present trigger may be little: the shorter one comes next. Its batches are smaller than those
+    that were seen, so what does not wait in them is taken to be less as well; and the aim is clear
+    of the bound, as of every estimate.
+    """
+    if context.policy.target_s is None or context.fixed(TRIGGER.name):
+        return []
+    able = [
+        knob for knob in (max_pending, parallelism)
+        if kind in {*knob.MOVES, BottleneckKind.ADMISSION_LIMIT}
+    ]  # fmt: skip
+    for shorter in batch_size.shorter(context):
+        then = replace(
+            context,
+            snapshot=replace(context.snapshot, settings=shorter),
+            model=replace(context.model, apart=None),
+            band=replace(context.band, higher=context.clear),
+        )
+        offers = [knob.raise_(then) for knob in able]
+        holding = [o for o in offers if o and o.predicted <= context.band.higher]
+        if holding:
+            return [_now(context, offer) for offer in holding]
+    return []
+
+
+def _now(context: Context, offer: Proposal) -> Proposal:
+    """What is offered for another trigger, at the present one."""
+    trigger_s, limit = context.settings.trigger_s, context.settings.max_offsets
+    settings = replace(offer.settings, trigger_s=trigger_s, max_offsets=limit)
+    purpose = f"room for a trigger of {TRIGGER.format(offer.settings.trigger_s)}"
+    predicted = context.predicted(settings, offer.how)
+    return replace(offer, settings=settings, predicted=predicted, purpose=purpose)
 
 
 def _final(offer: Proposal) -> bool:

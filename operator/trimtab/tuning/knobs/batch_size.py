@@ -86,14 +86,13 @@ def release(context: Context) -> Proposal | None:
 def _room_for_fewer(context: Context) -> Settings | None:
     """The longest shorter trigger at which fewer executors would do that do not at this one."""
     now, policy = context.settings, context.policy
-    stay = EXECUTORS.name in policy.pinned or EXECUTORS.name in policy.locked
-    if policy.target_s is None or stay or now.executors <= policy.min_executors:
+    stay = context.fixed(EXECUTORS.name) or now.executors <= policy.min_executors
+    if policy.target_s is None or stay:
         return None
     fewer = replace(now, executors=now.executors - 1)
     if context.slots_load(fewer) >= context.band.lower:
         return None
-    for trigger_s in reversed([t for t in TRIGGERS_S if t < now.trigger_s]):
-        settings = _with_trigger(context, trigger_s)
+    for settings in shorter(context):
         for executors in range(policy.min_executors, now.executors):
             then = replace(settings, executors=executors)
             carries = context.slots_load(then)
@@ -101,6 +100,12 @@ def _room_for_fewer(context: Context) -> Settings | None:
             if carries <= context.clear and holds:
                 return settings
     return None
+
+
+def shorter(context: Context) -> list[Settings]:
+    """The settings with each shorter trigger, the longest first."""
+    triggers_s = [t for t in TRIGGERS_S if t < context.settings.trigger_s]
+    return [_with_trigger(context, trigger_s) for trigger_s in reversed(triggers_s)]
 
 
 def _pays(context: Context, settings: Settings) -> bool:

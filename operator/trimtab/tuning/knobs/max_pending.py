@@ -3,7 +3,8 @@
 By Little's law the calls in flight are rate × seconds of a call, so a slot that may have m of them
 works off m/c records/s as long as it has nothing else to do. The model knows how much of a record's
 time is waiting, by the time of a call or by two numbers of them; the fewest calls are taken that
-bring the load to the higher bound.
+bring the load to the higher bound. They stay when the load falls (docs/decisions/0020): a call that
+is not made costs nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning.bottleneck import MORE_CALLS
 from trimtab.tuning.context import Context, Proposal
 
-NAME = "max-pending"
+NAME, BACK_OFF = "max-pending", "back-off"
 SETTINGS = (MAX_IN_FLIGHT.name,)
 MOVES = frozenset({Kind.CONCURRENCY, Kind.BATCH_OVERHEAD})
 """Shorter work leaves more of the trigger to what does not grow."""
@@ -42,10 +43,10 @@ def raise_(context: Context) -> Proposal | None:
         return None
     most = min(MOST_AT_ONCE * now, int(MAX_IN_FLIGHT.maximum))
     for calls in range(now + 1, most + 1):
-        offer = _proposal(context, calls, raises=True)
+        offer = _proposal(context, calls)
         if offer.predicted <= context.band.higher and not context.policy.maximum:
             return offer
-    best = _proposal(context, min(2 * now, most) if context.policy.maximum else most, raises=True)
+    best = _proposal(context, min(2 * now, most) if context.policy.maximum else most)
     return best if most > now and best.predicted < WORTH * context.load.value else None
 
 
@@ -60,58 +61,36 @@ def back_off(context: Context) -> Proposal | None:
         return None
     settings = replace(context.settings, max_in_flight=now // 2)
     predicted = context.load.value / lost
-    return Proposal(NAME, How.LIVE, settings, predicted, raises=True, reason=Reason.CALLS_LOWERED)
+    lowered = Reason.CALLS_LOWERED
+    return Proposal(BACK_OFF, How.LIVE, settings, predicted, raises=True, reason=lowered)
 
 
 def crowding(context: Context) -> float:
     """The factor by which fewer calls got more out of the service; 1 where none is known.
 
-    Seen now against the fastest call so far, or between this number of calls and a larger one.
+    Seen now against the fastest call so far, or between this number of calls and the next larger.
     """
     now, fastest = context.settings.max_in_flight or 0, context.memory.fastest
     signals = context.snapshot.signals
     factor = 1.0
     if signals and signals.pending_calls and signals.pending_call_s and fastest:
-        more = signals.pending_calls / fastest.calls
-        if more >= MORE_CALLS:
-            factor = signals.pending_call_s / fastest.seconds / more
+        times = signals.pending_calls / fastest.calls
+        if times >= MORE_CALLS:
+            factor = signals.pending_call_s / fastest.seconds / times
     weights = {
         p.in_flight: p.slot_seconds / p.records
         for p in sorted(context.memory.points, key=lambda p: p.records)
         if p.slots == context.slots and p.in_flight >= now
     }
-    if now in weights:
-        factor = max(factor, *(weight / weights[now] for weight in weights.values()))
+    more = min((calls for calls in weights if calls > now), default=None)
+    if now in weights and more is not None:
+        factor = max(factor, weights[more] / weights[now])
     return factor
 
 
-def release(context: Context) -> Proposal | None:
-    """Fewer calls, if one fewer would still be loaded below the lower bound.
-
-    Only where no executor can go: those cost, calls in flight do not.
-    """
-    now = context.settings.max_in_flight
-    fewest = context.settings.executors <= context.policy.min_executors
-    if now is None or now <= 1 or not fewest or context.policy.maximum:
-        return None
-    if _slots_load(context, now - 1) >= context.band.lower:
-        return None
-    for calls in range(1, now):
-        offer = _proposal(context, calls, raises=False)
-        if _slots_load(context, calls) <= context.clear and offer.predicted <= context.band.higher:
-            return offer
-    return None
-
-
-def _slots_load(context: Context, calls: int) -> float:
-    settings = replace(context.settings, max_in_flight=calls)
-    return context.slots_load(settings)
-
-
-def _proposal(context: Context, calls: int, *, raises: bool) -> Proposal:
+def _proposal(context: Context, calls: int) -> Proposal:
     settings = replace(context.settings, max_in_flight=calls)
     # of a late batch it is not known what made it late
-    if raises and context.model.apart and context.late is None:
+    if context.model.apart and context.late is None:
         context = replace(context, model=context.model.apart)
-    reason = Reason.CALLS_RAISED if raises else Reason.CALLS_LOWERED
-    return context.offer(NAME, How.LIVE, settings, reason, raises=raises)
+    return context.offer(NAME, How.LIVE, settings, Reason.CALLS_RAISED, raises=True)
