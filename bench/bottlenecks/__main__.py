@@ -34,6 +34,7 @@ class Outcome:
     """What came of a case."""
 
     kind: str
+    title: str
     target: str = "12s"
     named: dict[str, int] = field(default_factory=dict)
     """How often each bottleneck stood in the status while the load was there."""
@@ -41,6 +42,7 @@ class Outcome:
     before: dict[str, str] = field(default_factory=dict)
     after: dict[str, str] = field(default_factory=dict)
     failure: str = ""
+    commit: str = ""
 
     @property
     def right(self) -> bool:
@@ -50,7 +52,8 @@ class Outcome:
 
 def drive(kube: Kube, image: str, case: Case) -> Outcome:
     """Deploy, load, watch, and take it all away."""
-    outcome, named = Outcome(case.kind, case.target), Counter[str]()
+    outcome = Outcome(case.kind, case.title, case.target, commit=commit.head())
+    named = Counter[str]()
     kube.apply(pipeline(case))
     try:
         if case.quota is not None:
@@ -99,16 +102,30 @@ def _figures(status: Json) -> dict[str, str]:
     return {"p95": str(goal.get("observed")), **effective}
 
 
-def table(outcomes: list[Outcome], commit: str) -> str:
+def read(file: Path) -> list[Outcome]:
+    """The outcomes of the runs so far."""
+    return [Outcome(**each) for each in json.loads(file.read_text())] if file.exists() else []
+
+
+def write(file: Path, outcomes: list[Outcome]) -> None:
+    """Put outcomes in the place of older ones of the same cases, in the order of the cases."""
+    rows = {each.title: each for each in (*read(file), *outcomes)}
+    order = [case.title for case in CASES]
+    ordered = sorted(rows.values(), key=lambda each: order.index(each.title))
+    file.write_text(json.dumps([asdict(each) for each in ordered], indent=1) + "\n")
+
+
+def table(outcomes: list[Outcome]) -> str:
     """The page in Markdown."""
     lines = [
         "# Bottlenecks, made on purpose", "",
-        f"`make demo-bottlenecks` at commit {commit}: one pipeline after the other on the local"
-        " cluster (2 cores), each with",
-        "one bottleneck that is known. Named: how often each kind stood in the status, one look"
+        "`make demo-bottlenecks`: one pipeline after the other on the local cluster (2 cores), each"
+        " with one bottleneck",
+        "that is known. Named: how often each kind stood in the status, one look"
         f" each {POLL_S:g} s, and as the reason of a decision.", "",
-        "| true bottleneck | named | knob moved | what it gave | p95 before -> after (goal) |",
-        "|---|---|---|---|---|",
+        "| true bottleneck | named | knob moved | what it gave | p95 before -> after (goal)"
+        " | commit |",
+        "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for each in outcomes:
         named = ", ".join(f"{kind} {count}" for kind, count in each.named.items()) or "nothing"
@@ -118,7 +135,10 @@ def table(outcomes: list[Outcome], commit: str) -> str:
         came = "; ".join(f"{d['reason']}: {d['message'].split(';')[0]}" for d in gave) or "-"
         mark = "" if each.right else " **(not named)**"
         p95 = f"{each.before.get('p95')} -> {each.after.get('p95')} ({each.target})"
-        lines.append(f"| {each.kind}{mark} | {named} | {knobs} | {came}{each.failure} | {p95} |")
+        lines.append(
+            f"| {each.title}{mark} | {named} | {knobs} | {came}{each.failure} | {p95}"
+            f" | {each.commit} |"
+        )
     return "\n".join([*lines, ""])
 
 
@@ -129,7 +149,7 @@ def _change(message: str) -> str:
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/bottlenecks"))
-@click.option("--only", multiple=True, help="Kinds; default all.")
+@click.option("--only", multiple=True, help="Kinds or names; default all.")
 def main(out: Path, only: tuple[str, ...]) -> None:
     """Drive the cases, print the table, write bottlenecks.json and bottlenecks.md."""
     paths = from_environment()
@@ -141,12 +161,12 @@ def main(out: Path, only: tuple[str, ...]) -> None:
     kube.apply(kafka(), module)
     kube.wait("Kafka ready", 240, lambda: condition(kube.get("tkc", "events"), "Ready") == "True")
     outcomes = []
-    for case in (c for c in CASES if not only or c.kind in only):
-        outcomes.append(drive(kube, tags["pipeline"], case))
-        console.say(f"{case.kind}: named {outcomes[-1].named} {outcomes[-1].failure}")
     out.mkdir(parents=True, exist_ok=True)
-    (out / "bottlenecks.json").write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
-    page = table(outcomes, commit.head())
+    for case in (c for c in CASES if not only or {c.kind, c.name} & set(only)):
+        outcomes.append(drive(kube, tags["pipeline"], case))
+        console.say(f"{case.title}: named {outcomes[-1].named} {outcomes[-1].failure}")
+        write(out / "bottlenecks.json", outcomes)
+    page = table(read(out / "bottlenecks.json"))
     (out / "bottlenecks.md").write_text(page)
     click.echo(page)
     cluster.down(paths)

@@ -33,11 +33,18 @@ class Case:
     expects: tuple[str, ...] = ()
     """Reasons of decisions, one of which is to be made; none: nothing is to help."""
     seconds: float = 150.0
+    variant: str = ""
+    """What tells it from the other cases of its kind."""
+
+    @property
+    def title(self) -> str:
+        """As it stands in the table."""
+        return f"{self.kind}, {self.variant}" if self.variant else self.kind
 
     @property
     def name(self) -> str:
         """Of the pipeline and its topics."""
-        return self.kind.lower()
+        return self.title.lower().replace(", ", "-")
 
 
 START = {"executors": 1, "trigger": "5s", "maxOffsetsPerTrigger": 20_000}
@@ -53,6 +60,12 @@ CASES = (
          pinned=STAY, expects=("CallsRaised",)),
     Case("RemoteRate", "remote", 200, WAIT | {"per_s": "110"}, executors=(1, 1), pinned=STAY,
          initial=START | {"maxInFlight": 1}, seconds=200),
+    # six calls at once are 750/s, and 32 are 141/s
+    Case("RemoteRate", "remote", 200, WAIT | {"knee": "6"}, executors=(1, 1), pinned=STAY,
+         initial=START | {"maxInFlight": 32}, expects=("CallsLowered",), seconds=200,
+         variant="crowded"),
+    Case("Concurrency", "wait", 160, WAIT, executors=(1, 1), limits={"executorCores": 2},
+         initial=START, pinned=STAY, expects=("CoresRaised",), seconds=260, variant="cores"),
     Case("Cpu", "compute", 38, {"rounds": "56000"}, initial=START, pinned=STAY,
          expects=("ExecutorsRaised",)),
     Case("Memory", "hoard", 3, {"strings": "500000"}, initial=START, pinned=STAY,
@@ -63,6 +76,9 @@ CASES = (
     Case("SourcePartitions", "wait", 220, WAIT, partitions=2, executors=(1, 4),
          limits={"tasks": 16}, initial=START | {"executors": 2}, pinned=STAY,
          expects=("PartitionsSplit",)),
+    Case("SourcePartitions", "wait", 220, WAIT, partitions=2, executors=(1, 4),
+         limits={"topicPartitions": 8}, initial=START | {"executors": 2}, pinned=STAY,
+         expects=("PartitionsRaised",), seconds=260, variant="topic"),
     # 100 records/s of 1 kB, which compress well; a larger batch does not help, fewer bytes do
     Case("Sink", "swell", 100, {"bytes": "1000"}, executors=(1, 2), initial=START, pinned=STAY,
          quota=60_000, expects=("ProducerChanged",), seconds=300),

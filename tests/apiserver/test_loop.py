@@ -176,7 +176,7 @@ def test_the_whole_way_from_overload_to_settings(stage: Stage) -> None:
         stage.tick()
     document = stage.settings()
     assert document["generation"] == 2
-    assert document["settings"]["executors"] == 5
+    assert document["settings"]["executors"] == 4
     status = stage.get("spl", "clicks")["status"]
     assert status["decisions"][-1]["reason"] == "ExecutorsRaised"
     assert status["goal"] == {"target": "p95 15s", "observed": "25s"}
@@ -227,7 +227,7 @@ def test_a_killed_operator_goes_on_from_the_status(stage: Stage) -> None:
     stage.tick()
     stage.start_operator()
     stage.tick()
-    assert stage.settings()["settings"]["executors"] == 5
+    assert stage.settings()["settings"]["executors"] == 4
     assert len(stage.get("spl", "clicks")["status"]["decisions"]) == 1
 
 
@@ -240,7 +240,7 @@ def test_a_crash_between_status_and_document_loses_nothing(stage: Stage) -> None
     stage.kubectl("delete", "configmap", "clicks-tuning", "-n", stage.namespace)
     stage.start_operator()
     stage.tick()
-    assert stage.settings()["settings"]["executors"] == 5
+    assert stage.settings()["settings"]["executors"] == 4
 
 
 def test_without_metrics_nothing_moves(stage: Stage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from bench.bottlenecks import __main__ as bottlenecks
@@ -14,7 +15,7 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import BottleneckKind, Reason
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_is_a_valid_pipeline_of_a_known_kind(case: Case) -> None:
     spec = StreamPipelineSpec.model_validate(pipeline(case)["spec"])
     topics = {topic.name for topic in KafkaClusterSpec.model_validate(kafka()["spec"]).topics}
@@ -26,24 +27,34 @@ def test_a_case_is_a_valid_pipeline_of_a_known_kind(case: Case) -> None:
 
 def test_a_row_says_what_was_named_moved_and_given() -> None:
     outcome = bottlenecks.Outcome(
-        "Skew", "12s", {"Skew": 7, "Cpu": 1},
+        "Skew", "Skew, hot", "12s", {"Skew": 7, "Cpu": 1},
         [
             {"action": "Change", "reason": "PartitionsSplit", "time": "1",
              "message": "Skew (60%); load 1.9 at 160 records/s: minPartitions 1 -> 6, predicted"},
             {"action": "Keep", "reason": "TrialKept", "time": "2", "message": "load 1.9 -> 0.6; x"},
         ],
-        {"p95": "50s"}, {"p95": "9s"},
+        {"p95": "50s"}, {"p95": "9s"}, commit="abc",
     )  # fmt: skip
-    row = bottlenecks.table([outcome], "abc").splitlines()[-1]
+    row = bottlenecks.table([outcome]).splitlines()[-1]
     assert row == (
-        "| Skew | Skew 7, Cpu 1 | PartitionsSplit (minPartitions 1 -> 6) | TrialKept: load 1.9 ->"
-        " 0.6 | 50s -> 9s (12s) |"
+        "| Skew, hot | Skew 7, Cpu 1 | PartitionsSplit (minPartitions 1 -> 6) | TrialKept: load 1.9"
+        " -> 0.6 | 50s -> 9s (12s) | abc |"
     )
+
+
+def test_a_run_of_one_case_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
+    old = [bottlenecks.Outcome("Skew", "Skew"), bottlenecks.Outcome("Cpu", "Cpu", commit="old")]
+    file = tmp_path / "bottlenecks.json"
+    bottlenecks.write(file, old)
+    bottlenecks.write(file, [bottlenecks.Outcome("Cpu", "Cpu", commit="new")])
+    assert [(each.title, each.commit) for each in bottlenecks.read(file)] == [
+        ("Cpu", "new"), ("Skew", ""),
+    ]  # fmt: skip
 
 
 def test_every_kind_has_a_case_that_this_cluster_can_make() -> None:
     made = {case.kind for case in CASES}
-    assert len(made) == len(CASES)
+    assert len({case.name for case in CASES}) == len(CASES)
     assert {"Fetch", "DriverPlanning", "Locality", "None"} == set(BottleneckKind) - made
 
 
@@ -91,7 +102,7 @@ def test_the_broker_is_asked_by_its_own_tool() -> None:
 
 
 def test_what_a_decision_names_counts_once() -> None:
-    outcome, named = bottlenecks.Outcome("Memory"), Counter[str]()
+    outcome, named = bottlenecks.Outcome("Memory", "Memory"), Counter[str]()
     raised = {"time": "1", "action": "Change", "reason": "ExecutorsRaised",
               "message": "Memory (33% of the time is collected); load 1.29"}  # fmt: skip
     for _ in range(3):
