@@ -59,6 +59,7 @@ def pipeline(goal: Goal, tuning: Json, generation: int) -> Json:
         "source": {"kafka": {"cluster": "events", "topics": [topic], "startingOffsets": offsets}},
         "sink": {"kafka": {"cluster": "events", "topic": f"{topic}-out"}},
         "checkpoint": {"generation": generation},
+        "drainTimeout": "10s",  # of a pipeline that is taken away nothing is used any more
         "tuning": tuning,
     }
     return manifest

@@ -74,3 +74,20 @@ def test_what_comes_in_and_is_worked_off_needs_no_more() -> None:
     one = run({"capacity": LINEAR, "batch": {"fixed_s": 0.3}}, rate=600, backlog=0)
     assert rate(one) == pytest.approx(600, rel=0.02)
     assert one.final.executors < 10
+
+
+def test_a_flood_that_waits_for_calls_is_worked_off_at_its_best_after_five_minutes() -> None:
+    """Executors that the batch limit leaves without work stay, since the limit is raised next."""
+    plant = {
+        "capacity": {1: 1500, 2: 2200, 3: 2400, 4: 2600}, "remote": {"latency_s": 0.008},
+        "batch": {"fixed_s": 0.5, "per_task_s": 0.05, "noise": 0.05}, "waves": True,
+    }  # fmt: skip
+    one = simulate(Scenario.model_validate({
+        "name": "flood", "duration": 600, "tick": 3, "partitions": 4, "plant": plant,
+        "load": {"step": [[0, 0]]}, "goal": {"throughput": {"max": True}},
+        "limits": {"executors": {"min": 1, "max": 4}},
+        "start": {"executors": 1, "trigger": 5, "maxOffsetsPerTrigger": 5000, "maxInFlight": 1,
+                  "backlog": 2.5e6},
+    }), 1)  # fmt: skip
+    assert rate(one, 300) >= 0.9 * 2600
+    assert Reason.EXECUTORS_RELEASED not in {t.decision.reason for t in one.changes}

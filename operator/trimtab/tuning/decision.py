@@ -129,13 +129,15 @@ def _steer(context: Context, batch: Batch) -> tuple[Decision, Memory]:
     behind = load.latency is None and load.backlog > 0
     idle = maximum or not (over or behind)
     releases = knobs.releasing(context) if idle else []
+    bottleneck = diagnose(snapshot, context.model, load, memory.fastest) if over else NOTHING
+    raises = knobs.raising(context, bottleneck.kind) if over else []
+    if maximum and releases and guards.first_allowed(context, raises)[0]:
+        releases = []  # executors that add nothing now may do so once another knob has moved
     over = over and not (maximum and releases)
     memory = regime.step(memory, snapshot, over=over, under=bool(releases))
     context = replace(context, memory=memory)
     if memory.regime is Regime.OVER:
-        bottleneck = diagnose(snapshot, context.model, load, memory.fastest)
-        proposals = knobs.raising(context, bottleneck.kind)
-        decision, after = _act(context, proposals, bottleneck)
+        decision, after = _act(context, raises, bottleneck)
         return replace(decision, partitions=topic.advised(context, bottleneck.kind)), after
     if memory.regime is Regime.UNDER:
         return _act(context, releases, NOTHING)

@@ -46,7 +46,7 @@ def raise_(context: Context) -> Proposal | None:
         offer = _proposal(context, calls)
         if offer.predicted <= context.band.higher and not context.policy.maximum:
             return offer
-    best = _proposal(context, min(2 * now, most) if context.policy.maximum else most)
+    best = _proposal(context, most)
     return best if most > now and best.predicted < WORTH * context.load.value else None
 
 
