@@ -59,3 +59,41 @@ def test_restarts_under_backlog_are_exact(
     assert behind > 0, "the proof needs a backlog until the end"
     assert metrics["run_number"] == 1 + RESTARTS
     assert (found.lost, found.duplicated) == (0, 0), report
+
+
+SLOW = """
+import time
+from pyspark.sql import functions as F
+def transform(df, params):
+    def work(value):
+        time.sleep(0.01)
+        return value
+    return df.select("key", F.udf(work, "binary")("value").alias("value"), "topic", "partition")
+"""
+
+
+def test_a_stop_waits_for_the_first_batch_after_a_restart_without_data(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    """Triggers that find nothing are reported under the number of the batch that comes next."""
+    driver = make_driver(transform={"module": "jobs_slow:transform"})
+    (driver.directory / "modules").mkdir()
+    (driver.directory / "modules/jobs_slow.py").write_text(SLOW)
+    driver.settings(trigger="200ms", maxOffsetsPerTrigger=1000)
+    before = produce(broker.bootstrap, topics[0], [(0.5, 200)])
+    driver.start()
+    driver.until(driver.committed(before.acknowledged))
+    assert driver.terminate() == 0
+    driver.start()
+    driver.until(lambda m: m.get("run_number") == 2)
+    time.sleep(5)  # some triggers without data
+    after = produce(broker.bootstrap, topics[0], [(0.2, 5_000)])
+    driver.until(lambda m: m.get("batch_running_records", 0) >= 500)
+    assert driver.terminate() == 0
+    driver.start()
+    metrics = driver.until(driver.committed(0))
+    assert metrics["unclean_stops_total"] == 0
+    assert driver.terminate() == 0
+    for made in (before, after):
+        found = verify(broker.bootstrap, topics[1], made.run, made.sequences, frozenset())
+        assert (found.lost, found.duplicated) == (0, 0)
