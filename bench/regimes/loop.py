@@ -13,8 +13,9 @@ from trimtab.api.reasons import Reason
 from trimtab.reconcile.gather import Missing, Seen, signals
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Policy, Snapshot, long_window_s
+from trimtab.tuning.snapshot import Snapshot, long_window_s
 
 SCRAPE_S = 1.0
 _LABEL = re.compile(r'\w+="([^"]*)"')

@@ -13,8 +13,9 @@ from trimtab.tuning import learning
 from trimtab.tuning.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.load import measure
 from trimtab.tuning.points import Point
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Policy, Snapshot
+from trimtab.tuning.snapshot import Snapshot
 
 SCRAPE_S = 5.0
 LABEL = re.compile(r'(\w+)="([^"]*)"')

@@ -18,8 +18,8 @@ from tests.kafka.driver import Driver
 from bench import commit
 from trimtab.api.reasons import Action
 from trimtab.tuning.memory import Memory
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Policy
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 

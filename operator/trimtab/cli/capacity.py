@@ -11,8 +11,8 @@ from trimtab.cli.rows import row
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.model import Model, fit
 from trimtab.tuning.points import sent_alike
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Policy
 
 MAX_ROWS = 10
 """Lines of the capacity table; beyond that only learned counts, the present one and the limits."""

@@ -22,7 +22,7 @@ from trimtab.ports import Manifest
 from trimtab.reconcile import oversize, pods
 from trimtab.tuning.executors import CASES, UNEVEN
 from trimtab.tuning.memory import Memory, Trial
-from trimtab.tuning.snapshot import Policy
+from trimtab.tuning.policy import Policy
 
 
 def explain(manifest: Manifest) -> str:

@@ -12,7 +12,8 @@ from trimtab.api.status import ConditionType as Type
 from trimtab.reconcile.driver_state import DriverState
 from trimtab.reconcile.gather import Missing, Seen
 from trimtab.tuning.decision import Decision
-from trimtab.tuning.snapshot import Policy, Snapshot
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.plan import differs
 from trimtab.reconcile.world import World
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, initial_settings
+from trimtab.tuning.policy import Policy, initial_settings
 from trimtab.workloads import pipeline as workloads
 from trimtab.workloads.names import tuning_name
 

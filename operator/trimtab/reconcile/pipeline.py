@@ -31,7 +31,8 @@ from trimtab.reconcile.report import Record, differ, news, plain, status
 from trimtab.reconcile.world import World
 from trimtab.tuning.decision import Decision, decide
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, Signals, Snapshot, Surroundings
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.snapshot import Signals, Snapshot, Surroundings
 from trimtab.workloads import driver
 from trimtab.workloads.names import driver_name, driver_pod
 

@@ -35,7 +35,8 @@ from trimtab.reconcile.gather import Seen
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.executors import executor_case
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.snapshot import Policy, Signals, Snapshot
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.snapshot import Signals, Snapshot
 
 _PER_S = "/s"
 

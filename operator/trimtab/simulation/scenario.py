@@ -18,8 +18,8 @@ from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.pipeline import Goal, Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.shapes import Load, Number
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Policy
 
 Scope = Literal["Process", "Node", "Zone", "Any"]
 

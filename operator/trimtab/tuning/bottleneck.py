@@ -15,8 +15,9 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning.load import Load, admitted
 from trimtab.tuning.memory import FastestCall
 from trimtab.tuning.model import Model
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Batch, Policy, Signals, Snapshot
+from trimtab.tuning.snapshot import Batch, Signals, Snapshot
 
 GC_HIGH = 0.2
 """Share of task time in garbage collection that makes memory the bottleneck."""

@@ -9,10 +9,11 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning.load import Load, predict, slots_load
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.model import Model
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.regime import Band
 from trimtab.tuning.running import Late
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Policy, Snapshot
+from trimtab.tuning.snapshot import Snapshot
 
 PAUSES_S = {How.LIVE: 0.0, How.QUERY: 1.5, How.DRIVER: 40.0}
 """Seconds without a commit that a change costs, until this pipeline's own were measured: the middle

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trimtab.tuning.model import Model
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Policy, Signals, Snapshot
+from trimtab.tuning.snapshot import Signals, Snapshot
 
 STEP = 0.25
 """The last samples count for themselves when they differ this much from the minute's mean."""

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Regime
 from trimtab.tuning.memory import Evidence, Memory
-from trimtab.tuning.snapshot import Policy, Snapshot
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.snapshot import Snapshot
 
 WIDENING = 0.15
 """Share by which one reversal widens the dead band."""

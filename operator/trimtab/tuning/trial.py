@@ -17,9 +17,10 @@ from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import Model
 from trimtab.tuning.points import Point, same_size
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.regime import Band
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Batch, Policy, Signals, Snapshot
+from trimtab.tuning.snapshot import Batch, Signals, Snapshot
 
 SETTLE_AFTER_START = 3
 """Batches left out after executors started."""

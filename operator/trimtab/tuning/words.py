@@ -11,7 +11,8 @@ from trimtab.tuning.learning import WARM_UP_BATCHES
 from trimtab.tuning.load import least_latency_s
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import WIDE
-from trimtab.tuning.snapshot import Batch, Policy
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.snapshot import Batch
 from trimtab.tuning.trial import needed
 
 

@@ -13,8 +13,9 @@ from trimtab.tuning import learning, regime
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.load import measure
 from trimtab.tuning.memory import Memory
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Policy, Signals, Snapshot, Surroundings
+from trimtab.tuning.snapshot import Signals, Snapshot, Surroundings
 
 
 def context(

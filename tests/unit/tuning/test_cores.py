@@ -19,8 +19,9 @@ from trimtab.tuning.decision import decide
 from trimtab.tuning.knobs import cores
 from trimtab.tuning.memory import Evidence, Memory
 from trimtab.tuning.points import Point
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.running import Late
-from trimtab.tuning.snapshot import Policy, Snapshot
+from trimtab.tuning.snapshot import Snapshot
 
 TWO = replace(START, executors=2, trigger_s=5.0)
 POINTS = (Point(2, 250, 0.1, 2.5), Point(2, 2500, 0.1, 11.5))

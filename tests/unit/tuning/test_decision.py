@@ -15,8 +15,9 @@ from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
 from trimtab.tuning.decision import decide
 from trimtab.tuning.memory import Evidence, Memory, Trial, Verdict
 from trimtab.tuning.points import Point
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Batch, Policy, Signals, Snapshot
+from trimtab.tuning.snapshot import Batch, Signals, Snapshot
 
 START = Settings(executors=1, trigger_s=10.0, max_offsets=2500)
 POINTS = (Point(1, 250, 0.1, 4.9), Point(1, 2500, 0.1, 22.9))

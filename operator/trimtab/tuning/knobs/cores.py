@@ -13,7 +13,7 @@ from trimtab.api.knobs import EXECUTOR_CORES, EXECUTORS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.snapshot import Policy
+from trimtab.tuning.policy import Policy
 
 NAME = "cores"
 SETTINGS = (EXECUTOR_CORES.name, EXECUTORS.name)

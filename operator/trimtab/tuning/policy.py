@@ -1,0 +1,177 @@
+"""What a person asks of one pipeline: goal, limits and tuning, as the control core needs them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from trimtab.api.knobs import MAX_OFFSETS, SCOPE, TRIGGER, KnobValues
+from trimtab.api.limits import ExecutorResources, Limits
+from trimtab.api.pipeline import (
+    Bounds,
+    Goal,
+    Mode,
+    StreamPipelineSpec,
+    Tuning,
+)
+from trimtab.tuning.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a person asked for: the goal, the hard limits, and how the tuner may act.
+
+    Exactly one of `target_s` (with `quantile`), `rate` (records/s) and `maximum` is given.
+    """
+
+    target_s: float | None
+    quantile: float
+    rate: float | None
+    catch_up_s: float
+    min_executors: int
+    max_executors: int
+    slots_per_executor: int = 1
+    max_cores: int | None = None
+    """Most slots that an executor may be given; None: no more than the spec says."""
+    most_slots: int | None = None
+    """Most slots of all executors, by their cores and their memory."""
+    own_cores: int | None = None
+    """Slots of an executor by the spec, where those in force are others."""
+    mode: Mode = Mode.AUTO
+    pinned: Mapping[str, float] = field(default_factory=dict)
+    higher: float = 0.8
+    lower: float = 0.5
+    dwell_up: int = 2
+    dwell_down: int = 6
+    maximum: bool = False
+    """As many records/s as the limits allow."""
+    max_tasks: int | None = None
+    """Most tasks that partitions may be split into; None: none is split."""
+    max_topic_partitions: int | None = None
+    """Most partitions that the source's topic may be raised to; None: it is not raised."""
+    locality: Bounds | None = None
+    """Bounds of the executors' mean load for the locality ladder; None: it is switched off."""
+    scope_said: bool = False
+    """A person named a scope, to begin with or to keep."""
+    sends: bool = False
+    """The results go to Kafka by a producer whose knobs may be moved."""
+    locked: frozenset[str] = frozenset()
+    """Knobs that a policy above this pipeline keeps where they are."""
+    pauses_per_hour: int | None = None
+    """Most changes in an hour that pause the pipeline."""
+
+    @classmethod
+    def of(cls, spec: StreamPipelineSpec) -> Policy:
+        """The policy that a spec states; every sink is a Kafka topic."""
+        stated = cls.stated(spec.goal, spec.limits, spec.tuning, spec.resources.executor)
+        return replace(stated, sends=True)
+
+    @classmethod
+    def stated(
+        cls, goal: Goal, limits: Limits, tuning: Tuning, executor: ExecutorResources
+    ) -> Policy:
+        """The policy that these parts of a spec, or of a scenario, state."""
+        latency, rate = goal.latency, goal.throughput
+        catch_up_s = latency.catch_up if latency else rate.catch_up if rate else math.inf
+        most = limits.most_executors(executor)
+        return cls(
+            target_s=latency.target if latency else None,
+            quantile=(latency.percentile if latency else 95) / 100,
+            rate=float(rate.records_per_second) if rate and rate.records_per_second else None,
+            maximum=bool(rate and rate.max),
+            catch_up_s=catch_up_s,
+            min_executors=min(limits.executors.min, most),
+            max_executors=most,
+            slots_per_executor=executor.cores,
+            max_cores=limits.executor_cores,
+            most_slots=limits.most_slots(executor),
+            max_tasks=_most_tasks(limits, tuning),
+            max_topic_partitions=limits.topic_partitions,
+            locality=tuning.locality.bounds if tuning.locality.enabled else None,
+            scope_said=any(SCOPE.name in v.numbers() for v in _said(tuning)),
+            mode=tuning.mode,
+            pinned=tuning.pinned.numbers() if tuning.pinned else {},
+            higher=tuning.bounds.higher,
+            lower=tuning.bounds.lower,
+            dwell_up=tuning.dwell.up,
+            dwell_down=tuning.dwell.down,
+        )
+
+    def at_cores(self, cores: int | None) -> Policy:
+        """The policy for executors of so many slots each; None: of those that the spec says."""
+        own = self.own_cores or self.slots_per_executor
+        slots, most = cores or own, self.max_executors
+        if self.most_slots is not None:
+            most = min(most, self.most_slots // slots)
+        return replace(
+            self,
+            own_cores=own,
+            slots_per_executor=slots,
+            min_executors=min(self.min_executors, most),
+            max_executors=most,
+        )
+
+    @property
+    def widest(self) -> int:
+        """Most task slots that any settings within the limits have."""
+        cores = range(
+            self.slots_per_executor, max(self.slots_per_executor, self.max_cores or 0) + 1
+        )
+        return max(self.at_cores(c).max_executors * c for c in cores)
+
+    def slots(self, settings: Settings) -> int:
+        """Task slots of all executors."""
+        return settings.executors * (settings.cores or self.own_cores or self.slots_per_executor)
+
+    def clamp(self, settings: Settings) -> Settings:
+        """The settings with limits and pinned values enforced; limits win over pins."""
+        pinned = settings.with_numbers(self.pinned)
+        cores = min(pinned.cores or 0, self.max_cores or 0)
+        chosen = cores if cores > (self.own_cores or self.slots_per_executor) else None
+        within = self.at_cores(chosen)
+        executors = min(max(pinned.executors, within.min_executors), within.max_executors)
+        tasks = None if self.max_tasks is None else min(pinned.tasks(None), self.max_tasks)
+        asked, most = pinned.topic_partitions, self.max_topic_partitions
+        asked = None if asked is None or most is None else min(asked, most)
+        scope = pinned.scope
+        if self.locality is not None:
+            scope = scope or 0  # the ladder begins near
+        elif not self.scope_said:
+            scope = None
+        return replace(
+            pinned,
+            executors=executors,
+            min_partitions=tasks,
+            scope=scope,
+            topic_partitions=asked,
+            cores=chosen,
+        )
+
+    def goal_text(self) -> str:
+        """The goal as a column shows it."""
+        if self.target_s is not None:
+            return f"p{round(self.quantile * 100)} {TRIGGER.format(self.target_s)}"
+        return "max" if self.maximum else f"{self.rate:g}/s"
+
+
+def _most_tasks(limits: Limits, tuning: Tuning) -> int | None:
+    """Most tasks that a person allows, be it only by naming a number to begin with or to keep."""
+    said = [v.min_partitions for v in _said(tuning)]
+    return limits.tasks or max((n for n in said if n), default=None)
+
+
+def _said(tuning: Tuning) -> list[KnobValues]:
+    return [values for values in (tuning.initial, tuning.pinned) if values]
+
+
+def initial_settings(spec: StreamPipelineSpec) -> Settings:
+    """Where a pipeline begins: tuning.initial, else the knobs' defaults, clamped."""
+    start = Settings(
+        executors=spec.limits.executors.min,
+        trigger_s=TRIGGER.default,
+        max_offsets=int(MAX_OFFSETS.default),
+    )
+    if spec.tuning.initial:
+        start = start.with_numbers(spec.tuning.initial.numbers())
+    return Policy.of(spec).clamp(start)
