@@ -21,8 +21,11 @@ demo: ## boot a cluster, deploy the quickstart, drive load into it, report in bu
 test: ## every gate and every test; REQUIRE_E2E=1 makes a machine without a cluster fail
 	$(PYTHON) -m dev.gates
 
-test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, soaks
+test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, advice on memory
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/kafka -q
+	$(LOCALCLUSTER) doctor --install
+	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest tests/e2e/test_memory.py -m e2e -q; \
+	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 
 bench-control: $(STAMP) ## every controller on every workload, about 20 minutes; docs/benchmarks/control.md
 	$(BIN)/python -m bench.suite --publish
