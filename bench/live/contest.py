@@ -56,10 +56,11 @@ BY_HAND = Point(1, 1.0, 4)
 LAG_THRESHOLD = 1_000
 """Records per executor: two seconds of what four calls of 8 ms at a time work off."""
 
+KNOBS = ("executors", "trigger", "maxOffsetsPerTrigger", "maxInFlight")
+
 QUIET_S = 60.0
 TAIL_S = 15.0
 POLL_S = 5.0
-FLOOD_RECORDS, FLOOD_PER_S = 2_500_000, 8_000.0
 FLOOD_S = {OURS: 600.0, BEST: 180.0, DEFAULTS: 180.0, LAG: 300.0}
 SCORED_S = 120.0
 
@@ -77,7 +78,7 @@ def measure(book: Book, until_s: float, contenders: Sequence[str] = CONTENDERS) 
                 book.add_run(_under_load(site, book, who, shape))
     missing = [who for who in contenders if not _done(book, who, "flood")]
     if missing and time.time() < until_s:
-        site.fill(FLOOD_RECORDS, FLOOD_PER_S)
+        site.fill()
     for who in missing:
         if time.time() < until_s:
             book.add_run(_in_flood(site, book, who))
@@ -181,7 +182,7 @@ def _told(site: Site, goal: Goal, begin_s: float, scored: Span) -> Json:
     return {
         "goal": goal,
         "seconds": round(scored.seconds, 1),
-        "met": round(met_share(inside, scored.begin_s, scored.end_s), 4),
+        "met": round(met_share(batches, scored.begin_s, scored.end_s), 4),
         "p95_s": round(fmean(b.p95_s for b in inside), 3) if inside else None,
         "rate": round(throughput(inside), 1),
         "executor_s": round(executor_seconds(executors, scored.begin_s, scored.end_s), 1),
@@ -193,8 +194,15 @@ def _told(site: Site, goal: Goal, begin_s: float, scored: Span) -> Json:
             [round(b.committed_s - begin_s, 1), round(b.p95_s, 2), b.records] for b in batches
         ],
         "executors": changes([(at - begin_s, count) for at, count in executors]),
+        "settings": _settings(site),
         "decisions": _decisions(site),
     }
+
+
+def _settings(site: Site) -> Json:
+    """Those of the knobs that the bench speaks of, as the driver tells them."""
+    told = site.status().get("effective") or {}
+    return {k: told[k] for k in KNOBS if told.get(k) is not None}
 
 
 def _decisions(site: Site) -> list[Json]:

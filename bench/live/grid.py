@@ -32,7 +32,6 @@ HOPELESS_S = 60.0
 """A window of a point that falls ever further behind is cut off here: its rate is seen by then."""
 LONG_S = 3 * 3600.0
 POLL_S = 5.0
-FILL, FILL_PER_S = 1_500_000, 8_000.0
 ENOUGH = 500_000
 """Records that must wait when a window of the flood begins: more than any point takes in it."""
 REPEATS = 4
@@ -101,13 +100,14 @@ def _window(site: Site, goal: Goal, point: Point, repeat: int) -> Window:
                 break
     time.sleep(POLL_S + 1)  # for the scrape that sees the last batch
     end_s = time.time() - POLL_S - 1
-    batches = [b for b in site.batches(begin_s) if b.committed_s <= end_s]
+    seen = site.batches(begin_s)
+    batches = [b for b in seen if b.committed_s <= end_s]
     return Window(
         goal=goal,
         point=point,
         repeat=repeat,
         seconds=round(end_s - begin_s, 1),
-        met=round(met_share(batches, begin_s, end_s), 4),
+        met=round(met_share(seen, begin_s, end_s), 4),
         p95_s=round(fmean(b.p95_s for b in batches), 3) if batches else float("inf"),
         rate=round(throughput(batches), 1),
         executor_s=round(executor_seconds(site.executors(begin_s), begin_s, end_s), 1),
@@ -134,7 +134,7 @@ def _flood(site: Site, book: Book, asked: Sequence[tuple[Point, int]], until_s: 
     left = _left(book, "throughput", asked)
     if not left or time.time() > until_s:
         return
-    site.fill(FILL, FILL_PER_S)
+    site.fill()
     waiting = 0.0
     for point, repeat in left:
         if time.time() > until_s:

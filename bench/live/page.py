@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.live.book import Book
-from bench.live.contest import BEST, CONTENDERS, OURS
+from bench.live.contest import BEST, CONTENDERS, DEFAULTS, OURS
 from bench.live.points import (
     CALLS,
     EXECUTORS,
@@ -103,31 +103,49 @@ def _best(book: Book, goal: Goal) -> str:
 def _runs(book: Book, shape: str) -> str:
     """One shape: a row for each contender."""
     runs = {r["who"]: r for r in book.runs if r["shape"] == shape}
-    lines = [
-        "| contender | goal met | p95, mean | executors, mean | records/s | longest break |",
-        "|---|---|---|---|---|---|",
-    ]
+    columns = FLOOD_COLUMNS if shape == "flood" else LOAD_COLUMNS
+    lines = [f"| contender | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for who in CONTENDERS:
-        if (run := runs.get(who)) is None:
-            lines.append(f"| {who} | not measured yet | | | | |")
-            continue
-        p95 = "-" if run["p95_s"] is None else f"{run['p95_s']:.2f} s"
-        lines.append(
-            f"| {who} | {run['met']:.1%} | {p95} | {run['executor_s'] / run['seconds']:.2f}"
-            f" | {run['rate']:.0f} | {run['longest_break_s']:.0f} s |"
-        )
-    return "\n".join([*lines, "", verdict(book, shape)])
+        cells = [cell(runs[who]) for cell in columns.values()] if who in runs else [MISSING]
+        cells += [""] * (len(columns) - len(cells))
+        lines.append(f"| {who} | {' | '.join(cells)} |")
+    told = [verdict(runs, shape, noise(book, "throughput")), beside_defaults(runs, shape)]
+    return "\n".join([*lines, "", " ".join(filter(None, told))]).rstrip()
 
 
-def verdict(book: Book, shape: str) -> str:
-    """Ours against the best static settings, in words."""
-    runs = {r["who"]: r for r in book.runs if r["shape"] == shape}
+def _p95(run: Json) -> str:
+    return "-" if run["p95_s"] is None else f"{run['p95_s']:.2f} s"
+
+
+def _settings(run: Json) -> str:
+    """Those in force at the end, as the driver told them."""
+    told = run.get("settings") or {}
+    return ", ".join(f"{name} {value}" for name, value in told.items()) or "not noted"
+
+
+MISSING = "not measured yet"
+RATE_COLUMNS: dict[str, Callable[[Json], str]] = {
+    "executors, mean": lambda run: f"{run['executor_s'] / run['seconds']:.2f}",
+    "records/s": lambda run: f"{run['rate']:.0f}",
+}
+FLOOD_COLUMNS = RATE_COLUMNS | {"settings at the end": _settings}
+LOAD_COLUMNS = {
+    "goal met": lambda run: f"{run['met']:.1%}",
+    "p95, mean": _p95,
+    **RATE_COLUMNS,
+    "longest break": lambda run: f"{run['longest_break_s']:.0f} s",
+    "settings at the end": _settings,
+}
+
+
+def verdict(runs: dict[str, Json], shape: str, noise: float) -> str:
+    """Ours against the best static settings, in words; empty until both have run."""
     ours, static = runs.get(OURS), runs.get(BEST)
     if ours is None or static is None:
         return ""
     if shape == "flood":
         ratio = ours["rate"] / static["rate"]
-        margin = max(WITHIN, noise(book, "throughput"))
+        margin = max(WITHIN, noise)
         told = f"trimtab works off {ratio:.2f} of what the best static settings do"
         return f"{told}: {'within' if ratio >= 1 - margin else 'not within'} {margin:.0%}."
     ratio = ours["executor_s"] / static["executor_s"]
@@ -135,6 +153,15 @@ def verdict(book: Book, shape: str) -> str:
     told = f"trimtab takes {ratio:.2f} of the executor-seconds of the best static settings"
     goal = f"and {'holds' if holds else 'does not hold'} the goal"
     return f"{told} ({'within' if ratio <= 1 + WITHIN else 'not within'} {WITHIN:.0%}) {goal}."
+
+
+def beside_defaults(runs: dict[str, Json], shape: str) -> str:
+    """Whether ours is worse than Spark's defaults, in words; empty until both have run."""
+    ours, plain = runs.get(OURS), runs.get(DEFAULTS)
+    if ours is None or plain is None:
+        return ""
+    worse = ours["rate"] < plain["rate"] if shape == "flood" else ours["met"] < plain["met"]
+    return f"It is {'**worse**' if worse else 'not worse'} than Spark's defaults."
 
 
 def _calibrations(book: Book) -> str:

@@ -24,31 +24,35 @@ COLOURS = {OURS: ACCENT, BEST: INK, DEFAULTS: MUTED, LAG: "#5f3dc4"}
 
 def picture(path: Path, shape: str, runs: Sequence[Json]) -> None:
     """Write the picture of one shape; second 0 is where the scored time begins."""
-    figure, (rates, latency, executors) = plt.subplots(
-        3, 1, figsize=(11, 9), sharex=True, constrained_layout=True
-    )
+    loaded = shape in SHAPES
+    figure, axes = plt.subplots(
+        3 if loaded else 2, 1, figsize=(11, 9 if loaded else 6), sharex=True,
+        constrained_layout=True,
+    )  # fmt: skip
+    rates, executors = axes[0], axes[-1]
     for run in runs:
         colour, zero_s = COLOURS[run["who"]], run["scored_from_s"]
-        seconds = [b[0] - zero_s for b in run["batches"]]
-        latency.plot(seconds, [b[1] for b in run["batches"]], color=colour, label=run["who"])
         executors.step(
             [e[0] - zero_s for e in run["executors"]], [e[1] for e in run["executors"]],
-            where="post", color=colour,
+            where="post", color=colour, label=run["who"],
         )  # fmt: skip
-        if shape not in SHAPES:
+        if loaded:
+            seconds = [b[0] - zero_s for b in run["batches"]]
+            axes[1].plot(seconds, [b[1] for b in run["batches"]], color=colour)
+        else:
             _rate(rates, run, colour)
-    if shape in SHAPES:
+    if loaded:
         _load(rates, shape, runs)
-    latency.axhline(TARGET_S, color=INK, linestyle=":", linewidth=1)
-    latency.set_yscale("log")
+        axes[1].axhline(TARGET_S, color=INK, linestyle=":", linewidth=1)
+        axes[1].set_yscale("log")
+        axes[1].set_ylabel("p95 of a batch, s")
     rates.set_ylabel("records/s")
-    latency.set_ylabel("p95 of a batch, s")
     executors.set_ylabel("executors")
     executors.set_xlabel("seconds; the scored time begins at 0")
-    for axis in (rates, latency, executors):
+    for axis in axes:
         axis.grid(alpha=0.25)
     executors.set_ylim(bottom=0)
-    latency.legend(loc="upper left", fontsize=8, ncols=4)
+    executors.legend(loc="lower left", fontsize=8, ncols=4)
     figure.suptitle(f"{shape}: every contender on the same load")
     figure.savefig(path, dpi=75)
     plt.close(figure)

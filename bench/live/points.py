@@ -82,16 +82,16 @@ def met_share(
 ) -> float:
     """The share of the seconds from begin to end in which the latency goal was met.
 
-    A batch tells of the seconds since the commit before it. The seconds after the last commit are
-    met as long as they could still end in time.
+    A batch tells of the seconds since the commit before it, the one that is committed after the end
+    of those until the end. The seconds after the last commit that is known are met as long as they
+    could still end in time.
     """
     met, last_s = 0.0, begin_s
     for batch in batches:
-        if not last_s < batch.committed_s <= end_s:
-            continue
-        met += (batch.committed_s - last_s) * (batch.p95_s <= target_s)
-        last_s = batch.committed_s
-    open_s = end_s - last_s
+        if last_s < min(batch.committed_s, end_s):
+            met += (min(batch.committed_s, end_s) - last_s) * (batch.p95_s <= target_s)
+            last_s = batch.committed_s
+    open_s = max(0.0, end_s - last_s)
     return (met + open_s * (open_s <= target_s)) / (end_s - begin_s)
 
 

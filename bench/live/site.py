@@ -22,6 +22,8 @@ NAMESPACE = "live"
 PIPELINE = "prices"
 TOPIC, FLOOD = "orders", "flood"
 PARTITIONS = 4
+FLOOD_RECORDS, FLOOD_PER_S = 4_000_000, 16_000.0
+"""How many records wait in the flood, and how fast they are put there."""
 TICK_S = 3.0
 BATCH_LIMIT = {TOPIC: 6_000, FLOOD: 20_000}
 """maxOffsetsPerTrigger of all that does not tune it: ten seconds of the highest load, so that a
@@ -165,11 +167,11 @@ class Site:
         load.skip(self.kube)
         self.kube.wait("load ends", 60, self._load_ended)
 
-    def fill(self, records: int, per_s: float) -> None:
-        """Put records on the topic of the flood and wait until they are there."""
-        seconds = records / per_s
-        self.load(((seconds, per_s),), FLOOD)
-        self.kube.wait(f"{records} records", seconds + 300, self._load_ended)
+    def fill(self) -> None:
+        """Put the records of the flood on its topic and wait until they are there."""
+        seconds = FLOOD_RECORDS / FLOOD_PER_S
+        self.load(((seconds, FLOOD_PER_S),), FLOOD)
+        self.kube.wait(f"{FLOOD_RECORDS} records", seconds + 300, self._load_ended)
 
     def _load_ended(self) -> bool:
         return load.finished(self.kube, "load")

@@ -93,19 +93,22 @@ def measured_model(samples: Sequence[Sample], partitions: int) -> Model | None:
         executors = s.executors_min
         if since > SETTLE_AFTER_START:
             points = learn(points, Point(executors, int(s.records), 0.1, s.duration))
-    return fit(points, partitions)
+    return fit(points, partitions, waves=True)
 
 
 def allowed(model: Model, rate: float, trigger_s: float, most: int,
             bounds: tuple[float, float]) -> list[int]:  # fmt: skip
-    """A: the executor counts that the bounds (lower, higher) allow at a rate."""
+    """A: the executor counts that the bounds (lower, higher) allow at a rate.
+
+    Where none holds the higher bound, those that carry the most.
+    """
     lower, higher = bounds
-    return [
-        p
-        for p in range(1, most + 1)
-        if rate <= higher * model.sustainable(p, trigger_s)
-        and (p == 1 or rate > lower * model.sustainable(p - 1, trigger_s))
-    ]
+    carried = {p: model.sustainable(p, trigger_s) for p in range(1, most + 1)}
+    within = [
+        p for p in carried
+        if rate <= higher * carried[p] and (p == 1 or rate > lower * carried[p - 1])
+    ]  # fmt: skip
+    return within or [p for p in carried if carried[p] >= max(carried.values())]
 
 
 def judge(

@@ -91,6 +91,7 @@ def produce(
             "acks": "all",
             "linger.ms": 5,
             "sticky.partitioning.linger.ms": 0,  # spread over the partitions record by record
+            "topic.metadata.refresh.interval.ms": 10_000,  # new partitions get records soon
             "delivery.timeout.ms": int(FLUSH_S * 1000),
             "log_level": 0,
         }

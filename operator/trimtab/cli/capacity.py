@@ -47,6 +47,7 @@ def capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus
             sent_alike(memory.points, memory.settings.producer),
             status.partitions or UNKNOWN_TASKS,
             memory.settings.max_in_flight,
+            waves=True,
         )
         if memory
         else None
@@ -63,7 +64,7 @@ def capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus
 
 def _counts(memory: Memory, policy: Policy, settings: Settings) -> list[int]:
     """Every count within the limits, or the telling ones where these are too many."""
-    learned = {_executors(p.slots, policy) for p in memory.points}
+    learned = {_executors(int(p.slots), policy) for p in memory.points}
     counts = set(range(policy.min_executors, policy.max_executors + 1))
     if len(counts | learned) > MAX_ROWS:
         counts = {policy.min_executors, settings.executors, policy.max_executors}

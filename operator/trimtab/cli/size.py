@@ -69,6 +69,7 @@ def measured(manifest: Manifest) -> dict[str, Any]:
         sent_alike(memory.points, memory.settings.producer),
         status.partitions or 1,
         memory.settings.max_in_flight,
+        waves=True,
     )
     if model is None or not status.partitions:
         raise BadInputError("the StreamPipeline has learned nothing yet: give the figures yourself")

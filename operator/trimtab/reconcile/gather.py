@@ -186,6 +186,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         lag_records=seen.number("lag_records"),
         lag_s=seen.number("lag_s"),
         partitions=seen.whole("partitions"),
+        waves=True,  # Spark runs a task whole, on one slot
         executors_running=seen.whole("executors", "running"),
         executors_pending=seen.whole("executors", "pending"),
         slots_busy=seen.number("slots_busy_ratio"),

@@ -10,18 +10,10 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.status import JvmAdvice, JvmStatus
 from trimtab.reconcile.gather import Seen
 from trimtab.reconcile.pods import LIMITS, most_memory, own_memory, when, words
+from trimtab.sizing.collector import Collector, usual_collector
 from trimtab.sizing.heap import MIB, Collections, overhead_bytes
-from trimtab.sizing.jvm import (
-    ALL_MET,
-    NEW_SHARE,
-    STEP,
-    Advice,
-    Collector,
-    Figures,
-    advise,
-    pod_bytes,
-    usual_collector,
-)
+from trimtab.sizing.jvm import ALL_MET, NEW_SHARE, STEP, Advice, Figures, advise
+from trimtab.sizing.overhead import pod_bytes
 
 BAND = 1.25
 """Advice on memory that stands gives way to one that is larger by this factor."""

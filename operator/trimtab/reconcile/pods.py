@@ -14,8 +14,9 @@ from trimtab.api.contract import Job
 from trimtab.api.pipeline import Mode, StreamPipelineSpec
 from trimtab.api.quantities import format_quantity, parse_cpu
 from trimtab.api.status import JvmAdvice, JvmStatus
+from trimtab.sizing.collector import Collector, java_options
 from trimtab.sizing.heap import overhead_bytes
-from trimtab.sizing.jvm import NEW_SHARE, Collector, java_options
+from trimtab.sizing.jvm import NEW_SHARE
 
 LIMITS = {"driver": "limits.driverMemory", "executor": "limits.memory"}
 """What a person says how far the pods of a role may grow with."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -50,6 +52,23 @@ class Phases:
             sink=self.sink * factor,
             fetch=self.fetch * factor,
         )
+
+
+def noise_factor(noise: random.Random, sigma: float) -> float:
+    """A batch's time over its mean: normal, cut at three sigma and at a fifth."""
+    if not sigma:
+        return 1.0
+    return max(0.2, 1 + sigma * min(max(noise.gauss(0, 1), -3.0), 3.0))
+
+
+def next_edge(kind: str, trigger_s: float, start_s: float, now_s: float) -> float:
+    """When the batch after one that began at `start_s` is due, if that has ended by now."""
+    if trigger_s <= 0:
+        return now_s
+    if kind == "cap":
+        return max(now_s, start_s + trigger_s)
+    edge = math.floor(start_s / trigger_s + 1e-9) * trigger_s + trigger_s
+    return max(now_s, edge)
 
 
 def interpolate(table: Mapping[float, float], x: float) -> float:

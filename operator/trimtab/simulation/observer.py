@@ -73,6 +73,7 @@ class Observer:
                     if plant.lag > 1e-6
                     else 0.0,
                     partitions=plant.partitions,
+                    waves=plant.plant.waves,
                     state_rows=1.0 if self._stateful else None,
                     executors_running=plant.executors,
                     executors_pending=max(0, plant.requested - plant.executors),

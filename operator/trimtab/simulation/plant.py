@@ -11,7 +11,7 @@ import random
 from functools import partial
 
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batch_time import batch_phases
+from trimtab.simulation.batch_time import batch_phases, next_edge, noise_factor
 from trimtab.simulation.events import Agenda, Event, Kind
 from trimtab.simulation.running import BatchRecord, Running
 from trimtab.simulation.scenario import Fault, Scenario
@@ -154,7 +154,8 @@ class Plant:
         self.replay, self.taken = None, last
         batch = Running(
             id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,
-            last=last, phases=spent.times(self._noise_factor()), generation=self.generation,
+            last=last, generation=self.generation,
+            phases=spent.times(noise_factor(self.noise, self.plant.batch.noise)),
             executors=executors, executors_min=self.executors, slow=self.slow,
             limit_binding=self.backlog > 1e-9 and not replayed, replayed=replayed,
         )  # fmt: skip
@@ -164,21 +165,8 @@ class Plant:
         self.running = batch
         self._note_end(batch)
 
-    def _noise_factor(self) -> float:
-        sigma = self.plant.batch.noise
-        if not sigma:
-            return 1.0
-        return max(0.2, 1 + sigma * min(max(self.noise.gauss(0, 1), -3.0), 3.0))
-
     def _next_edge(self, start_s: float) -> float:
-        """When the batch after one that began then is due, if it has ended."""
-        trigger_s = self.settings.trigger_s
-        if trigger_s <= 0:
-            return self.now_s
-        if self.plant.trigger == "cap":
-            return max(self.now_s, start_s + trigger_s)
-        edge = math.floor(start_s / trigger_s + 1e-9) * trigger_s + trigger_s
-        return max(self.now_s, edge)
+        return next_edge(self.plant.trigger, self.settings.trigger_s, start_s, self.now_s)
 
     def _note_end(self, batch: Running) -> None:
         self._agenda.note(batch.end_s, Kind.BATCH_END, (batch.id, batch.end_s))

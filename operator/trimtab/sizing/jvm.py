@@ -2,15 +2,14 @@
 
 The notes (seed 000) size the generations for a worker of their own time: a new one that fills at
 most every 10 s, an old one of twice what stays in it or 1.5 times the new one. The formulas hold
-for today's JVM; the collector is chosen among those of JDK 17.
+for today's JVM.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from enum import StrEnum
 
+from trimtab.sizing.collector import Collector, best_collector
 from trimtab.sizing.heap import (
     GIB,
     MIB,
@@ -23,9 +22,8 @@ from trimtab.sizing.heap import (
     heap_warning,
     new_gen_bytes,
     old_gen_bytes,
-    overhead_bytes,
 )
-from trimtab.sizing.overhead import needed_bytes, pod_of_heap, wanted_overhead
+from trimtab.sizing.overhead import needed_bytes, pod_bytes, pod_of_heap, wanted_overhead
 
 WATCHED_S = 600.0
 """Seconds over which collections are counted: one old-gen collection is allowed in as many."""
@@ -47,9 +45,6 @@ NEW_GEN_TIME = NEW_GEN_PAUSE_S / NEW_GEN_EVERY_S
 """Share of the time that both targets of the new generation allow together. Collections that come
 more often but take no more of the time are no reason for a larger heap."""
 
-SERVER_BYTES = 1792 * MIB
-"""Below this memory, or with one processor, JDK 17 takes the serial collector, else G1."""
-
 STEP = 2.0
 """Most by which a heap grows at once where the bytes that are allocated are not known."""
 
@@ -67,14 +62,6 @@ ALL_MET = "all targets are met"
 
 OFTEN_OLD = 1.5
 """So many times the old-gen collections that the target allows are more than chance."""
-
-
-class Collector(StrEnum):
-    """The collectors of JDK 17 that a small heap of short-lived records may want."""
-
-    SERIAL = "Serial"
-    PARALLEL = "Parallel"
-    G1 = "G1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,34 +114,6 @@ class Advice:
     collector: Collector | None = None
     overhead_bytes: int | None = None
     """What the pod needs beside the heap; None where what it has is enough."""
-
-
-def usual_collector(memory_bytes: float) -> Collector:
-    """What JDK 17 picks by itself in a container of that memory that sees two processors or more.
-
-    A container with a CPU request but no CPU limit sees those of its node.
-    """
-    return Collector.SERIAL if memory_bytes < SERVER_BYTES else Collector.G1
-
-
-def best_collector(slots: int, memory_bytes: float) -> Collector:
-    """The collector for short pauses: one thread for one slot of a small heap, else several.
-
-    From the JVM's own limit on G1 does the old generation beside the tasks; below it, its regions
-    and marking threads cost more than they save, and the parallel collector shortens the pauses.
-    """
-    if memory_bytes >= SERVER_BYTES:
-        return Collector.G1
-    return Collector.SERIAL if slots == 1 else Collector.PARALLEL
-
-
-def pod_bytes(heap: float) -> int:
-    """The least pod, in steps of 64 MiB, that has such a heap beside its overhead."""
-    step = 64 * MIB
-    pod = math.ceil(heap / step) * step
-    while pod - overhead_bytes(pod) < heap:
-        pod += step
-    return pod
 
 
 def missed(seen: Figures, factor: float = 1.0) -> tuple[str, ...]:
@@ -293,14 +252,6 @@ def _lower(seen: Figures) -> Advice | None:
     if warning := heap_warning(seen.heap_bytes):
         words += f"; {warning}"
     return Advice(words)
-
-
-def java_options(collector: Collector | None, new_bytes: int | None) -> str:
-    """The JVM's options for them; empty where both are left to the JVM."""
-    options = [f"-XX:+Use{collector}GC"] if collector else []
-    if new_bytes:
-        options += [f"-XX:{size}={new_bytes // MIB}m" for size in ("NewSize", "MaxNewSize")]
-    return " ".join(options)
 
 
 def _seconds(seconds: float) -> str:

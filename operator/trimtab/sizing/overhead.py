@@ -17,10 +17,17 @@ TIGHT = 0.95
 
 STEP_BYTES = 32 * MIB
 
+POD_STEP_BYTES = 64 * MIB
+
 
 def pod_of_heap(heap_bytes: float) -> float:
     """The pod that has such a heap where nothing is said of the overhead."""
     return max(heap_bytes + OVERHEAD_MIN_BYTES, heap_bytes / (1 - OVERHEAD_SHARE))
+
+
+def pod_bytes(heap_bytes: float) -> int:
+    """The same in whole steps of 64 MiB."""
+    return math.ceil(pod_of_heap(heap_bytes) / POD_STEP_BYTES) * POD_STEP_BYTES
 
 
 def needed_bytes(used_bytes: float, heap_bytes: float, heap_peak_bytes: float) -> float:

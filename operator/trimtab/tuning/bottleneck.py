@@ -190,7 +190,7 @@ def _skew(facts: Facts) -> Bottleneck | None:
     return Bottleneck(
         Kind.SKEW,
         f"the busiest partition holds {share:.0%} of the records, an even share for"
-        f" {working} slots is {1 / working:.0%}",
+        f" {working:g} slots is {1 / working:.0%}",
     )
 
 
@@ -226,7 +226,7 @@ def _partitions(facts: Facts) -> Bottleneck | None:
     partitions = facts.signals.partitions
     if partitions is None or facts.slots < facts.model.tasks:
         return None
-    words = f"{facts.slots} slots, but only {partitions} partitions to read"
+    words = f"{_counted(facts.slots, 'slot')}, but only {_counted(partitions, 'partition')} to read"
     if facts.model.tasks > partitions:
         words += f", split into {facts.model.tasks} tasks"
     return Bottleneck(Kind.SOURCE_PARTITIONS, words)
@@ -258,8 +258,8 @@ def _concurrency(facts: Facts) -> Bottleneck:
     )
     return Bottleneck(
         Kind.CONCURRENCY,
-        f"slots busy {_share(facts.signals.slots_busy)}, {computes}: {slots} slots work off"
-        f" {facts.model.capacity(slots):.0f} records/s",
+        f"slots busy {_share(facts.signals.slots_busy)}, {computes}: {_counted(slots, 'slot')}"
+        f" can work off {facts.model.capacity(slots):.0f} records/s",
     )
 
 
@@ -272,6 +272,10 @@ CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
     _part(Kind.FETCH, "reading takes", lambda batch: batch.fetch_s),
     _calls, _partitions, _locality, _cpu,
 )  # fmt: skip
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _share(ratio: float | None) -> str:

@@ -9,6 +9,7 @@ from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
 from trimtab.tuning import (
     guards,
+    judgement,
     knobs,
     learning,
     oversize,
@@ -104,9 +105,9 @@ def _watch(context: Context, batch: Batch, watched: Trial) -> tuple[Decision, Me
     """Judge the open trial; once its change is kept, the next one need not wait for a tick."""
     snapshot, memory, load = context.snapshot, context.memory, context.load
     carried = learning.carried(snapshot, memory.points, watched.before)
-    end = trial.judge(watched, snapshot, context.model, load, context.band, carried=carried)
+    end = judgement.judge(watched, snapshot, context.model, load, context.band, carried=carried)
     if end is None:
-        message = words.progress(watched, context.policy)
+        message = words.progress(watched, snapshot)
         return _hold(memory, Reason.TRIAL_OPEN, message, load), memory
     closing, closed = _close(snapshot, memory, end, load, carried)
     if end.action is Action.REVERT:

@@ -36,7 +36,8 @@ def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
     signals = snapshot.signals
     tasks = snapshot.settings.tasks(signals.partitions if signals else None)
     alike = sent_alike(points, snapshot.settings.producer)
-    return fit(alike, tasks, snapshot.settings.max_in_flight)
+    waves = signals is not None and signals.waves
+    return fit(alike, tasks, snapshot.settings.max_in_flight, waves=waves)
 
 
 def carried(snapshot: Snapshot, points: tuple[Point, ...], settings: Settings) -> float:

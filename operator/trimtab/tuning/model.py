@@ -2,12 +2,15 @@
 
 A batch of n records on p slots takes (design section 5, Capacity)
 
-    D(n, p) = out + (A + W(p)·n) / p            p = min(slots, tasks)
+    D(n, p) = out + (A + W(p)·n) / p            p = slots at work
 
 with `out` seconds outside the work on records, A slot-seconds of cost that do not grow with n
 (chiefly the start of each task), and W(p) slot-seconds a record. From it follow
 
     o(p) = out + A/p        capacity(p) = p / W(p)        s(p, T) = capacity(p)·max(0, 1 − o(p)/T)
+
+Tasks of one size run in waves of as many as there are slots, and slots idle in the last one: 12
+tasks on 5 slots take three waves, as on 4, so that 4 are at work.
 
 Where tasks wait for calls of a remote service, m at a time, W = w + c/m: c seconds of waiting a
 record, shared by m (Little's law: calls in flight = rate × seconds of a call).
@@ -42,28 +45,30 @@ class Model:
     out_s: float
     fixed: float
     """A: slot-seconds a batch that do not grow with its records."""
-    per_record: tuple[tuple[int, float], ...]
-    """W(p): slot-seconds a record by slots, ascending."""
+    per_record: tuple[tuple[float, float], ...]
+    """W(p): slot-seconds a record by slots at work, ascending."""
     tasks: int
     in_flight: int = 0
     """Calls in flight of each slot that W was read at, or brought to."""
     waiting: float = 1.0
     """Share of W that waits for calls: what more calls in flight can cut."""
-    batches: tuple[tuple[int, int], ...] = ()
-    """Records of the largest learned batch by slots, ascending."""
+    batches: tuple[tuple[float, int], ...] = ()
+    """Records of the largest learned batch by slots at work, ascending."""
     apart: Model | None = None
     """The same batches with all that does not wait for calls taken for a cost that does not grow,
     where the time of a call is known and no slope tells: what calls in flight are chosen by, which
     would else be asked to make up for what they do not cut."""
     knee: int | None = None
     """Records above which a batch takes out of proportion longer; None where none was seen."""
+    waves: bool = False
+    """Whether tasks run whole, so that slots idle in the last wave of them."""
 
-    def learned(self, slots: int) -> bool:
+    def learned(self, slots: float) -> bool:
         """Whether a batch on so many slots was seen."""
-        return any(slots == known for known, _ in self.per_record)
+        return any(self.slots(slots) == known for known, _ in self.per_record)
 
-    def comparable(self, one: int, other: int) -> bool:
-        """Whether two learned slot counts were seen with batches of about one size.
+    def comparable(self, one: float, other: float) -> bool:
+        """Whether two learned counts of slots at work were seen with batches of about one size.
 
         Where they were not, the capacity of one of them is an extrapolation far from its batches.
         """
@@ -87,8 +92,8 @@ class Model:
         waiting = self.waiting * self.in_flight / calls / factor
         return replace(self, per_record=weights, in_flight=calls, waiting=waiting)
 
-    def weight(self, slots: int) -> float:
-        """W at a slot count: between learned points linear in capacity, below as nearest.
+    def weight(self, slots: float) -> float:
+        """W at so many slots at work: between learned points linear in capacity, below as nearest.
 
         Above the largest learned point the capacity follows the power law of `exponent`.
         """
@@ -119,31 +124,41 @@ class Model:
         gain = math.log((largest / weight) / (slots / other)) / math.log(largest / slots)
         return min(max(gain, LEAST_EXPONENT), 1.0)
 
-    def slots(self, slots: int) -> int:
-        """Slots that can work at once: no more than there are tasks."""
-        return max(1, min(slots, self.tasks))
+    def slots(self, slots: float) -> float:
+        """Slots at work: no more than there are tasks, and none that idles in the last wave."""
+        return at_work(slots, self.tasks, waves=self.waves)
 
-    def overhead_s(self, slots: int) -> float:
+    def overhead_s(self, slots: float) -> float:
         """o(p): seconds of a batch that do not grow with its records."""
         return self.out_s + self.fixed / self.slots(slots)
 
-    def capacity(self, slots: int) -> float:
+    def capacity(self, slots: float) -> float:
         """Records/s that p slots work off once a batch is under way."""
         used = self.slots(slots)
         return used / self.weight(used)
 
-    def duration_s(self, records: float, slots: int) -> float:
+    def duration_s(self, records: float, slots: float) -> float:
         """D(n, p) in seconds."""
         return self.overhead_s(slots) + records / self.capacity(slots)
 
-    def sustainable(self, slots: int, trigger_s: float) -> float:
+    def sustainable(self, slots: float, trigger_s: float) -> float:
         """s(p, T): the highest rate whose batch still fits its trigger, in records/s."""
         if trigger_s <= 0:
             return self.capacity(slots)
         return self.capacity(slots) * max(0.0, 1.0 - self.overhead_s(slots) / trigger_s)
 
 
-def fit(points: Sequence[Point], tasks: int, in_flight: int | None = None) -> Model | None:
+def at_work(slots: float, tasks: int, *, waves: bool) -> float:
+    """Slots that so many tasks keep at work: all of them, or tasks / waves where they run whole."""
+    used = max(1.0, min(slots, tasks))
+    if not waves:
+        return used
+    return tasks / math.ceil(tasks / used - 1e-9)  # slots that are at work keep all at work
+
+
+def fit(
+    points: Sequence[Point], tasks: int, in_flight: int | None = None, *, waves: bool = False
+) -> Model | None:
     """The model that the points support; None where there are none.
 
     With batches of clearly different sizes the cost that does not grow (A) is read from the
@@ -151,7 +166,12 @@ def fit(points: Sequence[Point], tasks: int, in_flight: int | None = None) -> Mo
     point and pessimistic above it. Points of another number of calls in flight count where there
     is none of the present one, brought to it.
     """
-    usable = [p for p in points if p.records > 0]
+    tasks = max(1, tasks)
+    usable = [
+        replace(p, slots=at_work(p.slots, tasks, waves=True)) if waves else p
+        for p in points
+        if p.records > 0
+    ]
     if not usable:
         return None
     calls, told = in_flight or 0, None
@@ -163,16 +183,16 @@ def fit(points: Sequence[Point], tasks: int, in_flight: int | None = None) -> Mo
     knee = knee_of(usable)
     below = [p for p in usable if knee is None or p.records <= knee] or usable
     fixed = _fixed(below) or (_fixed(rests) if calls else 0.0)
-    by_slots: dict[int, list[Point]] = {}
+    by_slots: dict[float, list[Point]] = {}
     for point in below:
         by_slots.setdefault(point.slots, []).append(point)
     per_record = tuple((slots, _weight(group, fixed)) for slots, group in sorted(by_slots.items()))
     largest = tuple((s, max(p.records for p in group)) for s, group in sorted(by_slots.items()))
     out_s = sorted(p.out_s for p in usable)[len(usable) // 2]
     model = Model(
-        out_s=out_s, fixed=fixed, per_record=per_record, tasks=max(1, tasks),
+        out_s=out_s, fixed=fixed, per_record=per_record, tasks=tasks,
         in_flight=calls, waiting=_timed(below, fixed) if told is None else told, batches=largest,
-        knee=knee,
+        knee=knee, waves=waves,
     )  # fmt: skip
     return replace(model, apart=_apart(model, below)) if told is None and not fixed else model
 

@@ -34,7 +34,7 @@ OUT_OF_PROPORTION = 1.2
 class Point:
     """One learned size of batch: slots, records, seconds outside the work, seconds in all."""
 
-    slots: int
+    slots: float
     records: int
     out_s: float
     duration_s: float
@@ -48,7 +48,7 @@ class Point:
     """How the Kafka sink sent, as `Settings.producer` tells it."""
 
     @property
-    def class_(self) -> tuple[int, int, str]:
+    def class_(self) -> tuple[float, int, str]:
         """What batches must have in common, beside their size, to be taken together."""
         return (self.slots, self.in_flight, self.producer)
 

@@ -82,6 +82,8 @@ class Signals:
     lag_records: float | None = None
     lag_s: float | None = None
     partitions: int | None = None
+    waves: bool = True
+    """Whether tasks run whole, as Spark's do: a slot that the last wave leaves over idles."""
     executors_running: int | None = None
     executors_pending: int | None = None
     slots_busy: float | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trimtab.api.knobs import MAX_IN_FLIGHT
 from trimtab.api.reasons import BottleneckKind, Reason
 from trimtab.tuning.bottleneck import Bottleneck
@@ -11,9 +13,8 @@ from trimtab.tuning.learning import WARM_UP_BATCHES
 from trimtab.tuning.load import least_latency_s
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.model import WIDE
-from trimtab.tuning.policy import Policy
-from trimtab.tuning.snapshot import Batch
-from trimtab.tuning.trial import needed
+from trimtab.tuning.snapshot import Batch, Snapshot
+from trimtab.tuning.trial import needed, waits_for_producers
 
 
 def loads(context: Context) -> str:
@@ -46,7 +47,8 @@ def infeasible(context: Context) -> str:
     guessed = WIDE * seen < load.steady * context.settings.trigger_s
     if policy.target_s is None or context.late is not None or guessed:
         return ""
-    model = context.model
+    tasks = max(context.model.tasks, policy.max_tasks or 0, policy.max_topic_partitions or 0)
+    model = replace(context.model, tasks=tasks)
     if context.settings.max_in_flight and MAX_IN_FLIGHT.name not in policy.pinned:
         if max_pending.crowding(context) > max_pending.CROWDED:
             return ""
@@ -60,11 +62,13 @@ def infeasible(context: Context) -> str:
     )
 
 
-def progress(watched: Trial, policy: Policy) -> str:
-    """How far a trial is."""
+def progress(watched: Trial, snapshot: Snapshot) -> str:
+    """How far a trial is, and what it waits for."""
+    waits = "; the topic's producers do not write to its new partitions yet"
     return (
         f"trial of {watched.knob} (generation {watched.generation}): {watched.settled} batches"
-        f" left out, {watched.judged} of {needed(policy)} judged"
+        f" left out, {watched.judged} of {needed(snapshot.policy)} judged"
+        f"{waits if waits_for_producers(watched, snapshot) else ''}"
     )
 
 

@@ -48,6 +48,14 @@ def test_seconds_belong_to_the_batch_that_ends_them() -> None:
     assert met_share(batches, 0, 40, target_s=5) == pytest.approx((10 + 8 + 2) / 40)
 
 
+@pytest.mark.parametrize(("p95_s", "met"), [(4.0, 1.0), (9.0, 30 / 40)])
+def test_the_last_seconds_belong_to_the_batch_that_is_committed_after_the_end(
+    p95_s: float, met: float
+) -> None:
+    batches = [batch(1, 30, 3.0), batch(2, 42, p95_s), batch(3, 60, p95_s)]
+    assert met_share(batches, 0, 40, target_s=5) == pytest.approx(met)
+
+
 def test_a_batch_that_does_not_end_breaks_the_goal() -> None:
     assert met_share([batch(1, 10, 3.0)], 0, 40, target_s=5) == pytest.approx(10 / 40)
     assert met_share([], 0, 40, target_s=5) == 0
@@ -145,6 +153,18 @@ def test_the_page_says_what_is_within_and_what_is_missing(tmp_path: Path) -> Non
     assert "| scaling on lag | not measured yet" in text
     book.runs[0] = run("trimtab", executor_s=400, met=0.9)
     assert "(not within 10%) and does not hold the goal" in markdown(book)
+    assert "Spark's defaults." not in markdown(book)
+    book.runs.append(run("Spark defaults", met=0.95))
+    assert "It is **worse** than Spark's defaults." in markdown(book)
+
+
+def test_a_flood_is_told_by_its_rate_and_the_settings_that_it_ended_with(tmp_path: Path) -> None:
+    book = Book(tmp_path / "measured.json")
+    ours = run("trimtab", "flood", rate=900) | {"settings": {"executors": 4, "maxInFlight": 64}}
+    book.runs = [ours, run("best static", "flood", rate=1000), run("Spark defaults", "flood")]
+    text = markdown(book)
+    assert "| trimtab | 1.00 | 900 | executors 4, maxInFlight 64 |" in text
+    assert "0.90 of what the best static settings do: within 10%. It is not worse than" in text
 
 
 def test_each_shape_has_a_picture(tmp_path: Path) -> None:

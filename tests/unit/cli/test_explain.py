@@ -252,7 +252,7 @@ def test_what_the_loop_writes_can_be_explained() -> None:
         stage.tick()
     text = explain(stage.get("StreamPipeline", "clicks"))
     assert "ExecutorsRaised" in part(text, "Decisions")
-    assert "executors 1 -> 5" in part(text, "Trial")
+    assert "executors 1 -> 4" in part(text, "Trial")
     assert "records/s" in part(text, "Capacity")
     assert "too much load within 30s" in part(text, "Reaction")
     assert "more than 12 executors" in part(text, "Partitions")

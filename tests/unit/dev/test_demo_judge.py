@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from dev.demo.judge import Phase, Verdict, judge, phases
+from dev.demo.judge import Phase, Verdict, allowed, judge, phases
 from dev.demo.watch import Sample
+
+from trimtab.tuning.model import Model
 
 PLAN = [Phase(0, 60, 25), Phase(60, 210, 280)]
 DECISIONS = [
@@ -61,6 +63,14 @@ def test_each_broken_promise_is_a_fault(
     samples: list[Sample], delivery: dict[str, int], words: str
 ) -> None:
     assert words in " ".join(verdict(samples, delivery).faults)
+
+
+def test_where_none_holds_the_bound_those_are_allowed_that_carry_the_most() -> None:
+    """Twelve tasks take three waves on four executors and on five."""
+    model = Model(out_s=0.0, fixed=0.0, per_record=((4, 0.01),), tasks=12, waves=True)
+    assert allowed(model, 300, 5.0, 5, (0.5, 0.8)) == [4, 5]
+    assert allowed(model, 390, 5.0, 5, (0.5, 0.8)) == [4, 5]
+    assert allowed(model, 390, 5.0, 6, (0.5, 0.8)) == [6]
 
 
 def test_without_a_kept_trigger_it_fails() -> None:

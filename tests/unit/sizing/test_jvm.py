@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from trimtab.sizing import jvm
+from trimtab.sizing.collector import Collector, best_collector, java_options, usual_collector
 from trimtab.sizing.heap import GIB, MIB, Collections, overhead_bytes
-from trimtab.sizing.jvm import Collector, Figures, advise, missed
+from trimtab.sizing.jvm import Figures, advise, missed
+from trimtab.sizing.overhead import pod_bytes
 
 HOUR = 3600.0
 
@@ -119,7 +121,7 @@ def test_the_new_generation_is_left_to_g1() -> None:
     ],
 )
 def test_the_collector_goes_by_slots_and_memory(slots: int, memory: int, best: Collector) -> None:
-    assert jvm.best_collector(slots, memory) is best
+    assert best_collector(slots, memory) is best
 
 
 def test_another_collector_is_for_pauses_alone() -> None:
@@ -181,7 +183,7 @@ def test_a_heap_twice_too_large_is_words_alone() -> None:
 
 @pytest.mark.parametrize("heap", [450 * MIB, 516 * MIB, 1000 * MIB, 2500 * MIB, 13 * GIB])
 def test_a_pod_holds_the_heap_and_its_overhead(heap: int) -> None:
-    pod = jvm.pod_bytes(heap)
+    pod = pod_bytes(heap)
     assert pod - overhead_bytes(pod) >= heap
     less = pod - 64 * MIB
     assert less - overhead_bytes(less) < heap
@@ -191,12 +193,12 @@ def test_a_pod_holds_the_heap_and_its_overhead(heap: int) -> None:
     ("memory", "usual"), [(900 * MIB, Collector.SERIAL), (2 * GIB, Collector.G1)]
 )
 def test_the_jvms_own_choice(memory: int, usual: Collector) -> None:
-    assert jvm.usual_collector(memory) is usual
+    assert usual_collector(memory) is usual
 
 
 def test_the_options_of_a_jvm() -> None:
-    assert jvm.java_options(None, None) == ""
-    options = jvm.java_options(Collector.PARALLEL, 1000 * MIB)
+    assert java_options(None, None) == ""
+    options = java_options(Collector.PARALLEL, 1000 * MIB)
     assert options == "-XX:+UseParallelGC -XX:NewSize=1000m -XX:MaxNewSize=1000m"
 
 

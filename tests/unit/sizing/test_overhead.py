@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from trimtab.sizing.collector import Collector
 from trimtab.sizing.heap import MIB, Collections
-from trimtab.sizing.jvm import Collector, Figures, advise
+from trimtab.sizing.jvm import Figures, advise
 from trimtab.sizing.overhead import needed_bytes, pod_of_heap, wanted_overhead
 
 CALM = Collections(30, 0.3, 600)

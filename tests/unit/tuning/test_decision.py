@@ -271,6 +271,17 @@ def test_a_change_that_did_not_help_is_put_back_and_remembered() -> None:
     assert after.score.kept == 0
 
 
+@pytest.mark.parametrize(("steady", "action"), [(280.0, Action.KEEP), (340.0, Action.REVERT)])
+def test_a_load_that_came_down_as_predicted_is_a_help_whatever_was_carried_before(
+    steady: float, action: Action
+) -> None:
+    """What is known of the settings before may be of far smaller batches."""
+    trial = open_trial(settled=3, judged=1, batch="1/19", steady=steady, predicted_load=4.5)
+    before = replace(on_trial(trial), doubt="1/19")
+    decision, _ = decide(snapshot(after_change(4, 13.0), before), before)
+    assert decision.action is action, decision.message
+
+
 def test_one_slow_batch_decides_no_trial() -> None:
     """The other one that counts was as fast as predicted: the slow one may be a pause."""
     before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))

@@ -6,8 +6,10 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from trimtab.tuning.model import USUAL_EXPONENT, Model, fit
+from trimtab.tuning.model import USUAL_EXPONENT, Model, at_work, fit
 from trimtab.tuning.points import ENOUGH, Point, knee_of, learn
 
 
@@ -87,6 +89,34 @@ def test_slots_beyond_the_tasks_do_nothing() -> None:
     model = Model(out_s=0.1, fixed=1.0, per_record=((1, 0.01),), tasks=4)
     assert model.capacity(16) == model.capacity(4)
     assert model.overhead_s(16) == model.overhead_s(4)
+
+
+def whole(duration_s: float, slots: int, *, tasks: int = 12) -> Model:
+    """Learned from one batch of 1200 records, whose tasks run whole."""
+    model = fit([Point(slots, 1200, 0.0, duration_s)], tasks, waves=True)
+    assert model is not None
+    return model
+
+
+def test_tasks_that_run_whole_take_waves() -> None:
+    """12 tasks of 1 s: three waves on 4 slots and on 5, two on 6, as on 11, and one on 12."""
+    four = whole(3.0, 4)
+    assert four.capacity(5) == pytest.approx(400)
+    assert four.learned(5)
+    assert whole(3.0, 5).capacity(4) == pytest.approx(400)
+    assert four.capacity(6) == pytest.approx(four.capacity(11))
+    assert 1.4 < four.capacity(6) / four.capacity(4) <= 1.5
+    assert whole(1.0, 12).capacity(11) == pytest.approx(600)
+    assert whole(1.0, 12).capacity(20) == pytest.approx(1200)
+
+
+@given(tasks=st.integers(1, 200), slots=st.integers(1, 250))
+def test_as_many_slots_as_are_at_work_do_the_same(tasks: int, slots: int) -> None:
+    used = at_work(slots, tasks, waves=True)
+    assert 1 <= used <= min(slots, tasks)
+    assert at_work(used, tasks, waves=True) == pytest.approx(used)
+    assert at_work(math.ceil(used), tasks, waves=True) == pytest.approx(used)
+    assert at_work(slots, tasks, waves=False) == min(slots, tasks)
 
 
 def test_a_trigger_shorter_than_the_overhead_sustains_nothing() -> None:

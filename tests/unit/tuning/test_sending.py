@@ -12,7 +12,7 @@ from tests.unit.tuning.test_decision import START, batch, policy, signals
 from trimtab.api.knobs import COMPRESSIONS, PRODUCER_IN_FLIGHT, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.tuning import guards, knobs, learning, trial
+from trimtab.tuning import guards, judgement, knobs, learning, trial
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial, Verdict
@@ -131,6 +131,6 @@ def test_a_step_is_kept_where_it_relieves_or_its_batches_are_faster(
     )  # fmt: skip
     load = Load(100.0, 100.0, 0.0, value, None, 5.0)
     seen = at()
-    end = trial.judge(watched, seen.snapshot, seen.model, load, Band(0.8, 0.5))
+    end = judgement.judge(watched, seen.snapshot, seen.model, load, Band(0.8, 0.5))
     assert end is not None
     assert (end.reason is Reason.TRIAL_KEPT) is helped

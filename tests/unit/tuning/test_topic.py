@@ -11,7 +11,7 @@ from tests.unit.tuning.test_decision import POINTS, START, batch, policy, signal
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.tuning import guards, knobs
+from trimtab.tuning import guards, knobs, words
 from trimtab.tuning.context import Context
 from trimtab.tuning.decision import decide
 from trimtab.tuning.knobs import split, topic
@@ -80,19 +80,19 @@ def test_it_comes_after_all_that_can_be_put_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "told"),
     [
         ({"seen": {"state_rows": 0.0}}, "dropped as late"),
         ({"around": Surroundings(topic_fixed="others read it too")}, "others read it too"),
     ],
 )
-def test_what_would_suffer_forbids_it(given: dict[str, Any], words: str) -> None:
+def test_what_would_suffer_forbids_it(given: dict[str, Any], told: str) -> None:
     offer = topic.raise_(at())
     assert offer is not None
     veto = guards.topic_fixed(at(**given), offer)
     assert veto is not None
     assert veto.reason is Reason.TOPIC_FIXED
-    assert words in veto.message
+    assert told in veto.message
     assert guards.topic_fixed(at(), offer) is None
     beside = replace(offer, settings=replace(offer.settings, topic_partitions=None))
     assert guards.topic_fixed(at(**given), beside) is None
@@ -125,9 +125,9 @@ def seen_after(partitions: int, **changes: Any) -> Any:
     )  # fmt: skip
 
 
-def decided(memory: Memory, partitions: int, now_s: float = 1000.0) -> Any:
+def decided(memory: Memory, partitions: int, now_s: float = 1000.0, **changes: Any) -> Any:
     allowed = policy(max_topic_partitions=8, max_executors=8)
-    snapshot = Snapshot(now_s, allowed, memory.settings, seen_after(partitions))
+    snapshot = Snapshot(now_s, allowed, memory.settings, seen_after(partitions, **changes))
     return decide(snapshot, memory)
 
 
@@ -139,6 +139,27 @@ def test_only_batches_with_the_new_partitions_are_judged() -> None:
     _, after = decided(watched(judged=0, settled=0), 8)
     assert after.trial is not None
     assert after.trial.settled == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "now_s", "settled"), [(0.5, 1000.0, 0), (0.14, 1000.0, 1), (0.5, 1231.0, 1)]
+)
+def test_producers_are_given_the_time_to_see_the_new_partitions(
+    share: float, now_s: float, settled: int
+) -> None:
+    """Two partitions of eight hold all records until the producers look again, every 300 s."""
+    held, after = decided(watched(judged=0, settled=0), 8, now_s, hottest_share=share)
+    assert held.reason is Reason.TRIAL_OPEN
+    assert after.trial is not None
+    assert after.trial.settled == settled
+    assert ("do not write to its new partitions yet" in held.message) == (settled == 0)
+
+
+def test_what_more_partitions_would_allow_is_not_called_infeasible() -> None:
+    one = at(2, asked={"target_s": 12.0})
+    allowed = at(16, asked={"target_s": 12.0})
+    assert "no setting within the limits" in words.infeasible(one)
+    assert words.infeasible(allowed) == ""
 
 
 def test_what_did_not_help_keeps_the_partitions_and_is_remembered() -> None:

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.tuning.contexts import context
-from tests.unit.tuning.test_decision import open_trial
+from tests.unit.tuning.test_decision import batch, open_trial, policy
 
+from trimtab.api.reasons import Reason
+from trimtab.tuning import judgement
 from trimtab.tuning.memory import Trial, Verdict
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.verdicts import MAX_VERDICTS, RETRY_S, holds, remember
@@ -19,8 +21,8 @@ def failing(trials: list[Trial]) -> list[Verdict]:
     """The verdicts on trials that fail one after the other."""
     verdicts: tuple[Verdict, ...] = ()
     told = []
-    for trial in trials:
-        verdicts = remember(verdicts, trial, TRIED, 1000.0, 125.0)
+    for ended in trials:
+        verdicts = remember(verdicts, ended, TRIED, 1000.0, 125.0)
         told.append(verdicts[-1])
     return told
 
@@ -73,3 +75,39 @@ def test_a_verdict_speaks_until_something_changed() -> None:
     other = replace(now.settings, trigger_s=2.0)
     assert not holds(replace(verdict, before=other), now), "another trigger"
     assert not holds(replace(verdict, until_s=now.snapshot.now_s), now), "its time is over"
+
+
+@pytest.mark.parametrize(
+    ("judged", "rate", "kept"),
+    [(2, 160.0, True), (2, 140.0, False), (1, 160.0, False), (4, 140.0, True)],
+)
+def test_a_rate_that_grew_by_half_needs_no_four_batches(
+    judged: int, rate: float, kept: bool
+) -> None:
+    """Batches jitter and small gains count under a goal of `max`; two tell a large one."""
+    watched = open_trial(judged=judged, rate=rate, rate_before=100.0)
+    now = context(load=280.0, asked=policy(maximum=True, target_s=None))
+    end = judgement.judge(watched, now.snapshot, now.model, now.load, now.band)
+    assert (end is not None and end.reason is Reason.TRIAL_KEPT) is kept
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "executors", "kept"), [(25.0, 1, True), (9.0, 1, False), (25.0, 3, False)]
+)
+def test_a_long_batch_that_drowns_still_needs_no_second(
+    duration_s: float, executors: int, kept: bool
+) -> None:
+    """But only if it taught what its executors carry, and they carry more than those before."""
+    watched = open_trial(judged=1, steady=280.0, before=Settings(1, 5.0, 2500))
+    settings = Settings(executors, 5.0, 2500)
+    long = batch(id=20, records=2500, duration_s=duration_s, executors_min=executors)
+    now = context(load=280.0, settings=settings, seen={"batch": long, "lag_records": 20_000.0})
+    assert now.load.capacity > 1
+    end = judgement.judge(
+        watched, now.snapshot, now.model, now.load, now.band, carried=now.capacity / 2
+    )
+    assert (end is not None and end.reason is Reason.TRIAL_KEPT) is kept
+    worse = judgement.judge(
+        watched, now.snapshot, now.model, now.load, now.band, carried=now.capacity * 2
+    )
+    assert worse is None, "it is put back on the word of two"

@@ -29,32 +29,36 @@ LATE = 2
 
 
 def raise_(context: Context) -> Proposal | None:
-    """The fewest executors that bring the load to the higher bound, else as many as allowed."""
+    """The fewest executors that bring the load to the higher bound, else as many as allowed.
+
+    The margin to the bound is worth as many more of them as it is wide; where tasks run in waves,
+    the next number that helps may be half as large again.
+    """
     now, most = context.settings.executors, context.policy.max_executors
     if context.late:
         most = min(most, LATE * now)
     if context.policy.maximum:
         useful = _useful(context)
         return _proposal(context, useful, raises=True) if useful > now else None
+    within, aimed = None, most
     for executors in range(now + 1, most + 1):
-        settings = replace(context.settings, executors=executors)
-        if context.predicted(settings) <= _aim(context, executors):
-            return _proposal(context, _aligned(context, executors), raises=True)
-    return _proposal(context, most, raises=True) if most > now else None
+        load = context.predicted(replace(context.settings, executors=executors))
+        if within is None and load <= context.band.higher:
+            within = executors
+        if load <= _aim(context, executors):
+            aimed = executors
+            break
+    if within is not None:
+        worth = math.ceil(within * context.band.higher / _aim(context, within))
+        aimed = aimed if aimed <= worth else within
+    wanted = _fewest(context, aimed)
+    return _proposal(context, wanted, raises=True) if wanted > now else None
 
 
-def _aligned(context: Context, executors: int) -> int:
-    """The fewest executors that run the tasks in as many waves, if they too are within the bound.
-
-    12 tasks on 5 slots take three waves, as on 4: the fifth slot idles in most of them.
-    """
-    per_executor, tasks = context.policy.slots_per_executor, context.model.tasks
-    waves = math.ceil(tasks / (executors * per_executor))
-    fewest = math.ceil(math.ceil(tasks / waves) / per_executor)
-    if not context.settings.executors < fewest < executors:
-        return executors
-    settings = replace(context.settings, executors=fewest)
-    return fewest if context.predicted(settings) <= context.band.higher else executors
+def _fewest(context: Context, executors: int) -> int:
+    """The fewest executors with as many slots at work: the others would idle in the last wave."""
+    per_executor = context.policy.slots_per_executor
+    return math.ceil(context.model.slots(executors * per_executor) / per_executor - 1e-9)
 
 
 def _aim(context: Context, executors: int) -> float:
@@ -77,7 +81,7 @@ def _useful(context: Context) -> int:
 
 
 def release(context: Context) -> Proposal | None:
-    """Fewer executors, if one executor fewer would be loaded below the lower bound.
+    """Fewer executors, if some idle in the last wave or one fewer would be below the lower bound.
 
     The batch limit does not count: idle executors are idle, however much it lets in.
     """
@@ -85,7 +89,11 @@ def release(context: Context) -> Proposal | None:
     if context.policy.maximum and context.load.value >= 1.0:
         useful = _useful(context)
         return _proposal(context, useful, raises=False) if useful < now else None
-    if now <= least or _slots_load(context, now - 1) >= context.band.lower:
+    if now <= least:
+        return None
+    if (enough := max(least, _fewest(context, now))) < now:
+        return _proposal(context, enough, raises=False)
+    if _slots_load(context, now - 1) >= context.band.lower:
         return None
     for executors in range(least, now):
         settings = replace(context.settings, executors=executors)
