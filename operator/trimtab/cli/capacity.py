@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from trimtab.api.knobs import KNOBS
 from trimtab.api.status import StreamPipelineStatus
 from trimtab.cli.rows import row
+from trimtab.tuning import learning
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.model import Model, fit
-from trimtab.tuning.points import sent_alike
+from trimtab.tuning.model import Model
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
@@ -42,16 +42,8 @@ def partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
 
 def capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> Iterator[str]:
     """The highest rate for each number of executors, and which of them were learned."""
-    model = (
-        fit(
-            sent_alike(memory.points, memory.settings.producer),
-            status.partitions or UNKNOWN_TASKS,
-            memory.settings.max_in_flight,
-            waves=True,
-        )
-        if memory
-        else None
-    )
+    of_source = status.partitions or UNKNOWN_TASKS
+    model = learning.at_settings(memory.points, memory.settings, of_source) if memory else None
     if memory is None or model is None:
         yield row("Capacity", "nothing is learned yet")
         return

@@ -12,9 +12,8 @@ from trimtab.api.status import StreamPipelineStatus
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.sizing.sheet import Figures, sheet
+from trimtab.tuning import learning
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.model import fit
-from trimtab.tuning.points import sent_alike
 
 BATCH_SHARE = 0.8
 """Share of the trigger that a batch shall take: it must end before the next one starts."""
@@ -65,12 +64,7 @@ def measured(manifest: Manifest) -> dict[str, Any]:
         raise BadInputError(
             f"the StreamPipeline has no figures yet, or does not read: {error}"
         ) from error
-    model = fit(
-        sent_alike(memory.points, memory.settings.producer),
-        status.partitions or 1,
-        memory.settings.max_in_flight,
-        waves=True,
-    )
+    model = learning.at_settings(memory.points, memory.settings, status.partitions)
     if model is None or not status.partitions:
         raise BadInputError("the StreamPipeline has learned nothing yet: give the figures yourself")
     cores = memory.settings.cores or spec.resources.executor.cores

@@ -28,16 +28,23 @@ FASTER = 0.9
 """A call is faster than the fastest so far when it takes at most this share of its time."""
 
 
-def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
-    """The model of some points at the present settings.
+def at_settings(
+    points: tuple[Point, ...], settings: Settings, partitions: int | None, *, waves: bool = True
+) -> Model | None:
+    """The model of some points at some settings; None where there are no points.
 
     Once something was learned since the sink has come to send otherwise, only that counts.
     """
+    alike = sent_alike(points, settings.producer)
+    return fit(alike, settings.tasks(partitions), settings.max_in_flight, waves=waves)
+
+
+def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
+    """The model of some points at the present settings."""
     signals = snapshot.signals
-    tasks = snapshot.settings.tasks(signals.partitions if signals else None)
-    alike = sent_alike(points, snapshot.settings.producer)
+    partitions = signals.partitions if signals else None
     waves = signals is not None and signals.waves
-    return fit(alike, tasks, snapshot.settings.max_in_flight, waves=waves)
+    return at_settings(points, snapshot.settings, partitions, waves=waves)
 
 
 def carried(snapshot: Snapshot, points: tuple[Point, ...], settings: Settings) -> float:

@@ -56,8 +56,8 @@ class Model:
     """Records of the largest learned batch by slots at work, ascending."""
     apart: Model | None = None
     """The same batches with all that does not wait for calls taken for a cost that does not grow,
-    where the time of a call is known and no slope tells: what calls in flight are chosen by, which
-    would else be asked to make up for what they do not cut."""
+    where the time of a call is known: what calls in flight are chosen by while batches are small,
+    which would else be asked to make up for what they do not cut."""
     knee: int | None = None
     """Records above which a batch takes out of proportion longer; None where none was seen."""
     waves: bool = False
@@ -66,6 +66,10 @@ class Model:
     def learned(self, slots: float) -> bool:
         """Whether a batch on so many slots was seen."""
         return any(self.slots(slots) == known for known, _ in self.per_record)
+
+    def extrapolates(self, records: float) -> bool:
+        """Whether a batch of so many records is far larger than all that were learned."""
+        return WIDE * max((seen for _, seen in self.batches), default=0) < records
 
     def comparable(self, one: float, other: float) -> bool:
         """Whether two learned counts of slots at work were seen with batches of about one size.
@@ -194,7 +198,7 @@ def fit(
         in_flight=calls, waiting=_timed(below, fixed) if told is None else told, batches=largest,
         knee=knee, waves=waves,
     )  # fmt: skip
-    return replace(model, apart=_apart(model, below)) if told is None and not fixed else model
+    return replace(model, apart=_apart(model, below)) if told is None else model
 
 
 def _timed(points: Sequence[Point], fixed: float) -> float:

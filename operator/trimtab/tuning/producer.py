@@ -41,6 +41,9 @@ BACK = 0.9
 MORE = 0.03
 """Least share by which a change must raise the rate."""
 
+ALIKE = 1.1
+"""Batches that differ by less than this factor say the same: to probe both asks the noise."""
+
 MAX_PROBES = 8
 
 
@@ -70,6 +73,12 @@ class ProducerSettings:
     def pending_bytes(self) -> int:
         """Most bytes that wait in memory: what is in flight, and as much being collected."""
         return 2 * self.in_flight * self.batch_bytes
+
+    def alike(self, other: ProducerSettings) -> bool:
+        """Whether two settings differ by no more than a little of the batch."""
+        larger = max(self.batch_bytes, other.batch_bytes)
+        near = larger < ALIKE * min(self.batch_bytes, other.batch_bytes)
+        return near and replace(self, batch_bytes=other.batch_bytes) == other
 
     def __str__(self) -> str:
         return (
@@ -117,7 +126,7 @@ def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
     """The next settings to try, from the probes so far (none: the start); pure."""
     if not probes:
         return Next(ProducerSettings(), "the start: one small batch at a time")
-    best, tried = best_of(probes, goal_s), {p.settings for p in probes}
+    best, tried = best_of(probes, goal_s), [p.settings for p in probes]
     if len(probes) >= MAX_PROBES:
         return Next(None, f"{MAX_PROBES} probes")
     if _useless(probes, goal_s) >= 2:
@@ -126,7 +135,7 @@ def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
     if last.p95_s > goal_s and (back := _back(last, best, goal_s)) and back not in tried:
         return Next(back, f"p95 {1000 * last.p95_s:.0f} ms is above the goal: smaller batches")
     for settings, reason in _offers(best, goal_s):
-        if settings not in tried:
+        if not any(settings.alike(before) for before in tried):
             return Next(settings, reason)
     return Next(None, "no knob is left that could help")
 

@@ -12,7 +12,6 @@ from trimtab.tuning.knobs import locality, max_pending
 from trimtab.tuning.learning import WARM_UP_BATCHES
 from trimtab.tuning.load import least_latency_s
 from trimtab.tuning.memory import Trial
-from trimtab.tuning.model import WIDE
 from trimtab.tuning.snapshot import Batch, Snapshot
 from trimtab.tuning.trial import needed, waits_for_producers
 
@@ -43,8 +42,7 @@ def infeasible(context: Context) -> str:
     """That physics forbids the goal, with the numbers; empty where it does not."""
     policy, load = context.policy, context.load
     # neither one late batch nor small ones tell what a setting could do at best at this load
-    seen = max((records for _, records in context.model.batches), default=0)
-    guessed = WIDE * seen < load.steady * context.settings.trigger_s
+    guessed = context.model.extrapolates(load.steady * context.settings.trigger_s)
     if policy.target_s is None or context.late is not None or guessed:
         return ""
     tasks = max(context.model.tasks, policy.max_tasks or 0, policy.max_topic_partitions or 0)

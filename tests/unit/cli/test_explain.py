@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,12 @@ def test_executors_beyond_the_partitions_cannot_help() -> None:
     ]
     assert rates[1] != rates[2] == rates[3]
     assert "not known yet" in part(explain(pipeline(partitions=None)), "Partitions")
+
+
+def test_partitions_that_are_split_are_more_tasks() -> None:
+    split = replace(MEMORY, settings=replace(MEMORY.settings, min_partitions=4))
+    rows = part(explain(pipeline(split, partitions=3)), "Capacity").splitlines()[1:]
+    assert rows[3].split()[2] != rows[2].split()[2]
 
 
 def test_many_executors_give_few_lines() -> None:

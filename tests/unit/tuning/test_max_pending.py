@@ -95,6 +95,30 @@ def test_the_time_of_a_call_tells_the_optimum_from_one_small_batch(records: int)
     assert offer.predicted == pytest.approx(280 / (4 / 0.008 * 4 / 5), rel=0.02)
 
 
+@pytest.mark.parametrize("smaller", [(60, 2.3), (30, 1.5)])
+def test_small_batches_of_a_busy_machine_do_not_ask_for_all_calls(
+    smaller: tuple[int, float],
+) -> None:
+    """Their slope is half noise where the time of a call is sure.
+
+    Of the largest batch 2.5 s do not wait: m calls carry m/8 ms in the other half of the trigger.
+    """
+    sizes = [smaller, (125, 3.5)]
+    seen = tuple(Point(1, n, 0.0, took_s, 1, call_s=0.008) for n, took_s in sizes)
+    offer = max_pending.raise_(at(240.0, points=seen))
+    assert offer is not None
+    assert offer.settings.max_in_flight == 5
+    assert offer.predicted == pytest.approx(240 / (5 / 0.008 / 2), rel=0.02)
+
+
+def test_batches_of_the_size_that_comes_in_tell_what_waits() -> None:
+    """2 ms of work a record beside the 8 ms: the calls make up for it, as the slope is sure."""
+    seen = tuple(Point(1, n, 0.0, 0.5 + 0.01 * n, 1, call_s=0.008) for n in (250, 1000))
+    offer = max_pending.raise_(at(200.0, points=seen))
+    assert offer is not None
+    assert offer.settings.max_in_flight == 5, "1000 records in 0.8 × (5 − 0.5) s: 3.6 = 2 + 8/m ms"
+
+
 def test_what_does_not_wait_is_taken_to_grow_by_all_other_knobs() -> None:
     model = fit((Point(1, 1000, 0.0, 9.0, 1, call_s=0.008),), 12, 1)
     assert model is not None

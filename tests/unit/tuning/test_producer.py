@@ -89,3 +89,21 @@ def test_nothing_goes_beyond_what_keeps_the_order_or_a_broker_takes() -> None:
 def test_where_nothing_holds_the_goal_the_least_latency_wins() -> None:
     slow, slower = Probe(ProducerSettings(), 1e6, 0.5, 0.3), Probe(GRID[9], 2e6, 0.9, 0.3)
     assert best_of([slow, slower], 0.1) is slow
+
+
+def test_what_missed_the_goal_is_not_tried_again_with_a_hair_smaller_batch() -> None:
+    """Probes of a real broker behind 20 ms: the second try of 5 × 1 MB would have held by luck."""
+    seen = [
+        (16_384, 1, "none", 0.7e6, 0.047, 0.0221),
+        (16_384, 5, "none", 2.0e6, 0.171, 0.0217),
+        (131_072, 5, "none", 15.7e6, 0.199, 0.0223),
+        (1_000_000, 5, "none", 109.0e6, 0.222, 0.0266),
+        (802_816, 5, "none", 85.3e6, 0.185, 0.0247),
+        (802_816, 5, "lz4", 84.8e6, 0.250, 0.0234),
+        (999_424, 4, "none", 100.0e6, 0.149, 0.0254),
+    ]
+    probes = [
+        Probe(ProducerSettings(batch, in_flight, compression), *told)
+        for batch, in_flight, compression, *told in seen
+    ]
+    assert next_probe(probes, 0.2).settings == ProducerSettings(999_424, 4, "lz4")

@@ -90,7 +90,10 @@ def crowding(context: Context) -> float:
 
 def _proposal(context: Context, calls: int) -> Proposal:
     settings = replace(context.settings, max_in_flight=calls)
-    # of a late batch it is not known what made it late
-    if context.model.apart and context.late is None:
-        context = replace(context, model=context.model.apart)
+    model = context.model
+    one_batch = context.load.steady * context.settings.trigger_s
+    # a slope of small batches is half noise; of a late batch it is not known what made it late
+    unsure = not model.fixed or model.extrapolates(one_batch)
+    if model.apart and unsure and context.late is None:
+        context = replace(context, model=model.apart)
     return context.offer(NAME, How.LIVE, settings, Reason.CALLS_RAISED, raises=True)
