@@ -51,6 +51,9 @@ SPARK_EXECUTORS = 2
 """spark.executor.instances where nobody says it; Spark's other defaults are no trigger, no limit of
 a batch, and one call after the other."""
 
+NO_TRIGGER, NO_LIMIT = "1ms", 10**9
+"""A batch follows the one before at once, as without a trigger, which a pipeline must have."""
+
 BY_HAND = Point(1, 1.0, 4)
 """What scaling on lag begins with: settings that a person would take, in the middle of the grid."""
 LAG_THRESHOLD = 1_000
@@ -99,7 +102,7 @@ def tuning(book: Book, who: str, goal: Goal) -> Json:
         example: Json = yaml.safe_load((EXAMPLE / "pipeline.yaml").read_text())
         return dict(example["spec"]["tuning"])
     if who == DEFAULTS:
-        unlimited = {"maxOffsetsPerTrigger": 10**9, "trigger": "0s"}
+        unlimited = {"maxOffsetsPerTrigger": NO_LIMIT, "trigger": NO_TRIGGER}
         return {"pinned": {"executors": SPARK_EXECUTORS, "maxInFlight": 1} | unlimited}
     if who == LAG:
         return pinned(BY_HAND, topic)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench.live import contest
 from bench.live.book import Book
 from bench.live.figures import Span, calibrated, changes, longest_break
 from bench.live.page import markdown
@@ -23,6 +24,9 @@ from bench.live.points import (
 )
 from bench.live.shapes import COSINE, HIGH, LOW, STEP, at, seconds
 from bench.simreal.seen import Batch
+
+from trimtab.api.pipeline import Tuning
+from trimtab.api.quantities import parse_duration
 
 
 def batch(number: int, committed_s: float, p95_s: float) -> Batch:
@@ -173,3 +177,11 @@ def test_each_shape_has_a_picture(tmp_path: Path) -> None:
             tmp_path / f"{shape}.png", shape, [run("trimtab", shape), run("best static", shape)]
         )
         assert (tmp_path / f"{shape}.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("who", [contest.OURS, contest.DEFAULTS, contest.LAG])
+def test_a_pipeline_may_have_the_tuning_of_each_contender(who: str, tmp_path: Path) -> None:
+    tuning = contest.tuning(Book(tmp_path / "book.json"), who, "latency")
+    Tuning.model_validate(tuning)
+    if "pinned" in tuning:
+        assert parse_duration(tuning["pinned"]["trigger"]) > 0, "the API server wants one"
