@@ -59,6 +59,11 @@ class Context:
         return self.model.capacity(self.slots)
 
     @property
+    def extrapolates(self) -> bool:
+        """Whether a batch of what comes in is far larger than all that were learned."""
+        return self.model.extrapolates(self.load.steady * self.settings.trigger_s)
+
+    @property
     def clear(self) -> float:
         """The load that an estimate aims at, clear of the higher bound: it may be too good."""
         return self.band.higher - CLEAR * (self.band.higher - self.band.lower)

@@ -42,8 +42,7 @@ def infeasible(context: Context) -> str:
     """That physics forbids the goal, with the numbers; empty where it does not."""
     policy, load = context.policy, context.load
     # neither one late batch nor small ones tell what a setting could do at best at this load
-    guessed = context.model.extrapolates(load.steady * context.settings.trigger_s)
-    if policy.target_s is None or context.late is not None or guessed:
+    if policy.target_s is None or context.late is not None or context.extrapolates:
         return ""
     tasks = max(context.model.tasks, policy.max_tasks or 0, policy.max_topic_partitions or 0)
     model = replace(context.model, tasks=tasks)

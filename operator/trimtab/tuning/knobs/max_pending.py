@@ -41,6 +41,7 @@ def raise_(context: Context) -> Proposal | None:
     now = context.settings.max_in_flight
     if now is None:
         return None
+    context = _by_call_time(context)
     most = min(MOST_AT_ONCE * now, int(MAX_IN_FLIGHT.maximum))
     for calls in range(now + 1, most + 1):
         offer = _proposal(context, calls)
@@ -90,10 +91,16 @@ def crowding(context: Context) -> float:
 
 def _proposal(context: Context, calls: int) -> Proposal:
     settings = replace(context.settings, max_in_flight=calls)
-    model = context.model
-    one_batch = context.load.steady * context.settings.trigger_s
-    # a slope of small batches is half noise; of a late batch it is not known what made it late
-    unsure = not model.fixed or model.extrapolates(one_batch)
-    if model.apart and unsure and context.late is None:
-        context = replace(context, model=model.apart)
     return context.offer(NAME, How.LIVE, settings, Reason.CALLS_RAISED, raises=True)
+
+
+def _by_call_time(context: Context) -> Context:
+    """The context with the model of the time of a call, where no slope tells what is beside it.
+
+    A slope of small batches is half noise; of a late batch it is not known what made it late.
+    """
+    model = context.model
+    unsure = not model.fixed or context.extrapolates
+    if model.apart is None or not unsure or context.late is not None:
+        return context
+    return replace(context, model=model.apart)
