@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from bench.bottlenecks.quota import throttle
 from dev.demo import deploy, load
 from dev.demo.kube import DemoError, Kube, condition
 from dev.localcluster import cluster, console
-from dev.localcluster.paths import from_environment
+from dev.localcluster.paths import Paths, from_environment
 
 from bench import commit
 from trimtab.api.reasons import BottleneckKind
@@ -153,6 +154,19 @@ def _change(message: str) -> str:
 def main(out: Path, only: tuple[str, ...]) -> None:
     """Drive the cases, print the table, write bottlenecks.json and bottlenecks.md."""
     paths = from_environment()
+    out.mkdir(parents=True, exist_ok=True)
+    cases = [case for case in CASES if not only or {case.kind, case.name} & set(only)]
+    try:
+        drive_all(paths, cases, out / "bottlenecks.json")
+    finally:
+        cluster.down(paths)
+    page = table(read(out / "bottlenecks.json"))
+    (out / "bottlenecks.md").write_text(page)
+    click.echo(page)
+
+
+def drive_all(paths: Paths, cases: Sequence[Case], file: Path) -> None:
+    """One case after the other on a cluster with operator and Kafka; each is written when done."""
     kube, tags = deploy.local_cluster(paths, NAMESPACE)
     deploy.install(kube, tags, TICK_S)
     kube.call("create", "namespace", NAMESPACE)
@@ -160,16 +174,10 @@ def main(out: Path, only: tuple[str, ...]) -> None:
               "data": {"work.py": WORK.read_text()}}  # fmt: skip
     kube.apply(kafka(), module)
     kube.wait("Kafka ready", 240, lambda: condition(kube.get("tkc", "events"), "Ready") == "True")
-    outcomes = []
-    out.mkdir(parents=True, exist_ok=True)
-    for case in (c for c in CASES if not only or {c.kind, c.name} & set(only)):
-        outcomes.append(drive(kube, tags["pipeline"], case))
-        console.say(f"{case.title}: named {outcomes[-1].named} {outcomes[-1].failure}")
-        write(out / "bottlenecks.json", outcomes)
-    page = table(read(out / "bottlenecks.json"))
-    (out / "bottlenecks.md").write_text(page)
-    click.echo(page)
-    cluster.down(paths)
+    for case in cases:
+        outcome = drive(kube, tags["pipeline"], case)
+        console.say(f"{case.title}: named {outcome.named} {outcome.failure}")
+        write(file, [outcome])
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from bench.peers.keda import Keda, Parameters
 from dev.localcluster import console
 
 from bench import commit
+from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals
 
@@ -51,7 +52,7 @@ SPARK_EXECUTORS = 2
 """spark.executor.instances where nobody says it; Spark's other defaults are no trigger, no limit of
 a batch, and one call after the other."""
 
-NO_TRIGGER, NO_LIMIT = "1ms", 10**9
+NO_TRIGGER, NO_LIMIT = "1ms", int(MAX_OFFSETS.maximum)
 """A batch follows the one before at once, as without a trigger, which a pipeline must have."""
 
 BY_HAND = Point(1, 1.0, 4)

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 from bench.peers.controller import Limits
 
+from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.simulation.arrivals import Arrivals, arrivals
 from trimtab.simulation.figures import capacities, least
 from trimtab.simulation.scenario import Scenario
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals
 
-NO_LIMIT = 1_000_000_000
+NO_LIMIT = int(MAX_OFFSETS.maximum)
 """Records in a batch that no scenario reaches."""
 
 

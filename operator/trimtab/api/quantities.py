@@ -41,6 +41,11 @@ def parse_duration(value: str | float) -> float:
     return round(sum(float(n) * _SECONDS[u] for n, u in _DURATION_PART.findall(value)), 6)
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things for a sentence: `1 executor`, `3 executors`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def format_duration(seconds: float) -> str:
     """The shortest exact duration string, to the millisecond: 90.0 -> `90s`, 0.2 -> `200ms`."""
     milliseconds = round(seconds * 1000)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from trimtab.api.knobs import KNOBS
+from trimtab.api.quantities import counted
 from trimtab.api.status import StreamPipelineStatus
 from trimtab.cli.rows import row
 from trimtab.tuning import learning
@@ -29,8 +30,7 @@ def partitions(policy: Policy, status: StreamPipelineStatus) -> str:
     above = f", though limits allow {policy.max_executors}" if policy.max_executors > most else ""
     if above:
         above += f", for which {policy.max_executors * policy.slots_per_executor} would do"
-    noun = "executor" if most == 1 else "executors"
-    return f"{status.partitions}, so more than {most} {noun} cannot help{above}"
+    return f"{status.partitions}, so more than {counted(most, 'executor')} cannot help{above}"
 
 
 def partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
@@ -73,5 +73,5 @@ def _capacityrow(executors: int, memory: Memory, policy: Policy, model: Model) -
     rate = model.sustainable(slots, memory.settings.trigger_s)
     known = any(p.slots == slots for p in memory.points)
     now = "  <- now" if executors == memory.settings.executors else ""
-    noun = "executor " if executors == 1 else "executors"
-    return f"  {executors} {noun} {rate:8.0f} records/s  {'learned' if known else 'estimated'}{now}"
+    count = counted(executors, "executor").ljust(len(counted(policy.max_executors, "executor")))
+    return f"  {count} {rate:8.0f} records/s  {'learned' if known else 'estimated'}{now}"

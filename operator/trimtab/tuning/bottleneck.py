@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trimtab.api.knobs import TRIGGERS_S
+from trimtab.api.quantities import counted
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning.load import Load, admitted
 from trimtab.tuning.memory import FastestCall
@@ -226,7 +227,7 @@ def _partitions(facts: Facts) -> Bottleneck | None:
     partitions = facts.signals.partitions
     if partitions is None or facts.slots < facts.model.tasks:
         return None
-    words = f"{_counted(facts.slots, 'slot')}, but only {_counted(partitions, 'partition')} to read"
+    words = f"{counted(facts.slots, 'slot')}, but only {counted(partitions, 'partition')} to read"
     if facts.model.tasks > partitions:
         words += f", split into {facts.model.tasks} tasks"
     return Bottleneck(Kind.SOURCE_PARTITIONS, words)
@@ -258,7 +259,7 @@ def _concurrency(facts: Facts) -> Bottleneck:
     )
     return Bottleneck(
         Kind.CONCURRENCY,
-        f"slots busy {_share(facts.signals.slots_busy)}, {computes}: {_counted(slots, 'slot')}"
+        f"slots busy {_share(facts.signals.slots_busy)}, {computes}: {counted(slots, 'slot')}"
         f" can work off {facts.model.capacity(slots):.0f} records/s",
     )
 
@@ -272,10 +273,6 @@ CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
     _part(Kind.FETCH, "reading takes", lambda batch: batch.fetch_s),
     _calls, _partitions, _locality, _cpu,
 )  # fmt: skip
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _share(ratio: float | None) -> str:
