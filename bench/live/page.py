@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from bench.live.book import Book
@@ -146,8 +147,10 @@ def verdict(runs: dict[str, Json], shape: str, noise: float) -> str:
     if shape == "flood":
         ratio = ours["rate"] / static["rate"]
         margin = max(WITHIN, noise)
-        told = f"trimtab works off {ratio:.2f} of what the best static settings do"
-        return f"{told}: {'within' if ratio >= 1 - margin else 'not within'} {margin:.0%}."
+        told = f"trimtab works off {ratio:.2f} times what the best static settings do"
+        if abs(ratio - 1) <= margin:
+            return f"{told}: within {margin:.0%}."
+        return f"{told}: {'more' if ratio > 1 else 'less'} by over {margin:.0%}."
     ratio = ours["executor_s"] / static["executor_s"]
     holds = ours["met"] >= MET or ours["met"] >= static["met"]
     told = f"trimtab takes {ratio:.2f} of the executor-seconds of the best static settings"
@@ -172,7 +175,20 @@ def _calibrations(book: Book) -> str:
         for r in book.runs
         if "calibration_s" in r
     ]
+    flood = {run["who"]: run for run in book.runs if run["shape"] == "flood"}
+    if OURS in flood and BEST in flood:
+        reached_s = _reached(flood[OURS]["batches"], flood[BEST]["rate"])
+        length = "never" if reached_s is None else f"{reached_s:.0f} s"
+        lines.append(f"| flood | {length}, until a batch carried what the best static do | - |")
     return "\n".join(lines)
+
+
+def _reached(batches: Sequence[Sequence[float]], rate: float) -> float | None:
+    """Second in which the first batch begins that carries `rate` records/s; None: none does."""
+    for (begin_s, *_), (end_s, _, records) in pairwise(batches):
+        if records >= rate * (end_s - begin_s):
+            return begin_s
+    return None
 
 
 def decisions(book: Book) -> str:

@@ -168,7 +168,11 @@ def test_a_flood_is_told_by_its_rate_and_the_settings_that_it_ended_with(tmp_pat
     book.runs = [ours, run("best static", "flood", rate=1000), run("Spark defaults", "flood")]
     text = markdown(book)
     assert "| trimtab | 1.00 | 900 | executors 4, maxInFlight 64 |" in text
-    assert "0.90 of what the best static settings do: within 10%. It is not worse than" in text
+    assert "0.90 times what the best static settings do: within 10%. It is not worse than" in text
+    assert "| flood | never, until" in text
+    ours |= {"rate": 1500, "batches": [[1, 3, 100], [3, 9, 100], [4, 9, 1000], [6, 9, 3000]]}
+    assert "1.50 times what the best static settings do: more by over 10%." in markdown(book)
+    assert "| flood | 3 s, until" in markdown(book)
 
 
 def test_each_shape_has_a_picture(tmp_path: Path) -> None:
