@@ -115,18 +115,39 @@ class Next:
 
 
 def best_of(probes: Sequence[Probe], goal_s: float) -> Probe:
-    """The fastest probe that holds the goal; where none does, the one with the least latency."""
-    holding = [p for p in probes if p.p95_s <= goal_s]
+    """The fastest probe whose settings held the goal each time; where none did, the quickest one.
+
+    Settings that were probed twice are judged by the worse of both.
+    """
+    worst = [max(p.p95_s for p in probes if p.settings == each.settings) for each in probes]
+    holding = [p for p, worst_s in zip(probes, worst, strict=True) if worst_s <= goal_s]
     if holding:
         return max(holding, key=lambda p: p.rate)
-    return min(probes, key=lambda p: p.p95_s)
+    return min(zip(worst, probes, strict=True), key=lambda each: each[0])[1]
 
 
 def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
-    """The next settings to try, from the probes so far (none: the start); pure."""
+    """The next settings to try, from the probes so far (none: the start); pure.
+
+    What the search ends with was the best of several by luck too: it is probed once more, for which
+    the last probe is kept.
+    """
     if not probes:
         return Next(ProducerSettings(), "the start: one small batch at a time")
-    best, tried = best_of(probes, goal_s), [p.settings for p in probes]
+    best = best_of(probes, goal_s)
+    found = _search(probes, best, goal_s)
+    seen = sum(p.settings == best.settings for p in probes)
+    if seen == 1 and len(probes) < MAX_PROBES and best.p95_s <= goal_s:
+        if found.settings is None:
+            return Next(best.settings, f"once more, {found.reason}")
+        if len(probes) == MAX_PROBES - 1:
+            return Next(best.settings, "once more, before it is chosen")
+    return found
+
+
+def _search(probes: Sequence[Probe], best: Probe, goal_s: float) -> Next:
+    """The next step of the search itself."""
+    tried = [p.settings for p in probes]
     if len(probes) >= MAX_PROBES:
         return Next(None, f"{MAX_PROBES} probes")
     if _useless(probes, goal_s) >= 2:
@@ -134,7 +155,7 @@ def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
     last = probes[-1]
     if last.p95_s > goal_s and (back := _back(last, best, goal_s)) and back not in tried:
         return Next(back, f"p95 {1000 * last.p95_s:.0f} ms is above the goal: smaller batches")
-    for settings, reason in _offers(best, goal_s):
+    for settings, reason in _offers(probes, best, goal_s):
         if not any(settings.alike(before) for before in tried):
             return Next(settings, reason)
     return Next(None, "no knob is left that could help")
@@ -162,12 +183,18 @@ def _back(last: Probe, best: Probe, goal_s: float) -> ProducerSettings | None:
     return replace(last.settings, batch_bytes=batch)
 
 
-def _offers(best: Probe, goal_s: float) -> list[tuple[ProducerSettings, str]]:
+def _offers(
+    probes: Sequence[Probe], best: Probe, goal_s: float
+) -> list[tuple[ProducerSettings, str]]:
     """What could carry more than the best, the least disruptive first."""
     now = best.settings
     full = best.rate >= PIPE_FULL * best.pipe
+    near = goal_s / max(best.p95_s, 1e-4)
     # a pipe that binds passes larger batches in the same time; else they take longer each
-    room = STEP if full else min(STEP, max(2.0, goal_s / max(best.p95_s, 1e-4)))
+    room = STEP if full else min(STEP, max(2.0, near))
+    # a larger one has missed the goal: no further than where latency in proportion would hold it
+    if any(p.p95_s > goal_s and p.settings.batch_bytes > now.batch_bytes for p in probes):
+        room = min(room, max(1.0, BACK * near))
     pipe = f"{now.in_flight} × {now.batch_bytes} bytes / {1000 * best.round_trip_s:.1f} ms"
     why = f"{pipe} binds" if full else "the pipe does not bind"
     steps = more(now, room) if full else more(now, room)[::-1]

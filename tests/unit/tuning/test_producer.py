@@ -99,7 +99,6 @@ def test_what_missed_the_goal_is_not_tried_again_with_a_hair_smaller_batch() -> 
         (131_072, 5, "none", 15.7e6, 0.199, 0.0223),
         (1_000_000, 5, "none", 109.0e6, 0.222, 0.0266),
         (802_816, 5, "none", 85.3e6, 0.185, 0.0247),
-        (802_816, 5, "lz4", 84.8e6, 0.250, 0.0234),
         (999_424, 4, "none", 100.0e6, 0.149, 0.0254),
     ]
     probes = [
@@ -107,3 +106,18 @@ def test_what_missed_the_goal_is_not_tried_again_with_a_hair_smaller_batch() -> 
         for batch, in_flight, compression, *told in seen
     ]
     assert next_probe(probes, 0.2).settings == ProducerSettings(999_424, 4, "lz4")
+
+
+def test_a_choice_is_probed_once_more_and_not_kept_where_it_misses_then() -> None:
+    first = Probe(ProducerSettings(131_072, 5), 40e6, 0.150, 0.02)
+    lucky = Probe(ProducerSettings(1_000_000, 5), 112e6, 0.173, 0.02)
+    same = replace(lucky.settings, compression="lz4")
+    probes = [first, lucky, Probe(same, 110e6, 0.18, 0.02)]
+    while (step := next_probe(probes, 0.2)).settings != lucky.settings:
+        assert step.settings is not None
+        probes.append(Probe(step.settings, 100e6, 0.19, 0.02))
+    assert "once more" in step.reason
+    held = [*probes, lucky]
+    assert next_probe(held, 0.2).settings is None
+    assert best_of(held, 0.2) is lucky
+    assert best_of([*probes, replace(lucky, p95_s=0.26)], 0.2).settings == same
