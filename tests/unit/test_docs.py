@@ -17,6 +17,7 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import BottleneckKind
 from trimtab.api.reasons import Reason as Decided
 from trimtab.api.status import ConditionType
+from trimtab.api.untouched import UNTOUCHED
 from trimtab.job.termination import Reason
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import VERIFIERS
@@ -135,3 +136,9 @@ def test_every_column_is_told() -> None:
     (version,) = all_crds()["streampipelines.yaml"]["spec"]["versions"]
     columns = {c["name"].upper() for c in version["additionalPrinterColumns"]} - {"AGE"}
     assert columns == {w for w in first_words("README.md") if w.isupper()}
+
+
+def test_what_is_never_moved_is_told_with_its_reason() -> None:
+    text = read("docs/tuning.md")
+    for name, why in UNTOUCHED.items():
+        assert f"| {name} | {why} |" in text

@@ -55,6 +55,16 @@ class BottleneckStatus(StatusModel):
     evidence: str = Field("", max_length=512)
 
 
+class FlowStatus(StatusModel):
+    """Whether every stage takes what comes and passes on what it has processed."""
+
+    state: str = Field(
+        max_length=32,
+        description="Flowing; Starved: slots idle though records wait; Blocked: delivery is slow.",
+    )
+    evidence: str = Field("", max_length=512)
+
+
 class LedgerStatus(StatusModel):
     """What the driver's delivery ledger says since the driver began."""
 
@@ -131,6 +141,7 @@ class StreamPipelineStatus(StatusModel):
     oversize: OversizeStatus | None = None
     pace: PaceStatus | None = None
     bottleneck: BottleneckStatus | None = None
+    flow: FlowStatus | None = None
     ledger: LedgerStatus | None = None
     executors: ExecutorsStatus | None = None
     jvm: JvmStatus | None = None

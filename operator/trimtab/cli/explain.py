@@ -14,6 +14,7 @@ from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.status import ConditionType as Type
 from trimtab.api.status import JvmStatus, StreamPipelineStatus
+from trimtab.api.untouched import UNTOUCHED
 from trimtab.cli import capacity
 from trimtab.cli.reaction import Pace
 from trimtab.cli.rows import line, row
@@ -53,6 +54,7 @@ def explain(manifest: Manifest) -> str:
         row("Lag", _lag(status)),
         row("Regime", unread or _regime(memory, status)),
         row("Bottleneck", _bottleneck(status)),
+        row("First rule", _first_rule(status)),
         row("Ledger", _ledger(status)),
         row("Executors", _executors_now(status)),
         row("Settings", _settings(memory, status)),
@@ -68,6 +70,8 @@ def explain(manifest: Manifest) -> str:
         *(_decisions(status) or ["  none yet"]),
         "For you to do",
         *(_for_a_person(status) or ["  nothing"]),
+        "Never moved",
+        *(f"  {name}: {why}" for name, why in UNTOUCHED.items()),
     ]
     return "\n".join(lines)
 
@@ -154,6 +158,13 @@ def _bottleneck(status: StreamPipelineStatus) -> str:
     if found is None or found.kind == "None":
         return "none that holds it back"
     return f"{found.kind}: {found.evidence}"
+
+
+def _first_rule(status: StreamPipelineStatus) -> str:
+    """Seed 000's check: every stage takes what comes, and passes on what it has processed."""
+    if status.flow is None:
+        return "not known yet"
+    return f"{status.flow.state}: {status.flow.evidence}"
 
 
 def _executors_now(status: StreamPipelineStatus) -> str:

@@ -21,6 +21,7 @@ from trimtab.api.status import (
     BottleneckStatus,
     DecisionRecord,
     ExecutorsStatus,
+    FlowStatus,
     GoalStatus,
     JvmStatus,
     LagStatus,
@@ -32,6 +33,7 @@ from trimtab.api.status import (
 from trimtab.reconcile import oversize
 from trimtab.reconcile.conditions import Situation, conditions, reportable
 from trimtab.reconcile.gather import Seen
+from trimtab.tuning import flow
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.executors import executor_case
 from trimtab.tuning.memory import Memory
@@ -99,6 +101,7 @@ def _status(
             scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
         ),
         bottleneck=_bottleneck(old.bottleneck, decision),
+        flow=_flow(old.flow, snapshot),
         ledger=_ledger(old.ledger, situation.seen),
         executors=_executors(old.executors, signals, fresh=fresh),
         jvm=record.jvm,
@@ -157,6 +160,16 @@ def _bottleneck(old: BottleneckStatus | None, decision: Decision | None) -> Bott
     if old and old.kind == kind:
         return old
     return BottleneckStatus(kind=kind, evidence=evidence[:512])
+
+
+def _flow(old: FlowStatus | None, snapshot: Snapshot | None) -> FlowStatus | None:
+    """Its numbers move all the time: only another state is news."""
+    if snapshot is None or snapshot.signals is None:
+        return old
+    found = flow.check(snapshot.signals, snapshot.settings.trigger_s)
+    if found is None or (old and old.state == found.state):
+        return old
+    return FlowStatus(state=found.state, evidence=found.evidence)
 
 
 def _ledger(old: LedgerStatus | None, seen: Seen | None) -> LedgerStatus | None:

@@ -309,6 +309,17 @@ def test_the_command_says_when_there_is_no_cluster(tmp_path: Path) -> None:
     assert "kubeconfig" in found.output
 
 
+def test_the_first_rule_is_told_by_the_half_that_does_not_hold() -> None:
+    flow = {"state": "Starved", "evidence": "900 records wait at the source"}
+    assert "First rule  Starved: 900 records wait" in explain(pipeline(flow=flow))
+    assert "First rule  not known yet" in explain(pipeline())
+
+
+def test_what_is_never_moved_is_told_with_its_reason() -> None:
+    told = part(explain(pipeline()), "Never moved")
+    assert "spark.speculation: a second attempt of a task would write its records twice" in told
+
+
 def test_the_case_of_load_and_capacity_comes_with_its_advice() -> None:
     said = explain(pipeline())
     assert "load 0.90, capacity 0.10: LoadHighCapacityLow; tasks wait although" in said

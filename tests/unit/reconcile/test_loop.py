@@ -103,6 +103,20 @@ def test_a_lag_that_grows_beyond_a_batch_is_written(stage: Stage) -> None:
         assert stage.status()["lag"]["records"] == shown
 
 
+def test_records_that_wait_beside_idle_slots_starve_them_and_that_is_written_once(
+    stage: Stage,
+) -> None:
+    sawtooth(stage, 5)
+    assert stage.status()["flow"]["state"] == "Flowing"
+    values = {"batch_records": 1400, "input_rate": 140.0, "input_rate_long": 140.0}
+    for lag in (6000.0, 7000.0):
+        now_s = stage.clock.now_s + 10
+        stage.see(series("clicks", now_s, batch_id=104, lag_records=lag, **values))
+        stage.tick()
+        assert stage.status()["flow"]["state"] == "Starved"
+        assert "6000 records wait" in stage.status()["flow"]["evidence"]
+
+
 def test_what_is_written_anyway_carries_the_newest_numbers(stage: Stage) -> None:
     stage.rest()
     for batch, latency, lag in ((6, 12.0, 200.0), (7, 14.0, 240.0), (8, 15.4, 260.0)):

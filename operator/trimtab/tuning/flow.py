@@ -1,0 +1,69 @@
+"""The First Rule of dataflow tuning (seed 000): every stage is always ready to accept records, and
+every processed record is promptly delivered. Where both hold there is nothing to tune.
+
+The stages are the source, the task slots, and what delivers: the sink and the commit of state. A
+slot is *starved* while it idles though records wait at the source; it is *blocked* while what it
+has processed waits for its delivery.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trimtab.tuning.load import steady_input
+from trimtab.tuning.snapshot import Batch, Signals
+
+IDLE = 0.5
+"""Below this share of their time the slots idle: they could take twice as much."""
+
+DELIVERING = 0.5
+"""Share of a batch in delivery from which on it is what records wait for. A half, as for the
+bottleneck: writing goes on while the tasks work, so its share is an upper bound."""
+
+
+class State(StrEnum):
+    """Whether the rule holds, and which half of it does not."""
+
+    FLOWING = "Flowing"
+    STARVED = "Starved"
+    BLOCKED = "Blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The rule's state, and how it was seen."""
+
+    state: State
+    evidence: str
+
+
+def check(signals: Signals, trigger_s: float) -> Flow | None:
+    """Whether the pipeline obeys the rule; None while what tells it is unknown."""
+    steady, busy = steady_input(signals), _busy(signals)
+    if signals.batch is None or signals.lag_records is None or steady is None or busy is None:
+        return None
+    if blocked := _delivery(signals.batch):
+        return Flow(State.BLOCKED, blocked)
+    cycle_s = max(trigger_s, signals.batch.duration_s)
+    # what the last batch and the next one hold anyway does not wait, nor does a batch beyond it
+    if busy < IDLE and signals.lag_records > steady * (trigger_s + 2 * cycle_s):
+        waiting = f"{signals.lag_records:.0f} records wait at the source"
+        return Flow(State.STARVED, f"{waiting}, but the slots work {busy:.0%} of their time")
+    return Flow(State.FLOWING, f"the slots work {busy:.0%} of their time, and nothing waits long")
+
+
+def _busy(signals: Signals) -> float | None:
+    """Share of their time in which the slots work: over a minute, or else at the last sample."""
+    known = signals.executor_capacity
+    return signals.slots_busy if known is None else known
+
+
+def _delivery(batch: Batch) -> str:
+    """That writing and the commit of state take too much of a batch; empty where they do not."""
+    parts = {"writing": batch.sink_s, "the commit of state": batch.state_s}
+    known = {name: seconds for name, seconds in parts.items() if seconds}
+    if sum(known.values()) < DELIVERING * batch.duration_s or not known:
+        return ""
+    told = " and ".join(f"{name} {seconds:.1f} s" for name, seconds in known.items())
+    return f"what is processed waits: {told} of a batch of {batch.duration_s:.1f} s"
