@@ -89,6 +89,33 @@ def test_another_source_option_restarts_the_query_once_and_not_the_driver(
     assert verdict.delivered == made.acknowledged == 20_000
 
 
+def test_a_quiet_topic_does_not_wait_behind_the_backlog_of_a_busy_one(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    """Of each batch every partition that holds records has a part, however small."""
+    quiet = f"{topics[0]}-quiet"
+    broker.create_topic(quiet, 1)
+    source = {"bootstrapServers": broker.bootstrap, "topics": [topics[0], quiet]}
+    sample = {"module": "trimtab.job.samples:transform", "params": {"wait_ms": "1"}}
+    driver = make_driver(source=source, transform=sample)
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=500)
+    made = produce(broker.bootstrap, topics[0], [(1.0, 20_000)])
+    driver.start()
+    driver.until(lambda m: m.get("batches_total", 0) >= 2)
+    rare = produce(broker.bootstrap, quiet, [(0.1, 50)])
+    of_quiet = f'{{partition="0",topic="{quiet}"}}'
+    metrics = driver.until(
+        lambda m: (
+            m.get(f"partition_input_total{of_quiet}") == rare.acknowledged
+            and m[f"lag_records{of_quiet}"] == 0
+        )
+    )
+    assert rare.acknowledged == 5
+    behind = sum(v for k, v in metrics.items() if k.startswith("lag_records{"))
+    assert behind > made.acknowledged / 4, "the busy one is far from done"
+    assert driver.terminate() == 0
+
+
 HASH = "sha2(repeat(CAST(value AS STRING), 5000), 512)"
 WORK = {"sql": f"SELECT key, CONCAT({HASH}, value) AS value FROM source"}
 
