@@ -78,6 +78,7 @@ def drive(kube: Kube, image: str, case: Case) -> Outcome:
     finally:
         kube.call("delete", "job", "load", "--ignore-not-found")
         kube.call("delete", "spl", case.name, "--ignore-not-found", limit_s=120)
+        kube.wait("driver gone", 120, lambda: kube.get("pod", f"{case.name}-driver-0") is None)
         kube.call("delete", "pvc", f"{case.name}-checkpoint", "--ignore-not-found")
         if case.quota is not None:
             throttle(kube, None)

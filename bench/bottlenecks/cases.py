@@ -129,6 +129,7 @@ def pipeline(case: Case) -> Json:
         "resources": {"driver": {"cpuRequest": "200m", "memory": "1536Mi"},
                       "executor": {"cores": 1, "cpuRequest": "100m", "memory": "900Mi"}},
         "limits": {"executors": {"min": least, "max": most}} | case.limits,
+        "drainTimeout": "10s",  # of a pipeline that is taken away nothing is used any more
         "tuning": tuning,
     }  # fmt: skip
     if case.stores:

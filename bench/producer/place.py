@@ -16,6 +16,15 @@ TOPIC = "load"
 @contextlib.contextmanager
 def brokers(round_trips_ms: Sequence[float], partitions: int = 4) -> Iterator[dict[float, str]]:
     """Bootstrap addresses by the round trip that is added, in milliseconds, of one broker."""
+    with proxied(round_trips_ms, partitions) as proxies:
+        yield {ms: proxy.address for ms, proxy in proxies.items()}
+
+
+@contextlib.contextmanager
+def proxied(
+    round_trips_ms: Sequence[float], partitions: int = 4
+) -> Iterator[dict[float, DelayingProxy]]:
+    """The proxies that such a broker is reached through."""
     ports = {ms: free_port() for ms in round_trips_ms}
     proxies = {ms: DelayingProxy(ports[ms], ms / 2000) for ms in round_trips_ms}
     names = {ms: f"D{index}" for index, ms in enumerate(round_trips_ms)}
@@ -26,7 +35,7 @@ def brokers(round_trips_ms: Sequence[float], partitions: int = 4) -> Iterator[di
         broker = KafkaBroker(directory)
         own = f"PLAINTEXT://127.0.0.1:{broker.port}"
         inner = [f"{names[ms]}://127.0.0.1:{port}" for ms, port in ports.items()]
-        outer = [f"{names[ms]}://127.0.0.1:{proxies[ms].port}" for ms in ports]
+        outer = [f"{names[ms]}://{proxies[ms].address}" for ms in ports]
         protocols = [f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", *names.values())]
         controller = f"CONTROLLER://127.0.0.1:{broker.controller_port}"
         broker.options = {
@@ -44,4 +53,4 @@ def brokers(round_trips_ms: Sequence[float], partitions: int = 4) -> Iterator[di
         broker.start()
         stack.callback(broker.stop)
         broker.create_topic(TOPIC, partitions)
-        yield {ms: f"127.0.0.1:{proxies[ms].port}" for ms in round_trips_ms}
+        yield proxies

@@ -35,11 +35,23 @@ class DelayingProxy:
                 self._listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
             accepting.join()
             self._listener.close()
-            for each in self._open:
-                with contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+            self.cut()
             for thread in self._serving:
                 thread.join()
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"127.0.0.1:{self.port}"
+
+    def cut(self) -> int:
+        """Break every connection, with what is under way on it; returns how many there were."""
+        broken = 0
+        while self._open:
+            with contextlib.suppress(OSError):  # it has ended by itself
+                self._open.pop().shutdown(socket.SHUT_RDWR)
+                broken += 1
+        return broken // 2  # a connection has two ends
 
     def _accept(self) -> None:
         while True:

@@ -1,16 +1,20 @@
-"""How a batch divides into working and writing, with a Kafka that answers slowly and one not."""
+"""Writing to a Kafka far away: its share of a batch, and the order when connections break."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.producer.place import brokers
+from bench.producer.place import proxied
+from bench.producer.proxy import DelayingProxy
 from confluent_kafka.admin import AdminClient, NewTopic
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import Summary, produce
-from dev.loadgen.verify import verify
+from dev.loadgen.records import identity
+from dev.loadgen.verify import read_all, verify
 from tests.kafka.diagnosis import bottleneck
 from tests.kafka.driver import Driver
 
@@ -20,8 +24,8 @@ from trimtab.tuning.settings import Settings
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
-ROUND_TRIP_MS = 1000.0
-OUT = "out"
+ROUND_TRIP_MS, SHORT_MS = 1000.0, 20.0
+OUT, ORDERED = "out", "ordered"
 KNOBS = {"trigger": "200ms", "maxOffsetsPerTrigger": 400}
 SETTINGS = Settings(executors=1, trigger_s=0.2, max_offsets=400)
 COMPUTE, SINK, WORK = (
@@ -30,13 +34,20 @@ COMPUTE, SINK, WORK = (
 
 
 @pytest.fixture(scope="module")
-def far() -> Iterator[str]:
-    """The address of a broker whose answers take a while."""
-    with brokers([ROUND_TRIP_MS]) as addresses:
-        address = addresses[ROUND_TRIP_MS]
-        admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
-        admin.create_topics([NewTopic(OUT, 4, 1)])[OUT].result(30)
-        yield address
+def ways() -> Iterator[dict[float, DelayingProxy]]:
+    """A broker with its topics, by how long its answers take."""
+    with proxied([ROUND_TRIP_MS, SHORT_MS]) as proxies:
+        admin = AdminClient({"bootstrap.servers": proxies[SHORT_MS].address, "log_level": 0})
+        made = admin.create_topics([NewTopic(OUT, 4, 1), NewTopic(ORDERED, 1, 1)])
+        for each in made.values():
+            each.result(30)
+        yield proxies
+
+
+@pytest.fixture
+def far(ways: dict[float, DelayingProxy]) -> str:
+    """The address of that broker by which its answers take a while."""
+    return ways[ROUND_TRIP_MS].address
 
 
 def timed(driver: Driver, records: int) -> dict[str, float]:
@@ -94,3 +105,31 @@ def test_slow_work_shows_as_such_and_is_done_once_for_each_record(
         assert calls == made.acknowledged, "none of them twice"
     assert driver.terminate() == 0
     delivered_once(broker.bootstrap, topics[1], made)
+
+
+def test_the_order_of_a_partition_holds_while_connections_break(
+    broker: KafkaBroker, tmp_path: Path, make_driver: Callable[..., Driver],
+    ways: dict[float, DelayingProxy],
+) -> None:  # fmt: skip
+    """Five requests are in flight whenever one breaks: what is sent again comes neither twice nor
+    out of order, as the producer is idempotent."""
+    topic, way = f"{tmp_path.name}-in", ways[SHORT_MS]
+    broker.create_topic(topic, 1)
+    driver = make_driver(
+        source={"bootstrapServers": broker.bootstrap, "topics": [topic]},
+        sink={"kind": "kafka", "bootstrapServers": way.address, "topic": ORDERED},
+        transform={"sql": "SELECT * FROM source"},
+    )
+    sending = {"maxInFlight": 5, "batchSize": 2048}
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=5000, producer=sending)
+    made = produce(broker.bootstrap, topic, [(1.0, 40_000)])
+    driver.start()
+    driver.until(lambda m: m.get("batches_total", 0) >= 1)
+    done, broken = driver.committed(made.acknowledged), 0
+    while not done(driver.metrics()):
+        broken += way.cut()
+        time.sleep(0.3)
+    assert broken >= 5
+    assert driver.terminate() == 0
+    found = [identity(v) for v in read_all(way.address, ORDERED)]
+    assert found == [(made.run, sequence) for sequence in range(made.sequences)]
