@@ -142,3 +142,12 @@ def test_what_is_never_moved_is_told_with_its_reason() -> None:
     text = read("docs/tuning.md")
     for name, why in UNTOUCHED.items():
         assert f"| {name} | {why} |" in text
+
+
+def test_what_shows_an_idea_of_the_seeds_is_there() -> None:
+    short = {"T/": "tests/", "S/": "tests/simulation/", "U/": "tests/unit/"}
+    named = re.findall(r"`([TSU]/)([\w/.]+)(?:::(\w+))?`", read("docs/seeds.md"))
+    assert len(named) > 40
+    for folder, path, test in named:
+        text = read(short[folder] + path)
+        assert not test or f"def {test}(" in text, (path, test)
