@@ -101,7 +101,7 @@ def _status(
             scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
         ),
         bottleneck=_bottleneck(old.bottleneck, decision),
-        flow=_flow(old.flow, snapshot),
+        flow=_flow(old.flow, snapshot, fresh=fresh),
         ledger=_ledger(old.ledger, situation.seen),
         executors=_executors(old.executors, signals, fresh=fresh),
         jvm=record.jvm,
@@ -162,12 +162,12 @@ def _bottleneck(old: BottleneckStatus | None, decision: Decision | None) -> Bott
     return BottleneckStatus(kind=kind, evidence=evidence[:512])
 
 
-def _flow(old: FlowStatus | None, snapshot: Snapshot | None) -> FlowStatus | None:
+def _flow(old: FlowStatus | None, snapshot: Snapshot | None, *, fresh: bool) -> FlowStatus | None:
     """Its numbers move all the time: only another state is news."""
     if snapshot is None or snapshot.signals is None:
         return old
     found = flow.check(snapshot.signals, snapshot.settings.trigger_s)
-    if found is None or (old and old.state == found.state):
+    if found is None or (old and old.state == found.state and not fresh):
         return old
     return FlowStatus(state=found.state, evidence=found.evidence)
 

@@ -50,7 +50,7 @@ def check(signals: Signals, trigger_s: float) -> Flow | None:
     if busy < IDLE and signals.lag_records > steady * (trigger_s + 2 * cycle_s):
         waiting = f"{signals.lag_records:.0f} records wait at the source"
         return Flow(State.STARVED, f"{waiting}, but the slots work {busy:.0%} of their time")
-    return Flow(State.FLOWING, f"the slots work {busy:.0%} of their time, and nothing waits long")
+    return Flow(State.FLOWING, "nothing waits beside idle slots, nor for its delivery")
 
 
 def _busy(signals: Signals) -> float | None:

@@ -23,15 +23,15 @@ def seen(records_waiting: float = 300.0, busy: float | None = 0.7, **parts: Any)
 @pytest.mark.parametrize(
     ("changes", "state", "words"),
     [
-        ({}, State.FLOWING, "the slots work 70% of their time"),
-        ({"busy": 0.1}, State.FLOWING, "10%"),
+        ({}, State.FLOWING, "nothing waits"),
+        ({"busy": 0.1}, State.FLOWING, ""),
         ({"busy": 0.49, "records_waiting": 1501.0}, State.STARVED,
          "1501 records wait at the source, but the slots work 49% of their time"),
-        ({"busy": 0.49, "records_waiting": 1499.0}, State.FLOWING, "49%"),
-        ({"busy": 0.51, "records_waiting": 9000.0}, State.FLOWING, "51%"),
+        ({"busy": 0.49, "records_waiting": 1499.0}, State.FLOWING, ""),
+        ({"busy": 0.51, "records_waiting": 9000.0}, State.FLOWING, ""),
         ({"sink_s": 0.6, "state_s": 0.5}, State.BLOCKED,
          "writing 0.6 s and the commit of state 0.5 s of a batch of 2.0 s"),
-        ({"sink_s": 0.6, "state_s": 0.3}, State.FLOWING, "70%"),
+        ({"sink_s": 0.6, "state_s": 0.3}, State.FLOWING, ""),
         ({"state_s": 1.2, "busy": 0.1, "records_waiting": 9000.0}, State.BLOCKED, "1.2 s"),
     ],
 )  # fmt: skip
@@ -48,6 +48,7 @@ def test_what_is_unknown_is_no_verdict() -> None:
     assert check(replace(known, lag_records=None), 5.0) is None
     assert check(replace(known, input_rate=None, input_rate_long=None), 5.0) is None
     assert check(replace(known, executor_capacity=None, slots_busy=None), 5.0) is None
-    last_sample = check(replace(known, executor_capacity=None, slots_busy=0.2), 5.0)
+    idle = replace(known, executor_capacity=None, slots_busy=0.2, lag_records=9000.0)
+    last_sample = check(idle, 5.0)
     assert last_sample is not None
-    assert "20%" in last_sample.evidence
+    assert "the slots work 20% of their time" in last_sample.evidence
