@@ -68,7 +68,7 @@ CASES = (
     Case("Concurrency", "wait", 160, WAIT, executors=(1, 1), limits={"executorCores": 2},
          initial=START, pinned=STAY, expects=("CoresRaised",), seconds=260, variant="cores"),
     # few tasks: to start one takes time in which nothing is computed
-    Case("Cpu", "compute", 38, {"rounds": "56000"}, partitions=4, initial=START, pinned=STAY,
+    Case("Cpu", "compute", 80, {"rounds": "56000"}, partitions=4, initial=START, pinned=STAY,
          expects=("ExecutorsRaised",)),
     Case("Memory", "hoard", 3, {"strings": "500000"}, initial=START, pinned=STAY,
          expects=("ExecutorsRaised",)),
