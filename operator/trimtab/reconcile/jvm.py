@@ -146,12 +146,16 @@ def _given(
         memory = pod_bytes(heap) if overhead is None else round(heap) + overhead
         if most is not None and memory > most:
             reason += f"; {LIMITS[role]} allows {most // MIB} MiB of {memory // MIB} MiB each"
-            memory, overhead = most if most > own_memory(spec, role) else None, None
+            memory = most if most > own_memory(spec, role) else None
+            # the heap gives way, since a pod that holds more than its limit is killed; but what it
+            # has now it keeps
+            if overhead is not None and most - overhead < seen.heap_bytes:
+                overhead = None
     new = found.new_bytes
     if memory is None:
         new = None
     elif new is not None:
-        new = min(new, int(NEW_SHARE * (memory - overhead_bytes(memory))))
+        new = min(new, int(NEW_SHARE * (memory - (overhead or overhead_bytes(memory)))))
     return JvmAdvice(
         memory=memory,
         new_generation=None if new is None else new // MIB * MIB,

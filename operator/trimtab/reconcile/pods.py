@@ -101,8 +101,10 @@ def options(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> st
     if advice is None or not free(spec, role):
         return ""
     size, new = memory(spec, role, advice), None
-    if advice.new_generation and size > own_memory(spec, role):
-        new = min(advice.new_generation, int(NEW_SHARE * (size - overhead_bytes(size))))
+    if advice.new_generation and advice.memory and size > own_memory(spec, role):
+        beside = advice.overhead if size >= advice.memory else None
+        heap = size - (beside or overhead_bytes(size))
+        new = min(advice.new_generation, int(NEW_SHARE * heap))
     return java_options(Collector(advice.collector) if advice.collector else None, new)
 
 

@@ -233,6 +233,22 @@ def held(mib: float, role: str = "executor") -> Json:
     return {"pod_memory": [Sample(labels, mib * MIB)]}
 
 
+def test_where_the_limit_cuts_the_heap_gives_way_and_not_what_is_beside_it(stage: Stage) -> None:
+    """The heap would have 2150 MiB, of which the limit leaves 1440: the workers need 608."""
+    stage.edit("limits.memory", "8Gi")
+    busy = executors(**OFTEN, jvm_heap_peak_bytes=350.0 * MIB)
+    look(stage, busy, held(880))
+    given = advice(stage)
+    assert (given["memory"], given["overhead"]) == ("2Gi", "608Mi")
+    look(stage, busy, held(880))
+    found = job(stage).executors
+    assert found
+    assert (found.memory_bytes, found.overhead_bytes) == (2048 * MIB, 608 * MIB)
+    new = int(given["newGeneration"].removesuffix("Mi"))
+    assert new <= 0.4 * (2048 - 608)
+    assert found.java_options == f"-XX:NewSize={new}m -XX:MaxNewSize={new}m"
+
+
 def test_python_workers_get_room_beside_the_heap(stage: Stage) -> None:
     calm = executors(**CALM, jvm_heap_peak_bytes=350.0 * MIB)
     look(stage, calm, held(620))
