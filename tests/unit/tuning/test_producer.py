@@ -121,3 +121,19 @@ def test_a_choice_is_probed_once_more_and_not_kept_where_it_misses_then() -> Non
     assert next_probe(held, 0.2).settings is None
     assert best_of(held, 0.2) is lucky
     assert best_of([*probes, replace(lucky, p95_s=0.26)], 0.2).settings == same
+
+
+def test_the_last_probe_is_not_spent_on_a_choice_far_from_the_goal() -> None:
+    """Probes of a real broker on loopback: what is left to try gave twice as much."""
+    seen = [
+        (16_384, 1, "none", 19.1e6, 0.006, 0.0005), (16_384, 5, "none", 26.8e6, 0.012, 0.0009),
+        (16_384, 5, "lz4", 18.9e6, 0.017, 0.0012), (131_072, 5, "none", 104.6e6, 0.023, 0.0025),
+        (1_000_000, 5, "none", 101.6e6, 0.211, 0.0293),
+        (851_968, 5, "none", 103.4e6, 0.165, 0.0239),
+        (131_072, 5, "lz4", 129.5e6, 0.018, 0.0015),
+    ]  # fmt: skip
+    probes = [
+        Probe(ProducerSettings(batch, in_flight, compression), *told)
+        for batch, in_flight, compression, *told in seen
+    ]
+    assert next_probe(probes, 0.2).settings == ProducerSettings(1_000_000, 5, "lz4")
