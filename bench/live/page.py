@@ -101,9 +101,14 @@ def _best(book: Book, goal: Goal) -> str:
     return f"Best (executors x trigger x calls): **{found.point.name}**, {what}; {told}."
 
 
+def _of(book: Book, shape: str) -> dict[str, Json]:
+    """The runs under one shape, by contender."""
+    return {run["who"]: run for run in book.runs if run["shape"] == shape}
+
+
 def _runs(book: Book, shape: str) -> str:
     """One shape: a row for each contender."""
-    runs = {r["who"]: r for r in book.runs if r["shape"] == shape}
+    runs = _of(book, shape)
     columns = FLOOD_COLUMNS if shape == "flood" else LOAD_COLUMNS
     lines = [f"| contender | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for who in CONTENDERS:
@@ -175,7 +180,7 @@ def _calibrations(book: Book) -> str:
         for r in book.runs
         if "calibration_s" in r
     ]
-    flood = {run["who"]: run for run in book.runs if run["shape"] == "flood"}
+    flood = _of(book, "flood")
     if OURS in flood and BEST in flood:
         reached_s = _reached(flood[OURS]["batches"], flood[BEST]["rate"])
         length = "never" if reached_s is None else f"{reached_s:.0f} s"

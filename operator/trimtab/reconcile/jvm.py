@@ -9,10 +9,10 @@ from __future__ import annotations
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.status import JvmAdvice, JvmStatus
 from trimtab.reconcile.gather import Seen
-from trimtab.reconcile.pods import LIMITS, most_memory, own_memory, when, words
+from trimtab.reconcile.pods import LIMITS, largest_new, most_memory, own_memory, when, words
 from trimtab.sizing.collector import Collector, usual_collector
-from trimtab.sizing.heap import MIB, Collections, overhead_bytes
-from trimtab.sizing.jvm import ALL_MET, NEW_SHARE, STEP, Advice, Figures, advise
+from trimtab.sizing.heap import MIB, Collections
+from trimtab.sizing.jvm import ALL_MET, STEP, Advice, Figures, advise
 from trimtab.sizing.overhead import pod_bytes
 
 BAND = 1.25
@@ -155,7 +155,7 @@ def _given(
     if memory is None:
         new = None
     elif new is not None:
-        new = min(new, int(NEW_SHARE * (memory - (overhead or overhead_bytes(memory)))))
+        new = min(new, largest_new(memory, overhead))
     return JvmAdvice(
         memory=memory,
         new_generation=None if new is None else new // MIB * MIB,

@@ -96,15 +96,18 @@ def overhead(spec: StreamPipelineSpec, advice: JvmAdvice | None) -> int | None:
     return advice.overhead if whole and free(spec, "executor") else None
 
 
+def largest_new(size: int, beside: int | None) -> int:
+    """The most bytes of new generation in a pod; None beside the heap is the usual share."""
+    return int(NEW_SHARE * (size - (beside or overhead_bytes(size))))
+
+
 def options(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> str:
     """The JVM options of that role; empty where the JVM is left alone."""
     if advice is None or not free(spec, role):
         return ""
     size, new = memory(spec, role, advice), None
-    if advice.new_generation and advice.memory and size > own_memory(spec, role):
-        beside = advice.overhead if size >= advice.memory else None
-        heap = size - (beside or overhead_bytes(size))
-        new = min(advice.new_generation, int(NEW_SHARE * heap))
+    if advice.new_generation and size > own_memory(spec, role):
+        new = min(advice.new_generation, largest_new(size, overhead(spec, advice)))
     return java_options(Collector(advice.collector) if advice.collector else None, new)
 
 

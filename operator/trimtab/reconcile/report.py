@@ -36,6 +36,7 @@ from trimtab.reconcile.gather import Seen
 from trimtab.tuning import flow
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.executors import executor_case
+from trimtab.tuning.load import in_flight_s
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals, Snapshot
@@ -141,7 +142,7 @@ def _lag(old: LagStatus | None, snapshot: Snapshot | None, *, fresh: bool) -> La
     if snapshot is None or signals is None or signals.lag_records is None:
         return old
     trigger_s, batch = snapshot.settings.trigger_s, signals.batch
-    flight_s = trigger_s + max(trigger_s, batch.duration_s if batch else 0.0)
+    flight_s = in_flight_s(trigger_s, batch.duration_s if batch else 0.0)
     flight = flight_s * (signals.input_rate_long or 0.0)
     if old and old.records is not None and not fresh:
         moved = _left(old.records, signals.lag_records, flight)

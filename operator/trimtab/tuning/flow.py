@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from trimtab.tuning.load import steady_input
+from trimtab.tuning.load import in_flight_s, steady_input
 from trimtab.tuning.snapshot import Batch, Signals
 
 IDLE = 0.5
@@ -45,9 +45,10 @@ def check(signals: Signals, trigger_s: float) -> Flow | None:
         return None
     if blocked := _delivery(signals.batch):
         return Flow(State.BLOCKED, blocked)
-    cycle_s = max(trigger_s, signals.batch.duration_s)
-    # what the last batch and the next one hold anyway does not wait, nor does a batch beyond it
-    if busy < IDLE and signals.lag_records > steady * (trigger_s + 2 * cycle_s):
+    duration_s = signals.batch.duration_s
+    # what is in flight anyway does not wait, nor does a batch beyond it
+    free_s = in_flight_s(trigger_s, duration_s) + max(trigger_s, duration_s)
+    if busy < IDLE and signals.lag_records > steady * free_s:
         waiting = f"{signals.lag_records:.0f} records wait at the source"
         return Flow(State.STARVED, f"{waiting}, but the slots work {busy:.0%} of their time")
     return Flow(State.FLOWING, "nothing waits beside idle slots, nor for its delivery")

@@ -44,6 +44,11 @@ def steady_input(signals: Signals) -> float | None:
     return mean + min(1.0, apart / STEP) * (fresh - mean)
 
 
+def in_flight_s(trigger_s: float, duration_s: float) -> float:
+    """Seconds of input that a batch under way and the wait for the next one hold anyway."""
+    return trigger_s + max(trigger_s, duration_s)
+
+
 def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
     """The load of the present settings; None where a part of it is unknown."""
     signals = snapshot.signals
@@ -55,7 +60,7 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
     policy, settings = snapshot.policy, snapshot.settings
     slots = settings.executors * policy.slots_per_executor
     duration_s = model.duration_s(steady * settings.trigger_s, slots)
-    in_flight = steady * (settings.trigger_s + max(duration_s, settings.trigger_s))
+    in_flight = steady * in_flight_s(settings.trigger_s, duration_s)
     backlog = max(0.0, signals.lag_records - in_flight)
     one_batch = steady * max(settings.trigger_s, duration_s)
     demand = steady + backlog / policy.catch_up_s

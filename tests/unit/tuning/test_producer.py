@@ -45,6 +45,14 @@ def tuned(delay_s: float, request_s: float, byte_rate: float, goal_s: float) -> 
     return probes
 
 
+def probed(seen: list[tuple[int, int, str, float, float, float]]) -> list[Probe]:
+    """Probes by batch, requests in flight, compression, rate, p95 and round trip."""
+    return [
+        Probe(ProducerSettings(batch, in_flight, compression), *told)
+        for batch, in_flight, compression, *told in seen
+    ]
+
+
 @pytest.mark.parametrize("byte_rate", [40e6, 150e6])
 @pytest.mark.parametrize("request_s", [0.0003, 0.001])
 @pytest.mark.parametrize("goal_s", [0.1, 0.2, 0.5])
@@ -101,11 +109,7 @@ def test_what_missed_the_goal_is_not_tried_again_with_a_hair_smaller_batch() -> 
         (802_816, 5, "none", 85.3e6, 0.185, 0.0247),
         (999_424, 4, "none", 100.0e6, 0.149, 0.0254),
     ]
-    probes = [
-        Probe(ProducerSettings(batch, in_flight, compression), *told)
-        for batch, in_flight, compression, *told in seen
-    ]
-    assert next_probe(probes, 0.2).settings == ProducerSettings(999_424, 4, "lz4")
+    assert next_probe(probed(seen), 0.2).settings == ProducerSettings(999_424, 4, "lz4")
 
 
 def test_a_choice_is_probed_once_more_and_not_kept_where_it_misses_then() -> None:
@@ -132,8 +136,4 @@ def test_the_last_probe_is_not_spent_on_a_choice_far_from_the_goal() -> None:
         (851_968, 5, "none", 103.4e6, 0.165, 0.0239),
         (131_072, 5, "lz4", 129.5e6, 0.018, 0.0015),
     ]  # fmt: skip
-    probes = [
-        Probe(ProducerSettings(batch, in_flight, compression), *told)
-        for batch, in_flight, compression, *told in seen
-    ]
-    assert next_probe(probes, 0.2).settings == ProducerSettings(1_000_000, 5, "lz4")
+    assert next_probe(probed(seen), 0.2).settings == ProducerSettings(1_000_000, 5, "lz4")
