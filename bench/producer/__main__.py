@@ -1,7 +1,9 @@
 """The producer tuner against a grid search: `python -m bench.producer --out docs/benchmarks`.
 
 For each added round trip the whole grid is measured, then the tuner runs from cold, and then its
-choice and the grid's best are measured in turn, so that both meet the same machine.
+choice and the grid's best are measured in turn, so that both meet the same machine. The best of so
+many points held the goal by luck too: where it breaks it in the median of these repetitions, the
+next one takes its place.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from trimtab.tuning.producer import Probe, ProducerSettings, best_of
 
 ROUND_TRIPS_MS = (0.0, 5.0, 20.0)
 BATCHES = (16_384, 65_536, 262_144, 1_000_000)
-IN_FLIGHT = (1, 2, 5)
+IN_FLIGHT = (1, 2, 3, 4, 5)
 COMPRESSIONS = ("none", "lz4")
 RECORD_BYTES = 1000
 REPEATS = 5
@@ -39,6 +41,8 @@ class Row:
     grid: list[Probe]
     steps: list[str]
     probes: list[Probe]
+    lucky: list[Probe]
+    """Points of the grid that were faster, but broke the goal in the median of repetitions."""
     grid_again: list[Probe]
     tuned_again: list[Probe]
 
@@ -52,6 +56,10 @@ def _median(probes: list[Probe]) -> float:
     return statistics.median(p.rate for p in probes)
 
 
+def _median_p95(probes: list[Probe]) -> float:
+    return statistics.median(p.p95_s for p in probes)
+
+
 def row(round_trip_ms: float, measure: Measure, goal_s: float) -> Row:
     """Measure one round trip."""
     settings = [
@@ -61,10 +69,20 @@ def row(round_trip_ms: float, measure: Measure, goal_s: float) -> Row:
     grid = [measure(each) for each in settings]
     steps: list[str] = []
     best, probes = tune(measure, goal_s, steps.append)
-    winner = best_of(grid, goal_s)
-    again = [(measure(winner.settings), measure(best.settings)) for _ in range(REPEATS)]
-    return Row(round_trip_ms, grid, steps, probes,
+    lucky: list[Probe] = []
+    for winner in _by_rate(grid, goal_s):
+        again = [(measure(winner.settings), measure(best.settings)) for _ in range(REPEATS)]
+        if _median_p95([a for a, _ in again]) <= goal_s:
+            break
+        lucky.append(winner)
+    return Row(round_trip_ms, grid, steps, probes, lucky,
                [a for a, _ in again], [b for _, b in again])  # fmt: skip
+
+
+def _by_rate(grid: list[Probe], goal_s: float) -> list[Probe]:
+    """The points that held the goal, the fastest first; where none did, the quickest one."""
+    holding = [p for p in grid if p.p95_s <= goal_s]
+    return sorted(holding, key=lambda p: -p.rate) or [best_of(grid, goal_s)]
 
 
 POINTS = len(BATCHES) * len(IN_FLIGHT) * len(COMPRESSIONS)
@@ -75,7 +93,8 @@ every byte back; records of {RECORD_BYTES} bytes that compress about as JSON doe
 p95 <= {{goal_ms:.0f}} ms from send to acknowledgement, and as many bytes/s as that allows. The grid:
 {len(BATCHES)} batch sizes × {len(IN_FLIGHT)} numbers in flight × {len(COMPRESSIONS)} compressions,
 {POINTS} points. The tuner begins with one batch of 16 KiB at a time. Its choice and the grid's best
-were then measured {REPEATS} times in turn; rates are their medians, with the range.
+were then measured {REPEATS} times in turn; rates are their medians, with the range. A point of the
+grid whose median p95 broke the goal there gave way to the next.
 
 | round trip added | start, MB/s | grid's best, MB/s | p95, ms | tuned, MB/s | p95, ms | probes | tuned / grid | 0.9 wanted |
 |---|---|---|---|---|---|---|---|---|
@@ -85,12 +104,12 @@ were then measured {REPEATS} times in turn; rates are their medians, with the ra
 def page(rows: list[Row], goal_s: float, commit: str) -> str:
     """The page in Markdown."""
     table = "".join(_line(each, goal_s) for each in rows)
-    steps = "".join(_steps(each, goal_s) for each in rows)
+    steps = "".join(_steps(each) for each in rows)
     return HEAD.format(commit=commit, goal_ms=1000 * goal_s) + table + steps
 
 
 def _line(each: Row, goal_s: float) -> str:
-    slow = statistics.median(p.p95_s for p in each.tuned_again) > goal_s
+    slow = _median_p95(each.tuned_again) > goal_s
     verdict = "MISSED" if each.ratio < WANTED else "MISSED: p95 above the goal" if slow else "met"
     return (
         f"| {each.round_trip_ms:g} ms | {each.probes[0].rate / 1e6:.1f} | {_rates(each.grid_again)}"
@@ -99,13 +118,12 @@ def _line(each: Row, goal_s: float) -> str:
     )
 
 
-def _steps(each: Row, goal_s: float) -> str:
-    winner = best_of(each.grid, goal_s).settings
+def _steps(each: Row) -> str:
     steps = "\n".join(f"    {step}" for step in each.steps)
-    return (
-        f"\n## {each.round_trip_ms:g} ms\n\nThe grid's best: {winner}. The tuner, step by step:\n\n"
-        f"{steps}\n"
-    )
+    best = f"The grid's best: {each.grid_again[0].settings}."
+    for point in each.lucky:
+        best += f" Faster, but above the goal when repeated: {point.settings}."
+    return f"\n## {each.round_trip_ms:g} ms\n\n{best} The tuner, step by step:\n\n{steps}\n"
 
 
 def _rates(probes: list[Probe]) -> str:
@@ -114,7 +132,7 @@ def _rates(probes: list[Probe]) -> str:
 
 
 def _p95(probes: list[Probe]) -> str:
-    return f"{1000 * statistics.median(p.p95_s for p in probes):.0f}"
+    return f"{1000 * _median_p95(probes):.0f}"
 
 
 @click.command()

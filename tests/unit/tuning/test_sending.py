@@ -43,11 +43,11 @@ def test_the_steps_are_those_of_the_tuner_in_its_order() -> None:
     low = replace(START, producer_in_flight=1)
     found = offers(at(low))
     assert [o.knob for o in found] == [
-        "producer-in-flight", "producer-batch", "producer-compression",
+        "producer-batch", "producer-in-flight", "producer-compression",
     ]  # fmt: skip
     assert [o.settings for o in found] == [
-        replace(low, producer_in_flight=5),
         replace(low, producer_batch=8 << 14, producer_linger_ms=5),
+        replace(low, producer_in_flight=5),
         replace(low, producer_compression=LZ4),
     ]
     assert {(o.how, o.reason, o.raises) for o in found} == {

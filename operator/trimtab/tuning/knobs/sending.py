@@ -1,7 +1,7 @@
 """Sending: how the Kafka sink's producer sends, in three steps, each live and on trial by itself.
 
 The steps and their order are those of the producer tuner (`tuning/producer.py`) for a pipe that
-binds: all requests in flight that keep the order of a partition, then larger batches, then
+binds: larger batches, then all requests in flight that keep the order of a partition, then
 compression. What each gives no model knows before its trial: it depends on the round trip, on the
 broker and on how well the records compress. One that did not help is not tried again, and the next
 one is.
@@ -27,13 +27,13 @@ from trimtab.tuning.producer import ProducerSettings, Step, more
 from trimtab.tuning.settings import Settings
 
 NAMES = {
-    Step.IN_FLIGHT: "producer-in-flight",
     Step.BATCH: "producer-batch",
+    Step.IN_FLIGHT: "producer-in-flight",
     Step.COMPRESSION: "producer-compression",
 }
 SETTINGS = {
-    Step.IN_FLIGHT: (PRODUCER_IN_FLIGHT.name,),
     Step.BATCH: (PRODUCER_BATCH.name, PRODUCER_LINGER.name),
+    Step.IN_FLIGHT: (PRODUCER_IN_FLIGHT.name,),
     Step.COMPRESSION: (PRODUCER_COMPRESSION.name,),
 }
 MOVES = frozenset({Kind.SINK})
@@ -51,7 +51,7 @@ def raise_(step: Step, context: Context) -> Proposal | None:
     batch = signals.batch if signals else None
     if not context.policy.sends or batch is None or not batch.sink_s:
         return None
-    wanted = dict(more(producer(context.settings))).get(step)
+    wanted = more(producer(context.settings)).get(step)
     if wanted is None:
         return None
     share = min(1.0, batch.sink_s / max(batch.duration_s - batch.overhead_s, 1e-3))
