@@ -26,7 +26,7 @@ BATCHES = (16_384, 65_536, 262_144, 1_000_000)
 IN_FLIGHT = (1, 2, 3, 4, 5)
 COMPRESSIONS = ("none", "lz4")
 RECORD_BYTES = 1000
-REPEATS = 5
+REPEATS = 7
 WANTED = 0.9
 """Share of the grid's best rate that the tuner is to reach."""
 

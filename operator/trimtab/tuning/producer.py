@@ -13,6 +13,7 @@ Bang-bang: a probe that misses the goal is backed off from, the fastest that hol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -27,6 +28,9 @@ LEAST_BATCH, MOST_BATCH = int(PRODUCER_BATCH.default), int(PRODUCER_BATCH.maximu
 
 PIPE_FULL = 0.3
 """Share of f·B/R from which on the requests in flight are what is waited for."""
+
+SLACK = 1.2
+"""Requests in flight beyond those that the rate needs, where fewer are tried."""
 
 STEP = 8
 """Largest factor of one step of the batch."""
@@ -44,7 +48,7 @@ PAIR = 2.0
 """Factor by which one step of the requests in flight may go beyond latency in proportion to them:
 two were seen to wait hardly longer than one."""
 
-NEAR = 0.6
+NEAR = 0.75
 """Share of the goal from which on a choice is probed once more: the p95 of a probe of two seconds
 was seen half as large again when it was repeated."""
 
@@ -133,7 +137,7 @@ def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
     """The next settings to try, from the probes so far (none: the start); pure.
 
     What the search ends with was the best of several by luck too: where it is near the goal, it is
-    probed once more, for which the last probe is kept.
+    probed once more, for which the last probe is kept, unless there is a miss to back off from.
     """
     if not probes:
         return Next(ProducerSettings(), "the start: one small batch at a time")
@@ -143,7 +147,7 @@ def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
     if seen == 1 and len(probes) < MAX_PROBES and NEAR * goal_s < best.p95_s <= goal_s:
         if found.settings is None:
             return Next(best.settings, f"once more, {found.reason}")
-        if len(probes) == MAX_PROBES - 1:
+        if len(probes) == MAX_PROBES - 1 and probes[-1].p95_s <= goal_s:
             return Next(best.settings, "once more, before it is chosen")
     return found
 
@@ -203,7 +207,11 @@ def _offers(
         # either alone may gain nothing: the processors bind without it, the pipe with it
         offers.append((replace(wide, compression="lz4"), "more in flight, and fewer bytes"))
     pipe = f"{now.in_flight} × {now.batch_bytes} bytes / {1000 * best.round_trip_s:.1f} ms binds"
-    return [(settings, f"{pipe}: {words}") for settings, words in offers]
+    offers = [(settings, f"{pipe}: {words}") for settings, words in offers]
+    enough = math.ceil(SLACK * best.rate * best.round_trip_s / now.batch_bytes)
+    if enough < now.in_flight:
+        offers.append((replace(now, in_flight=enough), f"{enough} in flight would do"))
+    return offers
 
 
 def _more_in_flight(other: ProducerSettings, now: ProducerSettings) -> bool:
