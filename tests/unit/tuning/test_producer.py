@@ -201,3 +201,43 @@ def test_the_last_probe_is_not_spent_on_a_choice_far_from_the_goal() -> None:
         (131_072, 5, "lz4", 129.5e6, 0.018, 0.0015),
     ]  # fmt: skip
     assert next_probe(probed(seen), 0.2).settings == ProducerSettings(1_000_000, 5, "lz4")
+
+
+def test_what_misses_the_goal_by_more_in_flight_is_backed_off_by_fewer() -> None:
+    """Probes of a real broker behind 20 ms; smaller batches would wait as long there."""
+    held = (1_000_000, 3, "none", 83.8e6, 0.142, 0.0261)
+    over = (1_000_000, 5, "none", 99.5e6, 0.247, 0.0256)
+    step = next_probe(probed([held, over]), 0.2)
+    assert step.settings == ProducerSettings(1_000_000, 4)
+    assert "fewer in flight" in step.reason
+
+
+def test_more_in_flight_and_fewer_bytes_are_tried_at_once_where_neither_helped_alone() -> None:
+    """On loopback the processors bind without lz4, and one request at a time with it."""
+    seen = [
+        (1_000_000, 1, "none", 137e6, 0.023, 0.005),
+        (1_000_000, 3, "none", 135e6, 0.078, 0.013),
+        (1_000_000, 1, "lz4", 122e6, 0.022, 0.0045),
+        (1_000_000, 2, "none", 130e6, 0.055, 0.011),
+    ]
+    assert next_probe(probed(seen), 0.2).settings == ProducerSettings(1_000_000, 3, "lz4")
+
+
+def test_requests_in_flight_that_the_rate_does_not_need_are_given_up_last() -> None:
+    best = (1_000_000, 5, "lz4", 148.5e6, 0.129, 0.0145)
+    step = next_probe(probed([best]), 0.2)
+    assert step.settings == ProducerSettings(1_000_000, 3, "lz4")
+    assert "3 in flight would do" in step.reason
+
+
+def test_the_last_probe_goes_to_a_back_off_where_the_choice_missed_when_repeated() -> None:
+    """Probes of a real broker behind 20 ms."""
+    seen = [
+        (16_384, 1, "none", 0.7e6, 0.046, 0.0218), (131_072, 1, "none", 4.1e6, 0.087, 0.0217),
+        (1_000_000, 1, "none", 28.3e6, 0.095, 0.0237),
+        (1_000_000, 3, "none", 79.5e6, 0.157, 0.0270),
+        (1_000_000, 5, "none", 105.2e6, 0.191, 0.0274),
+        (1_000_000, 5, "lz4", 91.8e6, 0.273, 0.0254),
+        (1_000_000, 5, "none", 106.8e6, 0.240, 0.0259),
+    ]  # fmt: skip
+    assert next_probe(probed(seen), 0.2).settings == ProducerSettings(1_000_000, 4)
