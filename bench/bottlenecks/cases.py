@@ -71,8 +71,8 @@ CASES = (
          initial=START, pinned=STAY, expects=("CoresRaised",), seconds=260, variant="cores"),
     # few tasks, since to start one takes time in which nothing is computed; and CPU is asked for,
     # since tasks that wait for their turn on a busy node compute less of their time
-    Case("Cpu", "compute", 80, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
-         cpu="800m", expects=("ExecutorsRaised",)),
+    Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
+         cpu="500m", expects=("ExecutorsRaised",)),
     Case("Memory", "hoard", 3, {"strings": "500000"}, initial=START, pinned=STAY,
          expects=("ExecutorsRaised",)),
     Case("Skew", "wait", 160, WAIT, partitions=8, hot=0.6, executors=(1, 4),
