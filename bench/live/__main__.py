@@ -35,7 +35,7 @@ def main() -> None:
 @minutes_option
 def grid_command(path: Path, minutes: float) -> None:
     """Measure what the book lacks of the grid, about four hours in all."""
-    _on_the_cluster(grid.measure, path, minutes)
+    _on_the_cluster(grid.lacks, grid.measure, path, minutes)
 
 
 @main.command("contest")
@@ -45,27 +45,39 @@ def grid_command(path: Path, minutes: float) -> None:
               default=contest.CONTENDERS, help="Default all.")  # fmt: skip
 def contest_command(path: Path, minutes: float, names: tuple[str, ...]) -> None:
     """Run the contenders that the book lacks, an hour and a half in all; the grid comes first."""
-    _on_the_cluster(partial(contest.measure, contenders=names), path, minutes)
+    lacks = partial(contest.lacks, contenders=names)
+    _on_the_cluster(lacks, partial(contest.measure, contenders=names), path, minutes)
 
 
 @main.command()
 @book_option
 @click.option("--out", type=click.Path(path_type=Path), default=FOLDER, help="Folder.")
 def report(path: Path, out: Path) -> None:
-    """Print the tables of what is measured; write them and the pictures."""
+    """Print the tables of what is measured; write them into the page, decisions and pictures."""
     book = Book.open(path)
     text = page.markdown(book)
     click.echo(text)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "tables.md").write_text(f"{text}\n\n{page.decisions(book)}\n")
+    file = out.with_suffix(".md")
+    file.write_text(page.inserted(file.read_text() if file.exists() else page.TITLE, text))
+    (out / "decisions.md").write_text(f"{page.decisions(book)}\n")
     for shape in sorted({run["shape"] for run in book.runs}):
         runs = [run for run in book.runs if run["shape"] == shape]
         plots.picture(out / f"{shape}.png", shape, runs)
 
 
-def _on_the_cluster(measure: Callable[[Book, float], None], path: Path, minutes: float) -> None:
+def _on_the_cluster(
+    lacks: Callable[[Book], bool],
+    measure: Callable[[Book, float], None],
+    path: Path,
+    minutes: float,
+) -> None:
+    book = Book.open(path)
+    if not lacks(book):
+        click.echo(f"{path}: all is measured")
+        return
     try:
-        measure(Book.open(path), time.time() + 60 * minutes)
+        measure(book, time.time() + 60 * minutes)
     except (LocalClusterError, ValueError) as error:
         raise click.ClickException(str(error)) from error
     finally:

@@ -69,6 +69,11 @@ FLOOD_S = {OURS: 600.0, BEST: 180.0, DEFAULTS: 180.0, LAG: 300.0}
 SCORED_S = 120.0
 
 
+def lacks(book: Book, contenders: Sequence[str] = CONTENDERS) -> bool:
+    """Whether one of them has not run yet."""
+    return not all(_done(book, who, shape) for who in contenders for shape in (*SHAPES, "flood"))
+
+
 def measure(book: Book, until_s: float, contenders: Sequence[str] = CONTENDERS) -> None:
     """Run what the book lacks of some contenders; for the best static the grid must be there.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean
 
 from bench.live.book import Book
@@ -39,6 +39,14 @@ REPEATS = 4
 DRAIN = (0.5, 64)
 """Trigger in seconds and calls that work off what a slow point has left."""
 
+Asked = list[tuple[Point, int]]
+"""Points, and which measurement of each it is."""
+
+
+def lacks(book: Book) -> bool:
+    """Whether something of the grid is not measured yet."""
+    return any(_left(book, goal, asked) for goal, asked in _asked(book))
+
 
 def measure(book: Book, until_s: float) -> None:
     """Measure until it is all there, or the wall clock says `until_s`.
@@ -47,29 +55,30 @@ def measure(book: Book, until_s: float) -> None:
         LocalClusterError: cluster or pipeline did not do as asked in time.
     """
     site = open_site()
-    _latency(site, book, [(p, 0) for p in GRID], until_s)
-    best = best_latency(book.windows)
-    if best is not None:
-        _latency(site, book, [(best.point, n + 1) for n in range(REPEATS)], until_s)
-    quick = [
-        w.point for w in book.windows if w.goal == "latency" and not w.repeat and not w.saturated
-    ]
-    _flood(site, book, [(p, 0) for p in quick], until_s)
-    fastest = best_throughput(book.windows)
-    if fastest is not None:
-        _flood(site, book, [(fastest.point, n + 1) for n in range(REPEATS)], until_s)
+    for goal, asked in _asked(book):
+        left = _left(book, goal, asked)
+        if left and time.time() < until_s:
+            _MEASURES[goal](site, book, left, until_s)
 
 
-def _left(book: Book, goal: Goal, asked: Sequence[tuple[Point, int]]) -> list[tuple[Point, int]]:
+def _asked(book: Book) -> Iterator[tuple[Goal, Asked]]:
+    """What is asked for, in order; the later parts follow from what the earlier ones found."""
+    yield "latency", [(p, 0) for p in GRID]
+    if best := best_latency(book.windows):
+        yield "latency", [(best.point, n + 1) for n in range(REPEATS)]
+    windows = [w for w in book.windows if w.goal == "latency" and not w.repeat]
+    yield "throughput", [(w.point, 0) for w in windows if not w.saturated]
+    if fastest := best_throughput(book.windows):
+        yield "throughput", [(fastest.point, n + 1) for n in range(REPEATS)]
+
+
+def _left(book: Book, goal: Goal, asked: Asked) -> Asked:
     done = {(w.point, w.repeat) for w in book.windows if w.goal == goal}
     return [each for each in asked if each not in done]
 
 
-def _latency(site: Site, book: Book, asked: Sequence[tuple[Point, int]], until_s: float) -> None:
+def _latency(site: Site, book: Book, left: Asked, until_s: float) -> None:
     """One window each under the highest load of the shapes."""
-    left = _left(book, "latency", asked)
-    if not left or time.time() > until_s:
-        return
     site.begin("latency", pinned(left[0][0], TOPIC))
     site.load(((LONG_S, HIGH),))
     time.sleep(FIRST_WARM_S)
@@ -129,11 +138,8 @@ def _drain(site: Site, point: Point) -> None:
     console.say(f"drained after {point.name}")
 
 
-def _flood(site: Site, book: Book, asked: Sequence[tuple[Point, int]], until_s: float) -> None:
+def _flood(site: Site, book: Book, left: Asked, until_s: float) -> None:
     """One window each with more records waiting than it can take."""
-    left = _left(book, "throughput", asked)
-    if not left or time.time() > until_s:
-        return
     site.fill()
     waiting = 0.0
     for point, repeat in left:
@@ -151,3 +157,9 @@ def _flood(site: Site, book: Book, asked: Sequence[tuple[Point, int]], until_s: 
         if waiting <= 0:
             console.warn(f"{point.name} has worked off the whole flood: its rate is too low")
     site.end()
+
+
+_MEASURES: Mapping[Goal, Callable[[Site, Book, Asked, float], None]] = {
+    "latency": _latency,
+    "throughput": _flood,
+}

@@ -28,6 +28,15 @@ WITHIN = 0.10
 """How near to the best of the grid the tuned pipeline is to come."""
 
 
+TITLE = "# On the real cluster, from cold\n"
+MARK = "<!-- what follows is written by `make bench-live` -->"
+
+
+def inserted(words: str, tables: str) -> str:
+    """The page: what stands above the mark stays, the tables are below it."""
+    return f"{words.partition(MARK)[0].rstrip()}\n\n{MARK}\n\n{tables}\n"
+
+
 def markdown(book: Book) -> str:
     """The tables, in Markdown."""
     return "\n\n".join(
@@ -203,5 +212,5 @@ def decisions(book: Book) -> str:
         lines = [
             f"- {d['time']} {d['action']} {d['reason']}: {d['message']}" for d in run["decisions"]
         ]
-        parts.append("\n".join([f"### {run['shape']}", "", *lines]))
-    return "\n\n".join(["## What trimtab decided", *parts]) if parts else ""
+        parts.append("\n".join([f"## {run['shape']}", "", *lines]))
+    return "\n\n".join(["# What trimtab decided", *parts]) if parts else ""

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench.live import contest
+from bench.live import contest, grid
+from bench.live.__main__ import FOLDER
 from bench.live.book import Book
 from bench.live.figures import Span, calibrated, changes, longest_break
-from bench.live.page import markdown
+from bench.live.page import MARK, inserted, markdown
 from bench.live.plots import picture
 from bench.live.points import (
     GRID,
@@ -189,3 +190,18 @@ def test_a_pipeline_may_have_the_tuning_of_each_contender(who: str, tmp_path: Pa
     Tuning.model_validate(tuning)
     if "pinned" in tuning:
         assert parse_duration(tuning["pinned"]["trigger"]) > 0, "the API server wants one"
+
+
+def test_the_tables_of_a_page_are_written_anew_and_its_words_stay() -> None:
+    first = inserted("# Live\n\nWords.\n", "## A table\n\n1")
+    assert first == f"# Live\n\nWords.\n\n{MARK}\n\n## A table\n\n1\n"
+    assert inserted(first, "## A table\n\n2") == first.replace("1", "2")
+
+
+def test_what_a_book_lacks_of_grid_and_contest() -> None:
+    whole = Book.open(FOLDER / "measured.json")
+    assert not grid.lacks(whole)
+    assert not contest.lacks(whole)
+    assert grid.lacks(replace(whole, windows=whole.windows[:-1]))
+    assert contest.lacks(replace(whole, runs=whole.runs[:-1]))
+    assert not contest.lacks(replace(whole, runs=whole.runs[:-1]), [whole.runs[0]["who"]])
