@@ -22,7 +22,8 @@ SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
 
 WARM_S = 20.0
-"""Seconds of batches after which started executors are warm, however few batches that were."""
+"""Seconds of batches after which started executors are warm, however few batches that were; a batch
+as long says what another change gave, whatever its first seconds did."""
 
 SETTLE = 1
 """Batches left out after any other change."""
@@ -70,7 +71,7 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
         return trial
     if not _raised(trial, snapshot) or waits_for_producers(trial, snapshot):
         return trial
-    if trial.settled < _settle(trial) and trial.settled_s < WARM_S:
+    if _settling(trial, batch, snapshot.settings):
         settled_s = round(trial.settled_s + batch.duration_s, 3)
         return replace(trial, batch=batch.key, settled=trial.settled + 1, settled_s=settled_s)
     judged = trial.judged + 1
@@ -102,12 +103,24 @@ def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
     """Whether the whole batch ran at the settings under trial."""
     if not batch.teaches or batch.settings_generation < trial.generation:
         return False
-    return trial.knob not in STARTS_EXECUTORS or batch.executors_min == settings.executors
+    return not _moves_executors(trial, settings) or batch.executors_min == settings.executors
 
 
-def _settle(trial: Trial) -> int:
-    started = trial.knob in STARTS_EXECUTORS and trial.raises
-    return SETTLE_AFTER_START if started else SETTLE
+def _moves_executors(trial: Trial, settings: Settings) -> bool:
+    """Whether executors start or go, for more partitions too."""
+    return trial.knob in STARTS_EXECUTORS or trial.before.executors != settings.executors
+
+
+def _settling(trial: Trial, batch: Batch, settings: Settings) -> bool:
+    """Whether the batch is left out, as it may still pay for the change itself.
+
+    A batch pays for executors throughout: those that start are cold, and tasks wait for those that
+    went. So the length of the batch itself spares none of these.
+    """
+    if _moves_executors(trial, settings):
+        most = SETTLE_AFTER_START if trial.raises else SETTLE
+        return trial.settled < most and trial.settled_s < WARM_S
+    return trial.settled < SETTLE and batch.duration_s < WARM_S
 
 
 def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | None:

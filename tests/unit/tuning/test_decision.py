@@ -18,6 +18,7 @@ from trimtab.tuning.points import Point
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
+from trimtab.tuning.trial import observe
 
 START = Settings(executors=1, trigger_s=10.0, max_offsets=2500)
 POINTS = (Point(1, 250, 0.1, 4.9), Point(1, 2500, 0.1, 22.9))
@@ -257,6 +258,34 @@ def test_executors_are_warm_after_three_batches_or_twenty_seconds(
     assert after.trial is not None
     assert after.trial.judged == judged
     assert after.trial.settled == 2 - judged
+
+
+@pytest.mark.parametrize(
+    ("knob", "executors", "duration_s", "judged"),
+    [
+        ("max-pending", 1, 25.0, 1),
+        ("max-pending", 1, 6.0, 0),
+        ("parallelism", 1, 25.0, 0),  # fewer executors: tasks may wait for those that went
+    ],
+)
+def test_a_batch_of_twenty_seconds_counts_at_once_where_no_executors_start_or_go(
+    knob: str, executors: int, duration_s: float, judged: int
+) -> None:
+    opened = open_trial(knob=knob, raises=knob == "max-pending")
+    if knob == "parallelism":
+        opened = replace(opened, before=replace(opened.before, executors=2))
+    seen = snapshot(after_change(executors, duration_s), on_trial(opened, executors))
+    watched = observe(opened, seen)
+    assert (watched.settled, watched.judged) == (1 - judged, judged)
+
+
+@pytest.mark.parametrize(("running", "settled"), [(2, 0), (4, 1)])
+def test_batches_of_a_split_count_once_its_executors_run_and_are_warm(
+    running: int, settled: int
+) -> None:
+    opened = open_trial(knob="split")
+    watched = observe(opened, snapshot(after_change(running, 25.0), on_trial(opened)))
+    assert (watched.settled, watched.judged) == (settled, 0)
 
 
 def test_a_change_that_did_not_help_is_put_back_and_remembered() -> None:

@@ -111,7 +111,7 @@ ASKED = replace(TWO, executors=4, topic_partitions=8)
 def watched(**changes: Any) -> Memory:
     opened = Trial(
         knob=topic.NAME, generation=2, before=TWO, opened_at_s=900.0, raises=True, steady=280.0,
-        load_before=1.6, predicted_load=0.7, settled=1, judged=1, batch="1/6",
+        load_before=1.6, predicted_load=0.7, settled=3, judged=1, batch="1/6",
     )  # fmt: skip
     points = (*POINTS, Point(4, 1400, 0.1, 12.0, batches=5))
     return Memory(2, ASKED, points=points, trial=replace(opened, **changes), taught="1/6")
