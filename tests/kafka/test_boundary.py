@@ -65,8 +65,11 @@ SLOW = """
 import time
 from pyspark.sql import functions as F
 def transform(df, params):
+    began = []  # sent to each task anew
     def work(value):
-        time.sleep(0.01)
+        if not began:
+            began.append(True)
+            time.sleep(5)
         return value
     return df.select("key", F.udf(work, "binary")("value").alias("value"), "topic", "partition")
 """
@@ -75,7 +78,10 @@ def transform(df, params):
 def test_a_stop_waits_for_the_first_batch_after_an_idle_time(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
-    """Triggers that find nothing are reported under the number of the batch that comes next."""
+    """Triggers that find nothing are reported under the number of the batch that comes next.
+
+    What was only planned at the stop, as batch 2 may be here, has written nothing and runs again.
+    """
     driver = make_driver(transform={"module": "jobs_slow:transform"})
     (driver.directory / "modules").mkdir()
     (driver.directory / "modules/jobs_slow.py").write_text(SLOW)
@@ -85,13 +91,12 @@ def test_a_stop_waits_for_the_first_batch_after_an_idle_time(
     driver.until(driver.committed(before.acknowledged))
     time.sleep(12)  # Spark tells of triggers without data every ten seconds
     after = produce(broker.bootstrap, topics[0], [(0.5, 8_000)])
-    driver.until(lambda m: m.get("batch_running_id") == 1 and m["batch_running_records"] >= 100)
-    time.sleep(3)  # part of it is written
+    driver.until(lambda m: m.get("batch_running_id") == 1)
     assert driver.terminate() == 0
     driver.start()
     driver.until(driver.committed(0))
     assert driver.terminate() == 0
-    assert "runs again" not in driver.log.read_text()
+    assert "batch 1 runs again" not in driver.log.read_text()
     for made in (before, after):
         found = verify(broker.bootstrap, topics[1], made.run, made.sequences, frozenset())
         assert (found.lost, found.duplicated) == (0, 0)
