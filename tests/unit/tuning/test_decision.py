@@ -261,21 +261,19 @@ def test_executors_are_warm_after_three_batches_or_twenty_seconds(
 
 
 @pytest.mark.parametrize(
-    ("knob", "executors", "duration_s", "judged"),
+    ("knob", "executors_before", "duration_s", "judged"),
     [
         ("max-pending", 1, 25.0, 1),
         ("max-pending", 1, 6.0, 0),
-        ("parallelism", 1, 25.0, 0),  # fewer executors: tasks may wait for those that went
+        ("parallelism", 2, 25.0, 0),  # fewer executors: tasks may wait for those that went
     ],
 )
 def test_a_batch_of_twenty_seconds_counts_at_once_where_no_executors_start_or_go(
-    knob: str, executors: int, duration_s: float, judged: int
+    knob: str, executors_before: int, duration_s: float, judged: int
 ) -> None:
-    opened = open_trial(knob=knob, raises=knob == "max-pending")
-    if knob == "parallelism":
-        opened = replace(opened, before=replace(opened.before, executors=2))
-    seen = snapshot(after_change(executors, duration_s), on_trial(opened, executors))
-    watched = observe(opened, seen)
+    before = replace(START, executors=executors_before, trigger_s=5.0)
+    opened = open_trial(knob=knob, before=before, raises=executors_before == 1)
+    watched = observe(opened, snapshot(after_change(1, duration_s), on_trial(opened, 1)))
     assert (watched.settled, watched.judged) == (1 - judged, judged)
 
 
