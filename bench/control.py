@@ -23,6 +23,7 @@ from trimtab.simulation.run import Decide, Run, simulate
 from trimtab.simulation.scenario import Scenario, load_scenario
 from trimtab.simulation.verifiers import check, verify
 from trimtab.tuning.decision import Decision
+from trimtab.tuning.knobs import clamp
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Snapshot
 
@@ -37,7 +38,7 @@ def as_decide(controller: Controller) -> Decide:
     def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
         before = memory.settings
         wanted = controller.decide(snapshot.now_s, snapshot.signals, before)
-        settings = snapshot.policy.clamp(wanted)
+        settings = clamp(snapshot.policy, wanted)
         changes = before.differences(settings)
         if not changes:
             full = before.executors == snapshot.policy.max_executors

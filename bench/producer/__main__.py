@@ -19,7 +19,8 @@ from bench.producer.place import TOPIC, brokers
 
 from bench import commit
 from trimtab.cli.produce import payloads, probe, tune
-from trimtab.tuning.producer import Probe, ProducerSettings, best_of
+from trimtab.tuning.producer import Probe, ProducerSettings
+from trimtab.tuning.producer_search import best_of
 
 ROUND_TRIPS_MS = (0.0, 5.0, 20.0)
 BATCHES = (16_384, 65_536, 262_144, 1_000_000)

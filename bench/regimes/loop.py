@@ -11,7 +11,8 @@ from typing import Protocol
 
 from trimtab.api.reasons import Reason
 from trimtab.reconcile.gather import Missing, Seen, signals
-from trimtab.tuning.decision import Decision, decide
+from trimtab.tuning.decision import Decision
+from trimtab.tuning.law import decide
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings

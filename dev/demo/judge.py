@@ -13,9 +13,10 @@ from typing import Any
 
 from dev.demo.watch import Sample
 
-from trimtab.tuning.model import Model, fit
-from trimtab.tuning.points import Point, learn
-from trimtab.tuning.trial import SETTLE_AFTER_START
+from trimtab.tuning.capacity.fit import fit
+from trimtab.tuning.capacity.model import Model
+from trimtab.tuning.capacity.points import Point, learn
+from trimtab.tuning.trials.trial import SETTLE_AFTER_START
 
 BOUNDS = (0.5, 0.8)
 """Lower and higher bound of the example."""

@@ -9,10 +9,10 @@ from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.pipeline import Goal, Tuning
 from trimtab.ports import Sample
 from trimtab.reconcile.gather import Missing, gather, queries, signals
-from trimtab.tuning import learning
-from trimtab.tuning.bottleneck import Bottleneck, diagnose
-from trimtab.tuning.load import measure
-from trimtab.tuning.points import Point
+from trimtab.tuning.capacity import learning
+from trimtab.tuning.capacity.load import measure
+from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.diagnosis.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot

@@ -8,7 +8,7 @@ from typing import Any
 from tests.simulation.test_closed_loop import case, plant
 
 from trimtab.simulation.run import simulate
-from trimtab.tuning.flow import State, check
+from trimtab.tuning.diagnosis.flow import State, check
 
 
 def states(**changes: Any) -> Counter[State]:

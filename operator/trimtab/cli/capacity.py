@@ -9,11 +9,10 @@ from trimtab.api.knobs import KNOBS
 from trimtab.api.quantities import counted
 from trimtab.api.status import StreamPipelineStatus
 from trimtab.cli.rows import row
-from trimtab.tuning import learning
+from trimtab.tuning.capacity import learning
+from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.model import Model
 from trimtab.tuning.policy import Policy
-from trimtab.tuning.settings import Settings
 
 MAX_ROWS = 10
 """Lines of the capacity table; beyond that only learned counts, the present one and the limits."""
@@ -22,14 +21,14 @@ UNKNOWN_TASKS = 10**6
 """Where the status does not hold the number of partitions yet."""
 
 
-def partitions(policy: Policy, status: StreamPipelineStatus) -> str:
+def partitions(policy: Policy, cores: int, status: StreamPipelineStatus) -> str:
     """A partition is one task, and an executor without a task is idle."""
     if status.partitions is None:
         return "not known yet"
-    most = math.ceil(status.partitions / policy.slots_per_executor)
-    above = f", though limits allow {policy.max_executors}" if policy.max_executors > most else ""
+    most, (_, allowed) = math.ceil(status.partitions / cores), policy.executors_of(cores)
+    above = f", though limits allow {allowed}" if allowed > most else ""
     if above:
-        above += f", for which {policy.max_executors * policy.slots_per_executor} would do"
+        above += f", for which {allowed * cores} would do"
     return f"{status.partitions}, so more than {counted(most, 'executor')} cannot help{above}"
 
 
@@ -40,7 +39,9 @@ def partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
         yield row("", f"{advised.partitions} would help: {advised.reason}")
 
 
-def capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> Iterator[str]:
+def capacity(
+    memory: Memory | None, policy: Policy, cores: int, status: StreamPipelineStatus
+) -> Iterator[str]:
     """The highest rate for each number of executors, and which of them were learned."""
     of_source = status.partitions or UNKNOWN_TASKS
     model = learning.at_settings(memory.points, memory.settings, of_source) if memory else None
@@ -50,28 +51,26 @@ def capacity(memory: Memory | None, policy: Policy, status: StreamPipelineStatus
     settings = memory.settings
     trigger = KNOBS["trigger"].format(settings.trigger_s)
     yield row("Capacity", f"at trigger {trigger}, points learned: {len(memory.points)}")
-    for executors in _counts(memory, policy, settings):
-        yield _capacityrow(executors, memory, policy, model)
+    least, most = policy.executors_of(cores)
+    for executors in _counts(memory, least, most, cores):
+        count = counted(executors, "executor").ljust(len(counted(most, "executor")))
+        yield f"  {count} {_rate(executors, cores, memory, model)}"
 
 
-def _counts(memory: Memory, policy: Policy, settings: Settings) -> list[int]:
+def _counts(memory: Memory, least: int, most: int, cores: int) -> list[int]:
     """Every count within the limits, or the telling ones where these are too many."""
-    learned = {_executors(int(p.slots), policy) for p in memory.points}
-    counts = set(range(policy.min_executors, policy.max_executors + 1))
+    settings = memory.settings
+    learned = {int(p.slots) // cores for p in memory.points}
+    counts = set(range(least, most + 1))
     if len(counts | learned) > MAX_ROWS:
-        counts = {policy.min_executors, settings.executors, policy.max_executors}
+        counts = {least, settings.executors, most}
         learned = set(sorted(learned - counts)[: MAX_ROWS - len(counts)])
     return sorted((counts | learned | {settings.executors}) - {0})
 
 
-def _executors(slots: int, policy: Policy) -> int:
-    return slots // policy.slots_per_executor
-
-
-def _capacityrow(executors: int, memory: Memory, policy: Policy, model: Model) -> str:
-    slots = executors * policy.slots_per_executor
+def _rate(executors: int, cores: int, memory: Memory, model: Model) -> str:
+    slots = executors * cores
     rate = model.sustainable(slots, memory.settings.trigger_s)
     known = any(p.slots == slots for p in memory.points)
     now = "  <- now" if executors == memory.settings.executors else ""
-    count = counted(executors, "executor").ljust(len(counted(policy.max_executors, "executor")))
-    return f"  {count} {rate:8.0f} records/s  {'learned' if known else 'estimated'}{now}"
+    return f"{rate:8.0f} records/s  {'learned' if known else 'estimated'}{now}"

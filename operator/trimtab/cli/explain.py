@@ -21,7 +21,7 @@ from trimtab.cli.rows import line, row
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.reconcile import oversize, pods
-from trimtab.tuning.executors import CASES, UNEVEN
+from trimtab.tuning.diagnosis.executors import CASES, UNEVEN
 from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.policy import Policy
 
@@ -48,7 +48,7 @@ def explain(manifest: Manifest) -> str:
                           "", "no operator has looked at it yet"])  # fmt: skip
     memory, unread = _memory(status)
     wide = pods.with_cores(spec, pods.cores_in_force(spec, status.controller))
-    policy = policy.at_cores(wide.resources.executor.cores)
+    cores = wide.resources.executor.cores
     lines += [
         row("Goal", _goal(policy, status)),
         row("Lag", _lag(status)),
@@ -63,9 +63,9 @@ def explain(manifest: Manifest) -> str:
         row("Trial", _trial(memory)),
         row("Predictions", _score(memory)),
         row("Reaction", _reaction(memory, policy, status)),
-        row("Partitions", capacity.partitions(policy, status)),
+        row("Partitions", capacity.partitions(policy, cores, status)),
         *capacity.partitions_advice(status),
-        *capacity.capacity(memory, policy, status),
+        *capacity.capacity(memory, policy, cores, status),
         "Decisions, the newest last",
         *(_decisions(status) or ["  none yet"]),
         "For you to do",

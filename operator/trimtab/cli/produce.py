@@ -13,7 +13,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from trimtab.errors import UnavailableError
-from trimtab.tuning.producer import Probe, ProducerSettings, best_of, next_probe
+from trimtab.tuning.producer import Probe, ProducerSettings
+from trimtab.tuning.producer_search import best_of, next_probe
 
 WARM_S = 0.5
 """Of each probe left out: metadata, connections, the first batches."""

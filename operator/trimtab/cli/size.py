@@ -12,7 +12,7 @@ from trimtab.api.status import StreamPipelineStatus
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.sizing.sheet import Figures, sheet
-from trimtab.tuning import learning
+from trimtab.tuning.capacity import learning
 from trimtab.tuning.memory import Memory
 
 BATCH_SHARE = 0.8

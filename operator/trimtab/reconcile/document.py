@@ -19,8 +19,9 @@ from trimtab.ports import Manifest
 from trimtab.reconcile.desk import Case, Desk
 from trimtab.reconcile.plan import differs
 from trimtab.reconcile.world import World
+from trimtab.tuning.knobs import clamp, initial_settings
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.policy import Policy, initial_settings
+from trimtab.tuning.policy import Policy
 from trimtab.workloads import pipeline as workloads
 from trimtab.workloads.names import tuning_name
 
@@ -128,7 +129,7 @@ def write(case: Case, memory: Memory, desk: Desk) -> str:
     own = _own(_read(parent, desk.world), parent)
     if own and own.generation > memory.generation:
         return ""
-    settings = Policy.of(case.spec).clamp(memory.settings)
+    settings = clamp(Policy.of(case.spec), memory.settings)
     document = Settings(
         generation=memory.generation,
         pipeline_uid=meta["uid"],

@@ -5,7 +5,7 @@ driver again and again. Pure.
 from __future__ import annotations
 
 from trimtab.api.status import OversizeStatus
-from trimtab.tuning import oversize
+from trimtab.tuning.advice import oversize
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals
 

@@ -29,7 +29,9 @@ from trimtab.reconcile.gather import Gathered, Missing, signals
 from trimtab.reconcile.plan import differs, plan
 from trimtab.reconcile.report import Record, differ, news, plain, status
 from trimtab.reconcile.world import World
-from trimtab.tuning.decision import Decision, decide
+from trimtab.tuning.decision import Decision
+from trimtab.tuning.knobs import clamp
+from trimtab.tuning.law import decide
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals, Snapshot, Surroundings
@@ -131,7 +133,7 @@ def _decide(
     """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
     policy = Policy.of(case.spec)
     if case.spec.suspend or not case.driver.ready or _restarting(case, desk.world):
-        clamped = policy.clamp(memory.settings)
+        clamped = clamp(policy, memory.settings)
         if clamped != memory.settings:
             memory = replace(memory, settings=clamped, generation=memory.generation + 1, trial=None)
         return None, None, memory

@@ -33,10 +33,10 @@ from trimtab.api.status import (
 from trimtab.reconcile import oversize
 from trimtab.reconcile.conditions import Situation, conditions, reportable
 from trimtab.reconcile.gather import Seen
-from trimtab.tuning import flow
+from trimtab.tuning.capacity.load import in_flight_s
 from trimtab.tuning.decision import Decision
-from trimtab.tuning.executors import executor_case
-from trimtab.tuning.load import in_flight_s
+from trimtab.tuning.diagnosis import flow
+from trimtab.tuning.diagnosis.executors import executor_case
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals, Snapshot

@@ -14,7 +14,8 @@ from trimtab.simulation.observer import Observer
 from trimtab.simulation.plant import Plant
 from trimtab.simulation.running import BatchRecord
 from trimtab.simulation.scenario import Scenario
-from trimtab.tuning.decision import Decision, decide
+from trimtab.tuning.decision import Decision
+from trimtab.tuning.law import decide
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.simulation.run import Run, simulate
-from trimtab.tuning.knobs import LADDER
+from trimtab.tuning import knobs
 
 SETTLE_SHARE = 0.25
 """The last share of a piece of constant load in which nothing may move."""
@@ -39,11 +39,11 @@ def holds_on_no_data(run: Run) -> bool:
 
 
 def one_knob_a_tick(run: Run) -> bool:
-    """A tick moves the settings of at most one knob group."""
+    """A tick moves the settings of at most one knob."""
     for tick in run.changes:
         before, after = tick.before.settings.numbers(), tick.after.settings.numbers()
         moved = {name for name in after if before.get(name) != after[name]}
-        if not any(moved <= set(group.settings) for group in LADDER):
+        if not any(moved <= knob.fields for knob in knobs.LADDER):
             return False
     return True
 

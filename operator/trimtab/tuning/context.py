@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
-from trimtab.tuning.load import Load, predict, slots_load
+from trimtab.tuning.capacity.configuration import Capacity
+from trimtab.tuning.capacity.load import Load, predict, slots_load
+from trimtab.tuning.capacity.model import Model
+from trimtab.tuning.capacity.running import Late
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.model import Model
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.regime import Band
-from trimtab.tuning.running import Late
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot
 
@@ -49,12 +50,22 @@ class Context:
         return self.snapshot.settings
 
     @property
-    def slots(self) -> int:
-        """Task slots of the settings in force."""
-        return self.settings.executors * self.policy.slots_per_executor
+    def capacity(self) -> Capacity:
+        """What the settings in force can run at once."""
+        return self.snapshot.capacity
 
     @property
-    def capacity(self) -> float:
+    def slots(self) -> int:
+        """Task slots of the settings in force."""
+        return self.capacity.slots
+
+    @property
+    def executor_range(self) -> tuple[int, int]:
+        """The fewest and the most executors of the present cores that the limits allow."""
+        return self.policy.executors_of(self.capacity.cores)
+
+    @property
+    def carried(self) -> float:
         """Records/s of the settings in force once a batch is under way."""
         return self.model.capacity(self.slots)
 
@@ -107,3 +118,11 @@ class Proposal:
     reason: Reason
     purpose: str = ""
     """What it makes room for, where the load that is predicted does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Veto:
+    """Why a change must not be made now."""
+
+    reason: Reason
+    message: str

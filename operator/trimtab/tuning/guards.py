@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from trimtab.api.knobs import TOPIC_PARTITIONS, How
+from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
-from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning import knobs
+from trimtab.tuning.context import Context, Proposal, Veto
 from trimtab.tuning.snapshot import Signals
-from trimtab.tuning.verdicts import holds
+from trimtab.tuning.trials.verdicts import holds
 
 HOUR_S = 3600.0
 
@@ -24,36 +24,11 @@ CLOCKS_APART_S = 60.0
 """A batch may be committed so much later than the sample that shows it: clocks differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class Veto:
-    """Why not."""
-
-    reason: Reason
-    message: str
-
-
 def limits(context: Context, proposal: Proposal) -> Veto | None:
     """Hard limits are never exceeded, not even in a trial."""
-    policy, wanted = context.policy, proposal.settings.executors
-    tasks = proposal.settings.min_partitions
-    asked = proposal.settings.topic_partitions
-    if asked is not None and asked > (policy.max_topic_partitions or 0):
-        words = f"{asked} partitions are more than limits.topicPartitions allows"
-        return Veto(Reason.OUT_OF_LIMITS, words)
-    if tasks is not None and tasks > (policy.max_tasks or 1):
-        return Veto(Reason.OUT_OF_LIMITS, f"{tasks} tasks are more than limits.tasks allows")
-    cores = proposal.settings.cores
-    if cores is not None and cores > (policy.max_cores or 0):
-        return Veto(
-            Reason.OUT_OF_LIMITS, f"{cores} cores are more than limits.executorCores allows"
-        )
-    policy = policy.at_cores(cores)
-    if policy.min_executors <= wanted <= policy.max_executors:
-        return None
-    return Veto(
-        Reason.OUT_OF_LIMITS,
-        f"{wanted} executors are outside {policy.min_executors} to {policy.max_executors}",
-    )
+    wanted = (knob.excess(context.policy, proposal.settings) for knob in knobs.LADDER)
+    words = next((excess for excess in wanted if excess), "")
+    return Veto(Reason.OUT_OF_LIMITS, words) if words else None
 
 
 def pinned(context: Context, proposal: Proposal) -> Veto | None:
@@ -170,18 +145,11 @@ def owned(context: Context, proposal: Proposal) -> Veto | None:
     return None
 
 
-def topic_fixed(context: Context, proposal: Proposal) -> Veto | None:
-    """More partitions move keys: not under a query with state, nor where others would suffer."""
-    if TOPIC_PARTITIONS.name not in _moved(context, proposal):
-        return None
-    signals, words = context.snapshot.signals, context.snapshot.around.topic_fixed
-    if signals and signals.state_rows is not None:
-        words = (
-            "the query keeps state: with its keys in other partitions, older records of a key may"
-            " come after newer ones and be dropped as late; raise the partitions by hand if that"
-            " does no harm"
-        )
-    return Veto(Reason.TOPIC_FIXED, words) if words else None
+def own(context: Context, proposal: Proposal) -> Veto | None:
+    """What only a knob itself knows to speak against moving its value."""
+    moved = _moved(context, proposal)
+    asked = (knob.veto(context) for knob in knobs.LADDER if knob.values[0].name in moved)
+    return next((veto for veto in asked if veto), None)
 
 
 def failed_before(context: Context, proposal: Proposal) -> Veto | None:
@@ -207,7 +175,7 @@ def _moved(context: Context, proposal: Proposal) -> list[str]:
 
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
     limits, pinned, locked, budget, pauses, window, owned, checkpoint, contradictory,
-    topic_fixed, pods_pending, rebalancing, failed_before,
+    own, pods_pending, rebalancing, failed_before,
 )  # fmt: skip
 
 

@@ -9,20 +9,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from trimtab.api.reasons import Regime
-from trimtab.tuning.points import Point
+from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.dwell import NOT_SEEN, DwellCounter
 from trimtab.tuning.settings import Settings
 
 MAX_PAUSES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """How often in a row the load was seen above or below, and the last thing counted."""
-
-    over: int = 0
-    under: int = 0
-    batch: str = ""
-    sampled_at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +99,7 @@ class Memory:
     settings: Settings
     regime: Regime = Regime.UNKNOWN
     since_s: float = 0.0
-    evidence: Evidence = Evidence()
+    evidence: DwellCounter = NOT_SEEN
     trial: Trial | None = None
     points: tuple[Point, ...] = ()
     taught: str = ""
@@ -128,7 +119,7 @@ class Memory:
     """When changes of ours last paused the pipeline, oldest first; at most `MAX_PAUSES`."""
     fastest: FastestCall | None = None
     """Of the calls of a remote service."""
-    scope_evidence: Evidence = Evidence()
+    scope_evidence: DwellCounter = NOT_SEEN
     """How often in a row the executors were loaded for widening the scope, or light."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,8 +140,10 @@ class Memory:
         known = _known(cls, data)
         known["settings"] = Settings(**_known(Settings, data["settings"]))
         known["regime"] = Regime(data.get("regime", Regime.UNKNOWN))
-        known["evidence"] = Evidence(**_known(Evidence, data.get("evidence") or {}))
-        known["scope_evidence"] = Evidence(**_known(Evidence, data.get("scope_evidence") or {}))
+        known["evidence"] = DwellCounter(**_known(DwellCounter, data.get("evidence") or {}))
+        known["scope_evidence"] = DwellCounter(
+            **_known(DwellCounter, data.get("scope_evidence") or {})
+        )
         known["score"] = Score(**_known(Score, data.get("score") or {}))
         if fastest := data.get("fastest"):
             known["fastest"] = FastestCall(**_known(FastestCall, fastest))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from trimtab.api.knobs import MAX_OFFSETS, SCOPE, TRIGGER, KnobValues
+from trimtab.api.knobs import SCOPE, TRIGGER, KnobValues
 from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.pipeline import (
     Bounds,
@@ -15,6 +15,7 @@ from trimtab.api.pipeline import (
     StreamPipelineSpec,
     Tuning,
 )
+from trimtab.tuning.capacity.configuration import Capacity
 from trimtab.tuning.settings import Settings
 
 
@@ -31,13 +32,12 @@ class Policy:
     catch_up_s: float
     min_executors: int
     max_executors: int
-    slots_per_executor: int = 1
+    cores: int = 1
+    """Task slots of an executor by the spec."""
     max_cores: int | None = None
     """Most slots that an executor may be given; None: no more than the spec says."""
     most_slots: int | None = None
     """Most slots of all executors, by their cores and their memory."""
-    own_cores: int | None = None
-    """Slots of an executor by the spec, where those in force are others."""
     mode: Mode = Mode.AUTO
     pinned: Mapping[str, float] = field(default_factory=dict)
     higher: float = 0.8
@@ -83,7 +83,7 @@ class Policy:
             catch_up_s=catch_up_s,
             min_executors=min(limits.executors.min, most),
             max_executors=most,
-            slots_per_executor=executor.cores,
+            cores=executor.cores,
             max_cores=limits.executor_cores,
             most_slots=limits.most_slots(executor),
             max_tasks=_most_tasks(limits, tuning),
@@ -98,55 +98,28 @@ class Policy:
             dwell_down=tuning.dwell.down,
         )
 
-    def at_cores(self, cores: int | None) -> Policy:
-        """The policy for executors of so many slots each; None: of those that the spec says."""
-        own = self.own_cores or self.slots_per_executor
-        slots, most = cores or own, self.max_executors
+    def capacity(self, settings: Settings, partitions: int | None = None) -> Capacity:
+        """What some settings can run at once, for a source of so many partitions."""
+        return Capacity(
+            settings.executors, settings.cores or self.cores, settings.tasks(partitions)
+        )
+
+    def executors_of(self, cores: int) -> tuple[int, int]:
+        """The fewest and the most executors of so many cores each that the limits allow."""
+        most = self.max_executors
         if self.most_slots is not None:
-            most = min(most, self.most_slots // slots)
-        return replace(
-            self,
-            own_cores=own,
-            slots_per_executor=slots,
-            min_executors=min(self.min_executors, most),
-            max_executors=most,
-        )
+            most = min(most, self.most_slots // cores)
+        return min(self.min_executors, most), most
 
-    @property
-    def widest(self) -> int:
-        """Most task slots that any settings within the limits have."""
-        cores = range(
-            self.slots_per_executor, max(self.slots_per_executor, self.max_cores or 0) + 1
-        )
-        return max(self.at_cores(c).max_executors * c for c in cores)
+    def wider(self, cores: int | None) -> int | None:
+        """Cores of an executor that were chosen, within the limit; None: those of the spec."""
+        within = min(cores or 0, self.max_cores or 0)
+        return within if within > self.cores else None
 
-    def slots(self, settings: Settings) -> int:
-        """Task slots of all executors."""
-        return settings.executors * (settings.cores or self.own_cores or self.slots_per_executor)
-
-    def clamp(self, settings: Settings) -> Settings:
-        """The settings with limits and pinned values enforced; limits win over pins."""
-        pinned = settings.with_numbers(self.pinned)
-        cores = min(pinned.cores or 0, self.max_cores or 0)
-        chosen = cores if cores > (self.own_cores or self.slots_per_executor) else None
-        within = self.at_cores(chosen)
-        executors = min(max(pinned.executors, within.min_executors), within.max_executors)
-        tasks = None if self.max_tasks is None else min(pinned.tasks(None), self.max_tasks)
-        asked, most = pinned.topic_partitions, self.max_topic_partitions
-        asked = None if asked is None or most is None else min(asked, most)
-        scope = pinned.scope
-        if self.locality is not None:
-            scope = scope or 0  # the ladder begins near
-        elif not self.scope_said:
-            scope = None
-        return replace(
-            pinned,
-            executors=executors,
-            min_partitions=tasks,
-            scope=scope,
-            topic_partitions=asked,
-            cores=chosen,
-        )
+    def most_slots_from(self, cores: int) -> int:
+        """The most task slots within the limits, of executors with at least so many cores."""
+        widths = range(cores, max(cores, self.max_cores or 0) + 1)
+        return max(self.executors_of(width)[1] * width for width in widths)
 
     def goal_text(self) -> str:
         """The goal as a column shows it."""
@@ -163,15 +136,3 @@ def _most_tasks(limits: Limits, tuning: Tuning) -> int | None:
 
 def _said(tuning: Tuning) -> list[KnobValues]:
     return [values for values in (tuning.initial, tuning.pinned) if values]
-
-
-def initial_settings(spec: StreamPipelineSpec) -> Settings:
-    """Where a pipeline begins: tuning.initial, else the knobs' defaults, clamped."""
-    start = Settings(
-        executors=spec.limits.executors.min,
-        trigger_s=TRIGGER.default,
-        max_offsets=int(MAX_OFFSETS.default),
-    )
-    if spec.tuning.initial:
-        start = start.with_numbers(spec.tuning.initial.numbers())
-    return Policy.of(spec).clamp(start)

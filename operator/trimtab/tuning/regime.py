@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Regime
-from trimtab.tuning.memory import Evidence, Memory
+from trimtab.tuning.dwell import Evidence, Side
+from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Snapshot
 
@@ -55,30 +56,23 @@ def widen(memory: Memory, direction: int, steady: float, now_s: float) -> Memory
 
 def step(memory: Memory, snapshot: Snapshot, *, over: bool, under: bool) -> Memory:
     """Count the evidence of this tick and switch the regime when the dwell is over."""
-    signals = snapshot.signals
+    signals, policy = snapshot.signals, snapshot.policy
     if signals is None or signals.batch is None:
         return memory
-    seen = memory.evidence
-    new_batch = signals.batch.key != seen.batch
-    new_sample = signals.sampled_at_s > seen.sampled_at_s
-    policy = snapshot.policy
-    full = seen.over >= policy.dwell_up if over else seen.under >= policy.dwell_down
-    if (over or under) and full:
-        counted = seen  # what is full needs no more: a count that goes on would be written
-    elif over and (new_batch or new_sample):
-        counted = Evidence(seen.over + 1, 0, signals.batch.key, signals.sampled_at_s)
-    elif under and new_batch:
-        counted = Evidence(0, seen.under + 1, signals.batch.key, signals.sampled_at_s)
-    elif over or under:
-        counted = replace(seen, under=0) if over else replace(seen, over=0)
-    else:
-        counted = Evidence()
+    side = Side.OVER if over else Side.UNDER if under else None
+    counted = memory.evidence.observe(
+        side, Evidence(signals.batch.key, signals.sampled_at_s), _dwell(policy, side)
+    )
     regime = Regime.WITHIN
     if counted.over >= policy.dwell_up:
         regime = Regime.OVER
     elif counted.under >= policy.dwell_down:
         regime = Regime.UNDER
     return switch(replace(memory, evidence=counted), regime, snapshot.now_s)
+
+
+def _dwell(policy: Policy, side: Side | None) -> int:
+    return policy.dwell_up if side is Side.OVER else policy.dwell_down
 
 
 def switch(memory: Memory, regime: Regime, now_s: float) -> Memory:
@@ -88,13 +82,11 @@ def switch(memory: Memory, regime: Regime, now_s: float) -> Memory:
 
 def step_scope(memory: Memory, snapshot: Snapshot, *, wider: bool | None) -> Memory:
     """Count a batch that speaks for a wider or a narrower scope; None: nothing speaks."""
-    signals, seen = snapshot.signals, memory.scope_evidence
-    if signals is None or signals.batch is None or wider is None:
-        return memory if seen == Evidence() else replace(memory, scope_evidence=Evidence())
-    if signals.batch.key == seen.batch:
-        return memory
-    over, under = (seen.over + 1, 0) if wider else (0, seen.under + 1)
-    return replace(memory, scope_evidence=Evidence(over, under, signals.batch.key))
+    batch = snapshot.signals.batch if snapshot.signals else None
+    side = None if batch is None or wider is None else Side.OVER if wider else Side.UNDER
+    evidence = Evidence(batch.key if batch else "")
+    counted = memory.scope_evidence.observe(side, evidence, _dwell(snapshot.policy, side))
+    return replace(memory, scope_evidence=counted)
 
 
 def scope_due(memory: Memory, policy: Policy) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from trimtab.api.knobs import (
     ALL_KNOBS,
@@ -53,10 +54,13 @@ class Settings:
     """Partitions that the source's topic is asked to have; None: nothing is asked."""
     cores: int | None = None
     """Task slots of each executor; None: as many as the spec says."""
+    others: Mapping[str, float] | None = None
+    """Values that nothing but their own knob reads, by name; None where there are none."""
 
     def numbers(self) -> dict[str, float]:
         """Values by knob name, durations in seconds, words as their index."""
         values = {name: getattr(self, field) for name, field in _FIELDS.items()}
+        values |= self.others or {}
         return {name: float(value) for name, value in values.items() if value is not None}
 
     def knob_values(self) -> KnobValues:
@@ -68,17 +72,23 @@ class Settings:
 
         All but the trigger become whole numbers.
         """
-        merged = {n: v for n, v in (self.numbers() | dict(numbers)).items() if n in _FIELDS}
-        trigger_s = merged.pop(TRIGGER.name)
-        return Settings(trigger_s=trigger_s, **{_FIELDS[n]: int(v) for n, v in merged.items()})
+        merged = self.numbers() | dict(numbers)
+        others = {name: merged[name] for name in self.others or {}}
+        values = {_FIELDS[n]: int(v) for n, v in merged.items() if n in _FIELDS}
+        kept: dict[str, Any] = values | {
+            "trigger_s": merged[TRIGGER.name],
+            "others": others or None,
+        }
+        return Settings(**kept)
 
     def differences(self, other: Settings) -> tuple[str, ...]:
         """`executors 1 -> 4` for every knob that differs; `unset` where it has no value."""
         mine, theirs = self.numbers(), other.numbers()
+        names = dict.fromkeys([*_KNOBS, *mine, *theirs])
         return tuple(
-            f"{k.name} {_shown(k, mine)} -> {_shown(k, theirs)}"
-            for k in ALL_KNOBS
-            if mine.get(k.name) != theirs.get(k.name)
+            f"{name} {_shown(name, mine)} -> {_shown(name, theirs)}"
+            for name in names
+            if mine.get(name) != theirs.get(name)
         )
 
     def tasks(self, partitions: int | None) -> int:
@@ -109,5 +119,10 @@ _FIELDS = {
 """The field of each knob."""
 
 
-def _shown(knob: Knob, values: Mapping[str, float]) -> str:
-    return knob.format(values[knob.name]) if knob.name in values else "unset"
+_KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in ALL_KNOBS}
+
+
+def _shown(name: str, values: Mapping[str, float]) -> str:
+    if name not in values:
+        return "unset"
+    return _KNOBS[name].format(values[name]) if name in _KNOBS else f"{values[name]:g}"

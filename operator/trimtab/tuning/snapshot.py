@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trimtab.tuning.capacity.configuration import Capacity
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
@@ -144,3 +145,9 @@ class Snapshot:
     no_signals: str = ""
     """Why there are no signals, in words."""
     around: Surroundings = Surroundings()
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the settings in force can run at once."""
+        partitions = self.signals.partitions if self.signals else None
+        return self.policy.capacity(self.settings, partitions)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from trimtab.api.knobs import MAX_IN_FLIGHT
-from trimtab.api.reasons import BottleneckKind, Reason
-from trimtab.tuning.bottleneck import Bottleneck
+from trimtab.tuning import knobs
+from trimtab.tuning.capacity.learning import WARM_UP_BATCHES
+from trimtab.tuning.capacity.load import least_latency_s
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs import locality, max_pending
-from trimtab.tuning.learning import WARM_UP_BATCHES
-from trimtab.tuning.load import least_latency_s
+from trimtab.tuning.diagnosis.bottleneck import Bottleneck
 from trimtab.tuning.memory import Trial
 from trimtab.tuning.snapshot import Batch, Snapshot
-from trimtab.tuning.trial import needed, waits_for_producers
+from trimtab.tuning.trials.trial import needed
 
 
 def loads(context: Context) -> str:
@@ -26,12 +22,7 @@ def loads(context: Context) -> str:
 
 def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
     """Why a change is made, and what else a person should know of it."""
-    why = f"{bottleneck.kind} ({bottleneck.evidence})" if proposal.raises else "more than needed"
-    if proposal.knob == locality.NAME and bottleneck.kind is BottleneckKind.NONE:
-        wider = proposal.reason is Reason.SCOPE_WIDENED
-        why = f"the executors are {'loaded' if wider else 'light'}"
-    if proposal.knob == locality.NAME and (skipped := locality.left_out(context, proposal)):
-        why += f"; {skipped}"
+    why = knobs.named(proposal.knob).cause(context, proposal, bottleneck)
     why += f"; {proposal.purpose}" if proposal.purpose else ""
     why += f"; {context.late.words}" if context.late else ""
     forbidden = infeasible(context) if proposal.raises else ""
@@ -44,13 +35,14 @@ def infeasible(context: Context) -> str:
     # neither one late batch nor small ones tell what a setting could do at best at this load
     if policy.target_s is None or context.late is not None or context.extrapolates:
         return ""
-    tasks = max(context.model.tasks, policy.max_tasks or 0, policy.max_topic_partitions or 0)
-    model = replace(context.model, tasks=tasks)
-    if context.settings.max_in_flight and MAX_IN_FLIGHT.name not in policy.pinned:
-        if max_pending.crowding(context) > max_pending.CROWDED:
+    model = context.model
+    for knob in knobs.LADDER:
+        best = knob.at_best(context, model)
+        if best is None:
             return ""
-        model = (model.apart or model).with_in_flight(int(MAX_IN_FLIGHT.maximum))
-    least_s = least_latency_s(model, policy, load.steady)
+        model = best
+    slots = policy.most_slots_from(context.capacity.cores)
+    least_s = least_latency_s(model, policy, load.steady, slots)
     if least_s <= policy.target_s:
         return ""
     return (
@@ -61,11 +53,11 @@ def infeasible(context: Context) -> str:
 
 def progress(watched: Trial, snapshot: Snapshot) -> str:
     """How far a trial is, and what it waits for."""
-    waits = "; the topic's producers do not write to its new partitions yet"
+    waits = knobs.named(watched.knob).waits(watched, snapshot)
     return (
         f"trial of {watched.knob} (generation {watched.generation}): {watched.settled} batches"
         f" left out, {watched.judged} of {needed(snapshot.policy)} judged"
-        f"{waits if waits_for_producers(watched, snapshot) else ''}"
+        f"{f'; {waits}' if waits else ''}"
     )
 
 

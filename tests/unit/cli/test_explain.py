@@ -16,9 +16,9 @@ from tests.unit.workloads.manifests import Json, changed, example
 from trimtab.cli import main
 from trimtab.cli.explain import explain
 from trimtab.errors import BadInputError
+from trimtab.tuning.capacity.fit import fit
+from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.memory import Memory, Score, Trial
-from trimtab.tuning.model import fit
-from trimtab.tuning.points import Point
 from trimtab.tuning.settings import Settings
 
 

@@ -9,7 +9,7 @@ import pytest
 from dev.demo.judge import Phase, Verdict, allowed, judge, phases
 from dev.demo.watch import Sample
 
-from trimtab.tuning.model import Model
+from trimtab.tuning.capacity.model import Model
 
 PLAN = [Phase(0, 60, 25), Phase(60, 210, 280)]
 DECISIONS = [

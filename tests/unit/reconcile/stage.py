@@ -12,7 +12,7 @@ from trimtab.errors import BadInputError
 from trimtab.ports import Sample
 from trimtab.reconcile.gather import queries
 from trimtab.reconcile.loop import ControlLoop
-from trimtab.tuning.points import ENOUGH
+from trimtab.tuning.capacity.points import ENOUGH
 
 NAMESPACE = "n"
 SCRAPE_S = CONFIG.scrape_s

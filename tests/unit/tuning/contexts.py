@@ -9,9 +9,10 @@ from tests.unit.tuning.test_decision import START, memory, overloaded, policy
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
-from trimtab.tuning import learning, regime
+from trimtab.tuning import regime
+from trimtab.tuning.capacity import learning
+from trimtab.tuning.capacity.load import measure
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import measure
 from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings

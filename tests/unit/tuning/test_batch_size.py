@@ -11,8 +11,8 @@ from tests.unit.tuning.test_decision import START, policy
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
+from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.knobs import batch_size, parallelism
-from trimtab.tuning.points import Point
 
 LIGHT = (Point(1, 100, 0.1, 0.9), Point(1, 1000, 0.1, 8.1))
 """8 ms a record and 0.1 s outside the work."""
@@ -36,7 +36,7 @@ def test_the_debt_is_that_of_the_pauses_measured_here() -> None:
 def test_a_longer_trigger_is_not_worth_a_broken_goal(pause_s: float, moves: bool) -> None:
     now = context(load=5.0, points=LIGHT, settings=replace(START, trigger_s=2.0),
                   asked=policy(target_s=30.0), seen={"pause_s": {How.QUERY: pause_s}})  # fmt: skip
-    offer = batch_size.release(now)
+    offer = batch_size.KNOB.release(now)
     assert (offer is not None) is moves
     assert offer is None or offer.reason is Reason.TRIGGER_LENGTHENED
 
@@ -50,19 +50,19 @@ def held_back(**asked: Any) -> Any:
 
 def test_the_trigger_is_shortened_where_only_the_latency_keeps_executors() -> None:
     now = held_back()
-    assert parallelism.release(now) is None
-    offer = batch_size.release(now)
+    assert parallelism.KNOB.release(now) is None
+    offer = batch_size.KNOB.release(now)
     assert offer is not None
     assert (offer.reason, offer.raises) == (Reason.TRIGGER_SHORTENED, False)
     then = replace(now, snapshot=replace(now.snapshot, settings=offer.settings))
-    fewer = parallelism.release(then)
+    fewer = parallelism.KNOB.release(then)
     assert fewer is not None
     assert fewer.settings.executors == 1
 
 
 @pytest.mark.parametrize("asked", [{"pinned": {"executors": 2.0}}, {"min_executors": 2}])
 def test_executors_that_must_stay_need_no_room(asked: dict[str, Any]) -> None:
-    assert batch_size.release(held_back(**asked)) is None
+    assert batch_size.KNOB.release(held_back(**asked)) is None
 
 
 LATE_KNEE = {500: 1.0, 1000: 1.5, 2500: 12.0}
@@ -72,7 +72,7 @@ def test_no_batch_is_let_grow_past_the_knee() -> None:
     """1,000 records are the best batch; at 280/s a trigger of 5 s would hold 1,400."""
     points = tuple(Point(4, n, 0.1, s, batches=2) for n, s in LATE_KNEE.items())
     settings = replace(START, executors=4, trigger_s=10.0)
-    offer = batch_size.raise_(context(load=280.0, points=points, settings=settings))
+    offer = batch_size.KNOB.raise_(context(load=280.0, points=points, settings=settings))
     assert offer is not None
     assert offer.settings.trigger_s * 280 <= 1000
     assert offer.settings.max_offsets <= 1000

@@ -9,10 +9,10 @@ from tests.unit.tuning.test_decision import AT_THE_EDGE, memory, overloaded, pol
 
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.tuning.bottleneck import Bottleneck, diagnose
-from trimtab.tuning.decision import decide
-from trimtab.tuning.load import measure
-from trimtab.tuning.model import fit
+from trimtab.tuning.capacity.fit import fit
+from trimtab.tuning.capacity.load import measure
+from trimtab.tuning.diagnosis.bottleneck import Bottleneck, diagnose
+from trimtab.tuning.law import decide
 from trimtab.tuning.settings import Settings
 
 

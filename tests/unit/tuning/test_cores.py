@@ -13,14 +13,16 @@ from trimtab.api.knobs import How
 from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.tuning import guards, learning
+from trimtab.tuning import guards, knobs
+from trimtab.tuning.capacity import learning
+from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.capacity.running import Late
 from trimtab.tuning.context import Context
-from trimtab.tuning.decision import decide
+from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.knobs import cores
-from trimtab.tuning.memory import Evidence, Memory
-from trimtab.tuning.points import Point
+from trimtab.tuning.law import decide
+from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
-from trimtab.tuning.running import Late
 from trimtab.tuning.snapshot import Snapshot
 
 TWO = replace(START, executors=2, trigger_s=5.0)
@@ -35,28 +37,28 @@ def at(most: int | None = 8, **changes: Any) -> Context:
 
 
 def test_the_fewest_cores_that_hold_the_goal_with_the_pause_counted() -> None:
-    offer = cores.raise_(at())
+    offer = cores.KNOB.raise_(at())
     assert offer is not None
     assert (offer.how, offer.reason) == (How.DRIVER, Reason.CORES_RAISED)
     assert (offer.settings.cores, offer.settings.executors) == (2, 2)
     assert offer.predicted <= 0.8
-    hurried = cores.raise_(at(asked={"catch_up_s": 90.0}))
+    hurried = cores.KNOB.raise_(at(asked={"catch_up_s": 90.0}))
     assert hurried is not None
     assert hurried.predicted > offer.predicted, "the same pause is more to catch up with"
 
 
 def test_while_there_may_be_more_executors_or_no_leave_the_cores_stay() -> None:
-    assert cores.raise_(at(asked={"max_executors": 3})) is None
-    assert cores.raise_(at(None)) is None
-    assert cores.raise_(at(1)) is None
-    assert cores.raise_(replace(at(), late=Late(20.0, 100, 1.0, 2.0))) is None
+    assert cores.KNOB.raise_(at(asked={"max_executors": 3})) is None
+    assert cores.KNOB.raise_(at(None)) is None
+    assert cores.KNOB.raise_(at(1)) is None
+    assert cores.KNOB.raise_(replace(at(), late=Late(20.0, 100, 1.0, 2.0))) is None
 
 
 @pytest.mark.parametrize(("most_slots", "expected"), [(4, (2, 2)), (3, (3, 1)), (2, None)])
 def test_the_slots_of_the_limits_are_never_exceeded(
     most_slots: int, expected: tuple[int, int] | None
 ) -> None:
-    offer = cores.raise_(at(asked={"most_slots": most_slots}))
+    offer = cores.KNOB.raise_(at(asked={"most_slots": most_slots}))
     seen = (offer.settings.cores, offer.settings.executors) if offer else None
     assert seen == expected
 
@@ -74,27 +76,26 @@ def test_limits_count_slots_however_they_are_spread(limits: Any, slots: int | No
 
 
 def test_a_policy_at_other_cores_allows_fewer_executors() -> None:
-    base = policy(slots_per_executor=2, most_slots=12, max_executors=6, min_executors=4)
-    wider = base.at_cores(4)
-    assert (wider.slots_per_executor, wider.max_executors, wider.min_executors) == (4, 3, 3)
-    assert base.at_cores(None).max_executors == 6
-    assert [wider.slots(replace(TWO, cores=c)) for c in (None, 4)] == [4, 8]
+    base = policy(cores=2, most_slots=12, max_executors=6, min_executors=4)
+    assert base.executors_of(4) == (3, 3)
+    assert base.executors_of(2) == (4, 6)
+    assert [base.capacity(replace(TWO, cores=c)).slots for c in (None, 4)] == [4, 8]
 
 
 def within(asked: Policy, given: int | None) -> int | None:
-    return asked.clamp(replace(TWO, cores=given)).cores
+    return knobs.clamp(asked, replace(TWO, cores=given)).cores
 
 
 def test_the_limit_bounds_what_was_chosen_and_the_spec_is_the_least() -> None:
-    asked = policy(max_cores=4, slots_per_executor=2)
+    asked = policy(max_cores=4, cores=2)
     assert [within(asked, c) for c in (None, 1, 2, 3, 9)] == [None, None, None, 3, 4]
-    assert within(policy(slots_per_executor=2), 3) is None
+    assert within(policy(cores=2), 3) is None
     assert guards.limits(at(2), _offered()) is None
     assert guards.limits(at(None), _offered()) is not None
 
 
 def _offered() -> Any:
-    offer = cores.raise_(at())
+    offer = cores.KNOB.raise_(at())
     assert offer is not None
     return offer
 
@@ -110,7 +111,7 @@ def snapshot(memory: Memory, seconds: float) -> Snapshot:
 
 
 def test_batches_are_learned_by_slots_and_the_model_predicts_by_slots() -> None:
-    memory = Memory(2, WIDE, points=POINTS, evidence=Evidence())
+    memory = Memory(2, WIDE, points=POINTS, evidence=DwellCounter())
     _, after = decide(snapshot(memory, 4.2), memory)
     assert [p.slots for p in after.points] == [2, 2, 6]
     model = learning.fitted(snapshot(after, 4.2), after.points)
@@ -145,5 +146,5 @@ def test_what_a_person_may_allow_is_said(most: int | None, told: bool) -> None:
 
 
 def decide_raise() -> Any:
-    memory = Memory(1, TWO, points=POINTS, evidence=Evidence(over=1))
+    memory = Memory(1, TWO, points=POINTS, evidence=DwellCounter(over=1))
     return decide(replace(snapshot(memory, 11.5), settings=TWO), memory)

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
-from trimtab.tuning.decision import decide
-from trimtab.tuning.memory import Evidence, Memory, Trial, Verdict
-from trimtab.tuning.points import Point
+from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.dwell import DwellCounter
+from trimtab.tuning.law import decide
+from trimtab.tuning.memory import Memory, Trial, Verdict
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
-from trimtab.tuning.trial import observe
+from trimtab.tuning.trials.trial import observe
 
 START = Settings(executors=1, trigger_s=10.0, max_offsets=2500)
 POINTS = (Point(1, 250, 0.1, 4.9), Point(1, 2500, 0.1, 22.9))
@@ -63,7 +64,7 @@ def overloaded(**changes: Any) -> Signals:
     return replace(base, **changes)
 
 
-AT_THE_EDGE = Evidence(over=1)
+AT_THE_EDGE = DwellCounter(over=1)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ AT_THE_EDGE = Evidence(over=1)
     ],
 )
 def test_what_is_unknown_holds(seen: Signals | None, reason: Reason) -> None:
-    before = memory(evidence=Evidence(over=5))
+    before = memory(evidence=DwellCounter(over=5))
     decision, after = decide(snapshot(seen, before), before)
     assert (decision.action, decision.reason) == (Action.HOLD, reason)
     assert after.settings == before.settings
@@ -189,7 +190,7 @@ def test_a_failed_change_is_not_repeated_at_that_load() -> None:
 
 
 def test_a_draining_backlog_is_left_alone() -> None:
-    before = memory(settings=Settings(4, 5.0, 2500), evidence=Evidence(over=5))
+    before = memory(settings=Settings(4, 5.0, 2500), evidence=DwellCounter(over=5))
     seen = overloaded(
         batch=batch(records=2500, duration_s=5.8, executors_min=4), executors_running=4,
         lag_records=9000.0,
@@ -197,7 +198,7 @@ def test_a_draining_backlog_is_left_alone() -> None:
     decision, after = decide(snapshot(seen, before), before)
     assert decision.reason is Reason.CATCHING_UP
     assert after.regime is Regime.CATCHING_UP
-    assert after.evidence == Evidence()
+    assert after.evidence == DwellCounter()
 
 
 def open_trial(**changes: Any) -> Trial:
@@ -352,7 +353,9 @@ def test_pods_without_a_node_are_given_up() -> None:
 def test_memory_goes_through_json_unchanged() -> None:
     full = on_trial(open_trial(settled=2, batch="3/4"))
     verdict = Verdict("batch-size", True, 2, 12.5, 99.0, failures=2, before=START)
-    full = replace(full, verdicts=(verdict,), regime=Regime.OVER, evidence=Evidence(1, 0, "1/2", 3))
+    full = replace(
+        full, verdicts=(verdict,), regime=Regime.OVER, evidence=DwellCounter(1, 0, "1/2", 3)
+    )
     assert Memory.from_dict(json.loads(json.dumps(full.to_dict()))) == full
 
 
@@ -370,7 +373,7 @@ number = st.one_of(st.none(), st.floats(0, 1e6), st.just(0.0))
 def test_whatever_is_seen_the_limits_hold(
     rate: float | None, lag: float | None, duration: float, records: int, executors: int, over: int
 ) -> None:
-    before = memory(evidence=Evidence(over=over))
+    before = memory(evidence=DwellCounter(over=over))
     seen = signals(
         input_rate=rate, input_rate_long=rate, lag_records=lag, executors_running=executors,
         batch=batch(records=records, duration_s=duration, executors_min=executors),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.tuning.test_decision import signals
 
-from trimtab.tuning.executors import executor_case
+from trimtab.tuning.diagnosis.executors import executor_case
 
 
 @pytest.mark.parametrize(

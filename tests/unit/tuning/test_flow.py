@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.tuning.test_decision import batch, signals
 
-from trimtab.tuning.flow import State, check
+from trimtab.tuning.diagnosis.flow import State, check
 
 
 def seen(records_waiting: float = 300.0, busy: float | None = 0.7, **parts: Any) -> Any:

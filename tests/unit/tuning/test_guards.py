@@ -14,8 +14,9 @@ from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.tuning import guards
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.decision import decide
-from trimtab.tuning.memory import Evidence, Verdict
+from trimtab.tuning.dwell import DwellCounter
+from trimtab.tuning.law import decide
+from trimtab.tuning.memory import Verdict
 from trimtab.tuning.snapshot import Surroundings
 
 MORE = proposal()
@@ -114,7 +115,7 @@ def test_what_cannot_be_true_is_told(wrong: dict[str, Any], words: str) -> None:
 
 def test_a_veto_is_the_decision() -> None:
     """The whole way: a pipeline that is Over, and a closed window."""
-    held = context(evidence=Evidence(over=1), around=Surroundings(window_closed="closed"))
+    held = context(evidence=DwellCounter(over=1), around=Surroundings(window_closed="closed"))
     over = replace(held.snapshot, signals=overloaded())
     decision, after = decide(over, held.memory)
     assert (decision.reason, decision.message) == (Reason.WINDOW_CLOSED, "closed")

@@ -9,17 +9,19 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, batch, memory, overloaded, signals, snapshot
 
 from trimtab.api.reasons import Reason
-from trimtab.tuning import learning, words
-from trimtab.tuning.decision import decide
-from trimtab.tuning.memory import Evidence, FastestCall, Memory
-from trimtab.tuning.points import Point
+from trimtab.tuning import words
+from trimtab.tuning.capacity import learning
+from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.dwell import DwellCounter
+from trimtab.tuning.law import decide
+from trimtab.tuning.memory import FastestCall, Memory
 
 COLD_BATCH = batch(records=600, duration_s=20.0, since_start=1)
 """The first batch of a driver: 30 records/s."""
 
 
 def decided(rate: float, lag: float, **remembered: object) -> Reason:
-    held = memory(points=(), evidence=Evidence(over=1), **remembered)
+    held = memory(points=(), evidence=DwellCounter(over=1), **remembered)
     seen = overloaded(batch=COLD_BATCH, input_rate=rate, input_rate_long=rate, lag_records=lag)
     return decide(snapshot(seen, held), held)[0].reason
 

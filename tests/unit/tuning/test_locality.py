@@ -12,9 +12,10 @@ from trimtab.api.knobs import SCOPES
 from trimtab.api.pipeline import Bounds
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.tuning.bottleneck import diagnose
-from trimtab.tuning.decision import decide
-from trimtab.tuning.knobs import locality
+from trimtab.tuning.decision import NOTHING
+from trimtab.tuning.diagnosis.bottleneck import diagnose
+from trimtab.tuning.knobs import clamp, locality
+from trimtab.tuning.law import decide
 
 PLACES = {"Node": 3, "Zone": 3}
 LADDER = policy(target_s=20.0, locality=Bounds())
@@ -57,7 +58,7 @@ def test_tasks_away_from_their_data_narrow_the_scope_at_once() -> None:
     now = context(load=280.0, settings=replace(START, scope=2, trigger_s=30.0, max_offsets=20_000),
                   asked=LADDER, seen={"remote_share": 0.5, "places": PLACES})  # fmt: skip
     assert diagnose(now.snapshot, now.model, now.load).kind is Kind.LOCALITY
-    offer = locality.raise_(now)
+    offer = locality.KNOB.raise_(now)
     assert offer is not None
     assert (offer.settings.scope, offer.reason) == (1, Reason.SCOPE_NARROWED)
 
@@ -80,7 +81,7 @@ def test_the_ladder_begins_near_and_leaves_nothing_behind(
     ladder: bool, said: bool, before: int | None, after: int | None
 ) -> None:
     asked = policy(locality=Bounds() if ladder else None, scope_said=said)
-    assert asked.clamp(replace(START, scope=before)).scope == after
+    assert clamp(asked, replace(START, scope=before)).scope == after
 
 
 @pytest.mark.parametrize(
@@ -98,4 +99,4 @@ def test_a_scope_that_means_nothing_here_stands_down(
     offer = locality.drift(now)
     assert offer is not None
     assert offer.settings.scope == then
-    assert ("stands down" in locality.left_out(now, offer)) == (abs(then - scope) > 1)
+    assert ("stands down" in locality.KNOB.cause(now, offer, NOTHING)) == (abs(then - scope) > 1)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.tuning.model import USUAL_EXPONENT, Model, at_work, fit
-from trimtab.tuning.points import ENOUGH, Point, knee_of, learn
+from trimtab.tuning.capacity.fit import fit
+from trimtab.tuning.capacity.model import USUAL_EXPONENT, Model, at_work
+from trimtab.tuning.capacity.points import ENOUGH, Point, knee_of, learn
 
 
 def true_batch(records: int, slots: int, *, out: float = 0.1, fixed: float = 2.8) -> Point:

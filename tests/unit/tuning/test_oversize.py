@@ -9,11 +9,12 @@ import pytest
 from tests.unit.tuning.test_decision import START, batch, memory, overloaded, policy, snapshot
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.tuning import oversize, running
-from trimtab.tuning.decision import decide
-from trimtab.tuning.learning import fitted
-from trimtab.tuning.memory import Evidence
-from trimtab.tuning.points import Point
+from trimtab.tuning.advice import oversize
+from trimtab.tuning.capacity import running
+from trimtab.tuning.capacity.learning import fitted
+from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.dwell import DwellCounter
+from trimtab.tuning.law import decide
 from trimtab.tuning.snapshot import Signals
 
 KNEE = tuple(Point(1, n, 0.1, s, batches=5) for n, s in ((500, 2.0), (2500, 4.0), (6000, 40.0)))
@@ -36,7 +37,7 @@ def test_only_a_replay_beyond_the_limit_is_one(changes: dict[str, Any], is_one: 
 
 @pytest.mark.parametrize("latest", [None, batch()])
 def test_it_is_said_and_nothing_moves_while_it_runs(latest: Any) -> None:
-    before = memory(evidence=Evidence(over=5))
+    before = memory(evidence=DwellCounter(over=5))
     decision, after = decide(snapshot(seen(batch=latest), before), before)
     assert (decision.action, decision.reason) == (Action.HOLD, Reason.PLANNED_OVERSIZE)
     assert "batch 17 was planned with 120,000 records" in decision.message
@@ -53,7 +54,7 @@ def test_one_that_begins_again_and_again_asks_for_memory_or_executors() -> None:
 
 
 def test_once_it_has_ended_it_is_no_ground_to_cut_the_limit_or_to_learn() -> None:
-    before = memory(points=KNEE, evidence=Evidence(over=5))
+    before = memory(points=KNEE, evidence=DwellCounter(over=5))
     large = batch(id=17, records=120_000, duration_s=900.0)
     usual = overloaded(batch=large)
     cut, _ = decide(snapshot(usual, before), before)

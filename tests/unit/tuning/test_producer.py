@@ -15,14 +15,12 @@ import pytest
 
 from trimtab.tuning.producer import (
     LEAST_BATCH,
-    MAX_PROBES,
     MOST_BATCH,
     MOST_IN_FLIGHT,
     Probe,
     ProducerSettings,
-    best_of,
-    next_probe,
 )
+from trimtab.tuning.producer_search import MAX_PROBES, best_of, next_probe
 
 BATCHES = (16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_000_000)
 GRID = tuple(

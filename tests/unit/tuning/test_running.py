@@ -9,10 +9,11 @@ import pytest
 from tests.unit.tuning.test_decision import batch, memory, open_trial, signals, snapshot
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.tuning.decision import decide
-from trimtab.tuning.memory import Evidence, Memory
-from trimtab.tuning.model import Model
-from trimtab.tuning.running import Late, late
+from trimtab.tuning.capacity.model import Model
+from trimtab.tuning.capacity.running import Late, late
+from trimtab.tuning.dwell import DwellCounter
+from trimtab.tuning.law import decide
+from trimtab.tuning.memory import Memory
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals
 
@@ -106,7 +107,7 @@ def test_a_trial_is_held_against_what_the_late_batch_showed() -> None:
 
 def test_it_is_over_and_the_decision_says_why() -> None:
     known = under_way(batch=batch(), executors_running=1, running_executors_min=1, running_s=70.0)
-    before = memory(evidence=Evidence(over=1), taught="1/7")
+    before = memory(evidence=DwellCounter(over=1), taught="1/7")
     decision, after = decide(snapshot(known, before), before)
     assert decision.action is Action.CHANGE
     assert "; the running batch of 500 records has lasted 70 s, predicted" in decision.message

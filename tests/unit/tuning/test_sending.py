@@ -12,14 +12,16 @@ from tests.unit.tuning.test_decision import START, batch, policy, signals
 from trimtab.api.knobs import COMPRESSIONS, PRODUCER_IN_FLIGHT, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.tuning import guards, judgement, knobs, learning, trial
+from trimtab.tuning import guards, knobs
+from trimtab.tuning.capacity import learning
+from trimtab.tuning.capacity.load import Load
+from trimtab.tuning.capacity.points import Point, learn
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import Load
 from trimtab.tuning.memory import Trial, Verdict
-from trimtab.tuning.points import Point, learn
 from trimtab.tuning.regime import Band
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot
+from trimtab.tuning.trials import judgement, trial
 
 LZ4 = COMPRESSIONS.index("lz4")
 SLOW = batch(records=2000, duration_s=10.0, overhead_s=1.0, sink_s=7.0)

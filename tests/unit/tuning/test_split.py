@@ -13,11 +13,12 @@ from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning import guards
-from trimtab.tuning.bottleneck import diagnose
+from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context
+from trimtab.tuning.diagnosis.bottleneck import diagnose
+from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.knobs import split
-from trimtab.tuning.memory import Evidence, Memory
-from trimtab.tuning.points import Point
+from trimtab.tuning.memory import Memory
 
 FOUR = replace(START, executors=4, trigger_s=5.0, min_partitions=1)
 SKEWED = (Point(4, 1400, 0.1, 6.0),)
@@ -37,7 +38,7 @@ def kind(seen: Context) -> Kind:
 def test_skew_is_cut_into_two_tasks_for_each_slot() -> None:
     seen = at()
     assert kind(seen) is Kind.SKEW
-    offer = split.raise_(seen)
+    offer = split.KNOB.raise_(seen)
     assert offer is not None
     assert (offer.settings.min_partitions, offer.settings.executors) == (16, 4)
     assert (offer.how, offer.reason) == (How.QUERY, Reason.PARTITIONS_SPLIT)
@@ -45,14 +46,14 @@ def test_skew_is_cut_into_two_tasks_for_each_slot() -> None:
 
 
 def test_where_nobody_allows_it_nothing_is_cut() -> None:
-    assert split.raise_(at(tasks=None)) is None
-    assert split.raise_(at(tasks=12)) is None
+    assert split.KNOB.raise_(at(tasks=None)) is None
+    assert split.KNOB.raise_(at(tasks=12)) is None
 
 
 def test_what_is_cut_is_no_skew_and_is_not_cut_again() -> None:
     seen = at(settings=replace(FOUR, min_partitions=16))
     assert kind(seen) is not Kind.SKEW
-    assert split.raise_(seen) is None
+    assert split.KNOB.raise_(seen) is None
 
 
 def test_slots_without_a_partition_get_one_together_with_the_executors_that_need_it() -> None:
@@ -60,7 +61,7 @@ def test_slots_without_a_partition_get_one_together_with_the_executors_that_need
     seen = at(share=0.5, settings=settings, points=POINTS, seen={"partitions": 2},
               asked=policy(max_tasks=16, max_executors=8))  # fmt: skip
     assert kind(seen) is Kind.SOURCE_PARTITIONS
-    offer = split.raise_(seen)
+    offer = split.KNOB.raise_(seen)
     assert offer is not None
     assert offer.settings.executors > 2
     assert offer.settings.min_partitions == 2 * offer.settings.executors
@@ -69,12 +70,12 @@ def test_slots_without_a_partition_get_one_together_with_the_executors_that_need
 
 @pytest.mark.parametrize(("tasks", "vetoed"), [(16, False), (15, True), (None, True)])
 def test_the_limit_of_tasks_is_kept(tasks: int | None, vetoed: bool) -> None:
-    offer = split.raise_(at())
+    offer = split.KNOB.raise_(at())
     assert offer is not None
     assert (guards.limits(at(tasks=tasks), offer) is not None) == vetoed
 
 
 def test_a_knob_without_a_value_goes_through_json() -> None:
-    kept = Memory(generation=1, settings=FOUR, evidence=Evidence())
+    kept = Memory(generation=1, settings=FOUR, evidence=DwellCounter())
     assert Memory.from_dict(kept.to_dict()) == kept
     assert START.differences(FOUR)[-1] == "minPartitions unset -> 1"

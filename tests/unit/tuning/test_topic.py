@@ -12,11 +12,12 @@ from tests.unit.tuning.test_decision import POINTS, START, batch, policy, signal
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning import guards, knobs, words
+from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context
-from trimtab.tuning.decision import decide
+from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.knobs import split, topic
-from trimtab.tuning.memory import Evidence, Memory, Trial
-from trimtab.tuning.points import Point
+from trimtab.tuning.law import decide
+from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.snapshot import Snapshot, Surroundings
 
 TWO = replace(START, executors=2, trigger_s=5.0)
@@ -31,7 +32,7 @@ def at(most: int | None = 64, **changes: Any) -> Context:
 
 
 def test_a_multiple_of_the_slots_that_leaves_room_for_all_executors() -> None:
-    offer = topic.raise_(at())
+    offer = topic.KNOB.raise_(at())
     assert offer is not None
     executors, partitions = offer.settings.executors, offer.settings.topic_partitions
     assert executors == 5
@@ -42,7 +43,7 @@ def test_a_multiple_of_the_slots_that_leaves_room_for_all_executors() -> None:
 
 @pytest.mark.parametrize(("cores", "expected"), [(2, 16), (3, 24)])
 def test_slots_count_and_not_executors(cores: int, expected: int) -> None:
-    wide = at(asked={"slots_per_executor": cores})
+    wide = at(asked={"cores": cores})
     wanted = topic.wanted(wide)
     assert wanted is not None
     assert wanted.partitions % (wanted.executors * cores) == 0
@@ -51,13 +52,13 @@ def test_slots_count_and_not_executors(cores: int, expected: int) -> None:
 
 @pytest.mark.parametrize(("most", "partitions"), [(9, 5), (5, 5), (3, 3), (2, None), (None, None)])
 def test_the_limit_is_kept_and_still_a_multiple(most: int | None, partitions: int | None) -> None:
-    offer = topic.raise_(at(most))
+    offer = topic.KNOB.raise_(at(most))
     assert (offer.settings.topic_partitions if offer else None) == partitions
 
 
 def test_without_leave_it_is_advice() -> None:
     seen = at(None)
-    assert topic.raise_(seen) is None
+    assert topic.KNOB.raise_(seen) is None
     assert topic.advised(seen, Kind.SOURCE_PARTITIONS) == 10
     assert topic.advised(seen, Kind.CPU) is None
 
@@ -74,9 +75,9 @@ def test_against_skew_as_many_as_an_even_share_asks_for() -> None:
 def test_it_comes_after_all_that_can_be_put_back() -> None:
     both = at(asked={"max_tasks": 64})
     offers = knobs.raising(both, Kind.SOURCE_PARTITIONS)
-    assert [offer.knob for offer in offers] == [split.NAME, topic.NAME]
+    assert [offer.knob for offer in offers] == [split.KNOB.name, topic.KNOB.name]
     most = at(asked={"max_tasks": 64, "maximum": True, "target_s": None})
-    assert topic.NAME not in [offer.knob for offer in knobs.raising(most, Kind.CPU)]
+    assert topic.KNOB.name not in [offer.knob for offer in knobs.raising(most, Kind.CPU)]
 
 
 @pytest.mark.parametrize(
@@ -87,20 +88,20 @@ def test_it_comes_after_all_that_can_be_put_back() -> None:
     ],
 )
 def test_what_would_suffer_forbids_it(given: dict[str, Any], told: str) -> None:
-    offer = topic.raise_(at())
+    offer = topic.KNOB.raise_(at())
     assert offer is not None
-    veto = guards.topic_fixed(at(**given), offer)
+    veto = guards.own(at(**given), offer)
     assert veto is not None
     assert veto.reason is Reason.TOPIC_FIXED
     assert told in veto.message
-    assert guards.topic_fixed(at(), offer) is None
+    assert guards.own(at(), offer) is None
     beside = replace(offer, settings=replace(offer.settings, topic_partitions=None))
-    assert guards.topic_fixed(at(**given), beside) is None
+    assert guards.own(at(**given), beside) is None
 
 
 @pytest.mark.parametrize(("most", "vetoed"), [(10, False), (9, True), (None, True)])
 def test_more_than_the_limit_is_vetoed(most: int | None, vetoed: bool) -> None:
-    offer = topic.raise_(at())
+    offer = topic.KNOB.raise_(at())
     assert offer is not None
     assert (guards.limits(at(most), offer) is not None) == vetoed
 
@@ -110,8 +111,8 @@ ASKED = replace(TWO, executors=4, topic_partitions=8)
 
 def watched(**changes: Any) -> Memory:
     opened = Trial(
-        knob=topic.NAME, generation=2, before=TWO, opened_at_s=900.0, raises=True, steady=280.0,
-        load_before=1.6, predicted_load=0.7, settled=3, judged=1, batch="1/6",
+        knob=topic.KNOB.name, generation=2, before=TWO, opened_at_s=900.0, raises=True,
+        steady=280.0, load_before=1.6, predicted_load=0.7, settled=3, judged=1, batch="1/6",
     )  # fmt: skip
     points = (*POINTS, Point(4, 1400, 0.1, 12.0, batches=5))
     return Memory(2, ASKED, points=points, trial=replace(opened, **changes), taught="1/6")
@@ -168,7 +169,7 @@ def test_what_did_not_help_keeps_the_partitions_and_is_remembered() -> None:
     assert ended.changes == ("executors 4 -> 2",)
     assert "none can be taken away" in ended.message
     assert after.settings.topic_partitions == 8
-    assert [v.knob for v in after.verdicts] == [topic.NAME]
+    assert [v.knob for v in after.verdicts] == [topic.KNOB.name]
 
 
 def test_a_topic_that_does_not_grow_ends_the_trial_with_a_pointer() -> None:
@@ -179,7 +180,7 @@ def test_a_topic_that_does_not_grow_ends_the_trial_with_a_pointer() -> None:
 
 
 def test_the_limit_taken_away_ends_the_asking_and_the_memory_reads_back() -> None:
-    memory = replace(watched(), trial=None, evidence=Evidence())
+    memory = replace(watched(), trial=None, evidence=DwellCounter())
     assert Memory.from_dict(memory.to_dict()) == memory
     snapshot = Snapshot(1000.0, policy(max_executors=8), memory.settings, None)
     decision, after = decide(snapshot, memory)

@@ -9,10 +9,10 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import batch, open_trial, policy
 
 from trimtab.api.reasons import Reason
-from trimtab.tuning import judgement
 from trimtab.tuning.memory import Trial, Verdict
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.verdicts import MAX_VERDICTS, RETRY_S, holds, remember
+from trimtab.tuning.trials import judgement
+from trimtab.tuning.trials.verdicts import MAX_VERDICTS, RETRY_S, holds, remember
 
 TRIED = Settings(4, 5.0, 2500)
 
@@ -67,11 +67,11 @@ def test_the_memory_of_it_is_bounded() -> None:
 def test_a_verdict_speaks_until_something_changed() -> None:
     now = context(load=280.0)
     assert now.load.steady == pytest.approx(280.0)
-    verdict = Verdict("parallelism", True, 4, 280.0, None, 2, now.settings, now.capacity)
+    verdict = Verdict("parallelism", True, 4, 280.0, None, 2, now.settings, now.carried)
     assert holds(verdict, now)
     assert holds(replace(verdict, steady=240.0), now)
     assert not holds(replace(verdict, steady=200.0), now), "another load"
-    assert not holds(replace(verdict, capacity=0.7 * now.capacity), now), "another capacity"
+    assert not holds(replace(verdict, capacity=0.7 * now.carried), now), "another capacity"
     other = replace(now.settings, trigger_s=2.0)
     assert not holds(replace(verdict, before=other), now), "another trigger"
     assert not holds(replace(verdict, until_s=now.snapshot.now_s), now), "its time is over"
@@ -104,10 +104,10 @@ def test_a_long_batch_that_drowns_still_needs_no_second(
     now = context(load=280.0, settings=settings, seen={"batch": long, "lag_records": 20_000.0})
     assert now.load.capacity > 1
     end = judgement.judge(
-        watched, now.snapshot, now.model, now.load, now.band, carried=now.capacity / 2
+        watched, now.snapshot, now.model, now.load, now.band, carried=now.carried / 2
     )
     assert (end is not None and end.reason is Reason.TRIAL_KEPT) is kept
     worse = judgement.judge(
-        watched, now.snapshot, now.model, now.load, now.band, carried=now.capacity * 2
+        watched, now.snapshot, now.model, now.load, now.band, carried=now.carried * 2
     )
     assert worse is None, "it is put back on the word of two"

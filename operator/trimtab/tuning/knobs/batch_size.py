@@ -10,21 +10,17 @@ of the seeds' regimes begins.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import ClassVar
 
 from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, TRIGGER, TRIGGERS_S, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
+from trimtab.tuning.capacity.load import latency_load
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.load import latency_load
+from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.settings import Settings
-
-NAME = "batch-size"
-SETTINGS = (TRIGGER.name, MAX_OFFSETS.name)
-MOVES = frozenset({
-    Kind.ADMISSION_LIMIT, Kind.BATCH_OVERHEAD, Kind.STATE_COMMIT, Kind.DRIVER_PLANNING, Kind.SINK,
-    Kind.MEMORY,
-})  # fmt: skip
 
 FILL = 0.9
 """Largest share of the trigger that a batch may take."""
@@ -32,25 +28,93 @@ FILL = 0.9
 WORTH = 0.9
 """A trigger that does not reach the goal is taken only if it brings the load down by 10 %."""
 
-
 LARGER = 4
 """Largest factor by which the batch limit grows at once under a goal of `max`."""
 
 
-def raise_(context: Context) -> Proposal | None:
-    """The longest trigger that holds the goal, else the best one if it clearly helps."""
-    if context.policy.maximum:
-        return _larger(context)
-    candidates = [_with_trigger(context, t) for t in TRIGGERS_S]
-    others = [s for s in candidates if s != context.settings]
-    reaching = [s for s in others if _predicted(context, s) <= context.band.higher
-                and _fits(context, s)]  # fmt: skip
-    if reaching:
-        return _proposal(context, reaching[-1], raises=True)
-    best = min(others, key=lambda s: _predicted(context, s))
-    if _predicted(context, best) < WORTH * context.load.value and _fits(context, best):
-        return _proposal(context, best, raises=True)
-    return None
+class BatchSize(Knob):
+    """The trigger and the batch limit."""
+
+    name = "batch-size"
+    values = (TRIGGER, MAX_OFFSETS)
+    moves = frozenset({
+        Kind.ADMISSION_LIMIT, Kind.BATCH_OVERHEAD, Kind.STATE_COMMIT, Kind.DRIVER_PLANNING,
+        Kind.SINK, Kind.MEMORY,
+    })  # fmt: skip
+    how: ClassVar[How] = How.QUERY
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """The longest trigger that holds the goal, else the best one if it clearly helps."""
+        if context.policy.maximum:
+            return _larger(context)
+        candidates = [_with_trigger(context, t) for t in TRIGGERS_S]
+        others = [s for s in candidates if s != context.settings]
+        reaching = [s for s in others if _predicted(context, s) <= context.band.higher
+                    and _fits(context, s)]  # fmt: skip
+        if reaching:
+            return _proposal(context, reaching[-1], raises=True)
+        best = min(others, key=lambda s: _predicted(context, s))
+        if _predicted(context, best) < WORTH * context.load.value and _fits(context, best):
+            return _proposal(context, best, raises=True)
+        return None
+
+    def release(self, context: Context) -> Proposal | None:
+        """A longer trigger, if even that one would leave the latency below the lower bound.
+
+        Or, where only the latency keeps executors from being released, the shorter trigger at which
+        fewer of them hold it. Neither is worth a pause that would break the goal.
+        """
+        longer = [
+            settings
+            for t in TRIGGERS_S
+            if t > context.settings.trigger_s
+            for settings in [_with_trigger(context, t)]
+            if _latency(context, settings) < context.band.lower and _fits(context, settings)
+        ]
+        settings = longer[-1] if longer else _room_for_fewer(context)
+        if settings is None or not _pays(context, settings):
+            return None
+        return _proposal(context, settings, raises=False)
+
+
+KNOB = BatchSize()
+
+
+def room_for_shorter(
+    context: Context, kind: Kind, knobs: Iterable[Knob], offers: Iterable[Proposal]
+) -> list[Proposal]:
+    """What would let a batch fit a shorter trigger, where nothing holds the goal at this one.
+
+    Of the triggers at which one of the knobs would hold it, the longest. What it makes of the load
+    at the present trigger may be little: the shorter one comes next. Its batches are smaller than
+    those that were seen, so what does not wait in them is taken to be less as well; and the aim is
+    clear of the bound, as of every estimate. None where a trigger is offered already.
+    """
+    known = any(offer.knob == KNOB.name for offer in offers)
+    if known or context.policy.target_s is None or context.fixed(TRIGGER.name):
+        return []
+    able = [knob for knob in knobs if kind in knob.moves | {Kind.ADMISSION_LIMIT}]
+    for shorter in _shorter(context):
+        then = replace(
+            context,
+            snapshot=replace(context.snapshot, settings=shorter),
+            model=replace(context.model, call_cost=None),
+            band=replace(context.band, higher=context.clear),
+        )
+        raises = [knob.raise_(then) for knob in able]
+        holding = [o for o in raises if o and o.predicted <= context.band.higher]
+        if holding:
+            return [_now(context, offer) for offer in holding]
+    return []
+
+
+def _now(context: Context, offer: Proposal) -> Proposal:
+    """What is offered for another trigger, at the present one."""
+    trigger_s, limit = context.settings.trigger_s, context.settings.max_offsets
+    settings = replace(offer.settings, trigger_s=trigger_s, max_offsets=limit)
+    purpose = f"room for a trigger of {TRIGGER.format(offer.settings.trigger_s)}"
+    predicted = context.predicted(settings, offer.how)
+    return replace(offer, settings=settings, predicted=predicted, purpose=purpose)
 
 
 def _larger(context: Context) -> Proposal | None:
@@ -64,36 +128,17 @@ def _larger(context: Context) -> Proposal | None:
     return _proposal(context, settings, raises=True)
 
 
-def release(context: Context) -> Proposal | None:
-    """A longer trigger, if even that one would leave the latency below the lower bound.
-
-    Or, where only the latency keeps executors from being released, the shorter trigger at which
-    fewer of them hold it. Neither is worth a pause that would break the goal.
-    """
-    longer = [
-        settings
-        for t in TRIGGERS_S
-        if t > context.settings.trigger_s
-        for settings in [_with_trigger(context, t)]
-        if _latency(context, settings) < context.band.lower and _fits(context, settings)
-    ]
-    settings = longer[-1] if longer else _room_for_fewer(context)
-    if settings is None or not _pays(context, settings):
-        return None
-    return _proposal(context, settings, raises=False)
-
-
 def _room_for_fewer(context: Context) -> Settings | None:
     """The longest shorter trigger at which fewer executors would do that do not at this one."""
-    now, policy = context.settings, context.policy
-    stay = context.fixed(EXECUTORS.name) or now.executors <= policy.min_executors
-    if policy.target_s is None or stay:
+    now, (least, _) = context.settings, context.executor_range
+    stay = context.fixed(EXECUTORS.name) or now.executors <= least
+    if context.policy.target_s is None or stay:
         return None
     fewer = replace(now, executors=now.executors - 1)
     if context.slots_load(fewer) >= context.band.lower:
         return None
-    for settings in shorter(context):
-        for executors in range(policy.min_executors, now.executors):
+    for settings in _shorter(context):
+        for executors in range(least, now.executors):
             then = replace(settings, executors=executors)
             carries = context.slots_load(then)
             holds = context.predicted(then) <= context.band.higher and _fits(context, then)
@@ -102,7 +147,7 @@ def _room_for_fewer(context: Context) -> Settings | None:
     return None
 
 
-def shorter(context: Context) -> list[Settings]:
+def _shorter(context: Context) -> list[Settings]:
     """The settings with each shorter trigger, the longest first."""
     triggers_s = [t for t in TRIGGERS_S if t < context.settings.trigger_s]
     return [_with_trigger(context, trigger_s) for trigger_s in reversed(triggers_s)]
@@ -126,7 +171,7 @@ def _latency(context: Context, settings: Settings) -> float:
 
 
 def _fits(context: Context, settings: Settings) -> bool:
-    slots = settings.executors * context.policy.slots_per_executor
+    slots = context.policy.capacity(settings).slots
     records, knee = context.load.steady * settings.trigger_s, context.model.knee
     duration_s = context.model.duration_s(records, slots)
     return duration_s <= FILL * settings.trigger_s and (knee is None or records <= knee)
@@ -157,4 +202,4 @@ def _proposal(context: Context, settings: Settings, *, raises: bool) -> Proposal
         reason = Reason.BATCH_LIMIT_LOWERED
     else:
         reason = Reason.BATCH_LIMIT_RAISED
-    return context.offer(NAME, How.QUERY, settings, reason, raises=raises)
+    return context.offer(KNOB.name, KNOB.how, settings, reason, raises=raises)

@@ -8,60 +8,87 @@ itself: fewer executors cost less without a pause, and a person may lower `limit
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from trimtab.api.knobs import EXECUTOR_CORES, EXECUTORS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
-
-NAME = "cores"
-SETTINGS = (EXECUTOR_CORES.name, EXECUTORS.name)
-MOVES = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.FETCH})
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
 WORTH = 0.9
 """Cores that do not reach the goal are taken only if they bring the load down by 10 %."""
 
 
-def raise_(context: Context) -> Proposal | None:
-    """The fewest cores, then executors, that hold the goal; else the most if they clearly help.
+class Cores(Knob):
+    """The task slots of each executor."""
 
-    None while there may be more executors, and while only the age of one batch speaks for it.
-    """
-    policy = context.policy
-    reached = context.settings.executors >= policy.max_executors
-    if policy.max_cores is None or not reached or context.late is not None:
-        return None
-    best: Proposal | None = None
-    for cores in range(policy.slots_per_executor + 1, policy.max_cores + 1):
-        wider = policy.at_cores(cores)
-        if wider.max_executors * cores <= context.slots:
-            continue
-        offer = _offer(context, wider, wider.max_executors)
-        if offer.predicted <= context.band.higher and not policy.maximum:
-            return _fewest(context, wider)
-        best = offer if best is None or offer.predicted < best.predicted else best
-    helps = best is not None and best.predicted < WORTH * context.load.value
-    return best if helps else None
+    name = "cores"
+    values = (EXECUTOR_CORES, EXECUTORS)
+    moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.FETCH})
+    how: ClassVar[How] = How.DRIVER
+    starts_executors: ClassVar[bool] = True
+
+    def clamp(self, policy: Policy, settings: Settings) -> Settings:
+        """No more than the limit, and None where those of the spec are as many."""
+        return replace(settings, cores=policy.wider(settings.cores))
+
+    def excess(self, policy: Policy, settings: Settings) -> str:
+        """More cores than the limit allows."""
+        cores = settings.cores
+        if cores is None or cores <= (policy.max_cores or 0):
+            return ""
+        return f"{cores} cores are more than limits.executorCores allows"
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """The fewest cores, then executors, that hold the goal; else the most if they clearly help.
+
+        None while there may be more executors, and while only the age of one batch speaks for it.
+        """
+        policy = context.policy
+        reached = context.settings.executors >= context.executor_range[1]
+        if policy.max_cores is None or not reached or context.late is not None:
+            return None
+        best: Proposal | None = None
+        for cores in range(context.capacity.cores + 1, policy.max_cores + 1):
+            _, most = policy.executors_of(cores)
+            if most * cores <= context.slots:
+                continue
+            offer = _offer(context, cores, most)
+            if offer.predicted <= context.band.higher and not policy.maximum:
+                return _fewest(context, cores)
+            best = offer if best is None or offer.predicted < best.predicted else best
+        helps = best is not None and best.predicted < WORTH * context.load.value
+        return best if helps else None
+
+    def helped(self, seen: Comparison) -> tuple[bool, str]:
+        """More slots carry more."""
+        return more_capacity(seen)
+
+
+KNOB = Cores()
 
 
 def to_allow(context: Context, kind: Kind) -> str:
     """What a person may allow where there may be neither more executors nor larger ones."""
-    policy, now = context.policy, context.settings
-    ended = now.executors >= policy.max_executors and policy.widest <= context.slots
-    if kind not in MOVES or not ended:
+    policy, capacity = context.policy, context.capacity
+    reached = capacity.executors >= context.executor_range[1]
+    ended = reached and policy.most_slots_from(capacity.cores) <= capacity.slots
+    if kind not in KNOB.moves or not ended:
         return ""
     return "; limits.executors allows no more of them, nor limits.executorCores larger ones"
 
 
-def _fewest(context: Context, wider: Policy) -> Proposal:
-    """The fewest executors of a width that is enough that hold the goal."""
-    counts = range(wider.min_executors, wider.max_executors + 1)
-    offers = (_offer(context, wider, executors) for executors in counts)
+def _fewest(context: Context, cores: int) -> Proposal:
+    """The fewest executors of so many cores that hold the goal, where the most of them do."""
+    least, most = context.policy.executors_of(cores)
+    offers = (_offer(context, cores, executors) for executors in range(least, most + 1))
     return next(offer for offer in offers if offer.predicted <= context.band.higher)
 
 
-def _offer(context: Context, wider: Policy, executors: int) -> Proposal:
-    settings = replace(context.settings, cores=wider.slots_per_executor, executors=executors)
-    there = replace(context, snapshot=replace(context.snapshot, policy=wider))
-    return there.offer(NAME, How.DRIVER, settings, Reason.CORES_RAISED, raises=True)
+def _offer(context: Context, cores: int, executors: int) -> Proposal:
+    settings = replace(context.settings, cores=cores, executors=executors)
+    return context.offer(KNOB.name, KNOB.how, settings, Reason.CORES_RAISED, raises=True)

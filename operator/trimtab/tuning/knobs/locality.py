@@ -11,32 +11,56 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from trimtab.api.knobs import SCOPE, SCOPES, How
+from trimtab.api.knobs import SCOPE, SCOPES
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-
-NAME = "locality"
-SETTINGS = (SCOPE.name,)
-MOVES = frozenset({Kind.LOCALITY})
+from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.knobs.knob import Knob
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.settings import Settings
+from trimtab.tuning.trials.comparison import Comparison, no_heavier
 
 HOPED = 0.9
 """What a nearer scope is hoped to bring the load to: no model knows it before the trial."""
 
 
-def raise_(context: Context) -> Proposal | None:
-    """The next nearer scope, where reading from afar is the bottleneck."""
-    scope = context.settings.scope
-    if not scope or context.policy.locality is None:
-        return None
-    _, nearer = _beside(context, scope)
-    return None if nearer is None else _proposal(context, nearer, HOPED * context.load.value)
+class Locality(Knob):
+    """The scope in which a task may run; it costs nothing that could be given back."""
+
+    name = "locality"
+    values = (SCOPE,)
+    moves = frozenset({Kind.LOCALITY})
+
+    def clamp(self, policy: Policy, settings: Settings) -> Settings:
+        """The ladder begins near; without it there is a scope only where a person named one."""
+        if policy.locality is not None:
+            return replace(settings, scope=settings.scope or 0)
+        return settings if policy.scope_said else replace(settings, scope=None)
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """The next nearer scope, where reading from afar is the bottleneck."""
+        scope = context.settings.scope
+        if not scope or context.policy.locality is None:
+            return None
+        _, nearer = _beside(context, scope)
+        return None if nearer is None else _proposal(context, nearer, HOPED * context.load.value)
+
+    def helped(self, seen: Comparison) -> tuple[bool, str]:
+        """No harm is enough: a scope costs nothing."""
+        return no_heavier(seen)
+
+    def cause(self, context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
+        """The bottleneck, or else how loaded the executors are; and the scopes passed over."""
+        why = super().cause(context, proposal, bottleneck)
+        if bottleneck.kind is Kind.NONE:
+            wider = proposal.reason is Reason.SCOPE_WIDENED
+            why = f"the executors are {'loaded' if wider else 'light'}"
+        skipped = _left_out(context, proposal)
+        return f"{why}; {skipped}" if skipped else why
 
 
-def release(context: Context) -> Proposal | None:
-    """None: a scope costs nothing that could be given back."""
-    del context
-    return None
+KNOB = Locality()
 
 
 def drift(context: Context) -> Proposal | None:
@@ -58,7 +82,7 @@ LEAST_PLACES = {"Node": 1, "Zone": 2}
 """Nodes, or zones, of the brokers that a scope needs to mean anything: one zone is everywhere."""
 
 
-def left_out(context: Context, proposal: Proposal) -> str:
+def _left_out(context: Context, proposal: Proposal) -> str:
     """Which scopes a change passes over, and why; empty where none."""
     now, then = context.settings.scope or 0, proposal.settings.scope or 0
     between = SCOPES[min(now, then) + 1 : max(now, then)]
@@ -89,8 +113,8 @@ def _inert(context: Context) -> bool:
 def _proposal(context: Context, scope: int, predicted: float) -> Proposal:
     now = context.settings.scope or 0
     return Proposal(
-        knob=NAME,
-        how=How.LIVE,
+        knob=KNOB.name,
+        how=KNOB.how,
         settings=replace(context.settings, scope=scope),
         predicted=predicted,
         raises=True,

@@ -10,18 +10,16 @@ is not made costs nothing.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
-from trimtab.api.knobs import MAX_IN_FLIGHT, How
+from trimtab.api.knobs import MAX_IN_FLIGHT
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.tuning.bottleneck import MORE_CALLS
+from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal
-
-NAME, BACK_OFF = "max-pending", "back-off"
-SETTINGS = (MAX_IN_FLIGHT.name,)
-MOVES = frozenset({Kind.CONCURRENCY, Kind.BATCH_OVERHEAD})
-"""Shorter work leaves more of the trigger to what does not grow."""
-BACKS_OFF = frozenset({Kind.REMOTE_RATE})
+from trimtab.tuning.diagnosis.bottleneck import MORE_CALLS
+from trimtab.tuning.knobs.knob import Knob
+from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
 MOST_AT_ONCE = 8
 """Largest factor of one step: a service that is asked so much more may answer otherwise."""
@@ -33,37 +31,78 @@ WORTH = 0.9
 """Calls that do not reach the goal are taken only if they bring the load down by 10 %."""
 
 
-def raise_(context: Context) -> Proposal | None:
-    """The fewest calls in flight that hold the goal, else as many as one step allows if they help.
+class MaxPending(Knob):
+    """More calls in flight."""
 
-    None where no stage waits for calls.
-    """
-    now = context.settings.max_in_flight
-    if now is None:
-        return None
-    context = _by_call_time(context)
-    most = min(MOST_AT_ONCE * now, int(MAX_IN_FLIGHT.maximum))
-    for calls in range(now + 1, most + 1):
-        offer = _proposal(context, calls)
-        if offer.predicted <= context.band.higher and not context.policy.maximum:
-            return offer
-    best = _proposal(context, most)
-    return best if most > now and best.predicted < WORTH * context.load.value else None
+    name = "max-pending"
+    values = (MAX_IN_FLIGHT,)
+    moves = frozenset({Kind.CONCURRENCY, Kind.BATCH_OVERHEAD})  # less work leaves more of a trigger
+    shortens_batches: ClassVar[bool] = True
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """The fewest calls in flight that hold the goal, else as many as one step allows.
+
+        The latter only if they clearly help. None where no stage waits for calls.
+        """
+        now = context.settings.max_in_flight
+        if now is None:
+            return None
+        context = _by_call_time(context)
+        most = min(MOST_AT_ONCE * now, int(MAX_IN_FLIGHT.maximum))
+        for calls in range(now + 1, most + 1):
+            offer = self._offer(context, calls)
+            if offer.predicted <= context.band.higher and not context.policy.maximum:
+                return offer
+        best = self._offer(context, most)
+        return best if most > now and best.predicted < WORTH * context.load.value else None
+
+    def at_best(self, context: Context, model: Model) -> Model | None:
+        """As many calls as there may be, where a person does not keep them.
+
+        None where the service is crowded: what fewer of them would give is not known.
+        """
+        if not context.settings.max_in_flight or MAX_IN_FLIGHT.name in context.policy.pinned:
+            return model
+        if crowding(context) > CROWDED:
+            return None
+        return model.by_call_time.with_in_flight(int(MAX_IN_FLIGHT.maximum))
+
+    def helped(self, seen: Comparison) -> tuple[bool, str]:
+        """More calls carry more."""
+        return more_capacity(seen)
+
+    def _offer(self, context: Context, calls: int) -> Proposal:
+        settings = replace(context.settings, max_in_flight=calls)
+        return context.offer(self.name, self.how, settings, Reason.CALLS_RAISED, raises=True)
 
 
-def back_off(context: Context) -> Proposal | None:
-    """Half the calls, where more of them were seen to get less out of the service in all.
+class BackOff(Knob):
+    """Fewer calls in flight, for a service that they crowd: it answers more of them then."""
 
-    A service that is crowded answers each call so much later that fewer at once are more a second.
-    None where nothing shows that.
-    """
-    now, lost = context.settings.max_in_flight, crowding(context)
-    if now is None or now <= 1 or lost <= CROWDED:
-        return None
-    settings = replace(context.settings, max_in_flight=now // 2)
-    predicted = context.load.value / lost
-    lowered = Reason.CALLS_LOWERED
-    return Proposal(BACK_OFF, How.LIVE, settings, predicted, raises=True, reason=lowered)
+    name = "back-off"
+    values = (MAX_IN_FLIGHT,)
+    moves = frozenset({Kind.REMOTE_RATE})
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """Half the calls, where more of them were seen to get less out of the service in all.
+
+        A service that is crowded answers each call so much later that fewer at once are more a
+        second. None where nothing shows that.
+        """
+        now, lost = context.settings.max_in_flight, crowding(context)
+        if now is None or now <= 1 or lost <= CROWDED:
+            return None
+        settings = replace(context.settings, max_in_flight=now // 2)
+        predicted = context.load.value / lost
+        lowered = Reason.CALLS_LOWERED
+        return Proposal(self.name, self.how, settings, predicted, raises=True, reason=lowered)
+
+    def helped(self, seen: Comparison) -> tuple[bool, str]:
+        """Fewer calls that carry as much were too many."""
+        return more_capacity(seen)
+
+
+KNOB, BACK_OFF = MaxPending(), BackOff()
 
 
 def crowding(context: Context) -> float:
@@ -89,11 +128,6 @@ def crowding(context: Context) -> float:
     return factor
 
 
-def _proposal(context: Context, calls: int) -> Proposal:
-    settings = replace(context.settings, max_in_flight=calls)
-    return context.offer(NAME, How.LIVE, settings, Reason.CALLS_RAISED, raises=True)
-
-
 def _by_call_time(context: Context) -> Context:
     """The context with the model of the time of a call, where no slope tells what is beside it.
 
@@ -101,6 +135,6 @@ def _by_call_time(context: Context) -> Context:
     """
     model = context.model
     unsure = not model.fixed or context.extrapolates
-    if model.apart is None or not unsure or context.late is not None:
+    if not unsure or context.late is not None:
         return context
-    return replace(context, model=model.apart)
+    return replace(context, model=model.by_call_time)

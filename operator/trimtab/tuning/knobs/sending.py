@@ -10,7 +10,6 @@ one is.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from trimtab.api.knobs import (
     COMPRESSIONS,
@@ -18,25 +17,25 @@ from trimtab.api.knobs import (
     PRODUCER_COMPRESSION,
     PRODUCER_IN_FLIGHT,
     PRODUCER_LINGER,
-    How,
 )
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.producer import ProducerSettings, Step, more
 from trimtab.tuning.settings import Settings
+from trimtab.tuning.trials.comparison import Comparison, lighter_or_faster
 
 NAMES = {
     Step.BATCH: "producer-batch",
     Step.IN_FLIGHT: "producer-in-flight",
     Step.COMPRESSION: "producer-compression",
 }
-SETTINGS = {
-    Step.BATCH: (PRODUCER_BATCH.name, PRODUCER_LINGER.name),
-    Step.IN_FLIGHT: (PRODUCER_IN_FLIGHT.name,),
-    Step.COMPRESSION: (PRODUCER_COMPRESSION.name,),
+VALUES = {
+    Step.BATCH: (PRODUCER_BATCH, PRODUCER_LINGER),
+    Step.IN_FLIGHT: (PRODUCER_IN_FLIGHT,),
+    Step.COMPRESSION: (PRODUCER_COMPRESSION,),
 }
-MOVES = frozenset({Kind.SINK})
 
 HOPED = 0.5
 """Share of the time of writing that a step is hoped to save."""
@@ -45,22 +44,34 @@ LINGER_MS = 5
 """Least time that a larger batch is given to fill."""
 
 
-def raise_(step: Step, context: Context) -> Proposal | None:
-    """One step of the producer, where writing is known to take a part of the batch."""
-    signals = context.snapshot.signals
-    batch = signals.batch if signals else None
-    if not context.policy.sends or batch is None or not batch.sink_s:
-        return None
-    wanted = more(producer(context.settings)).get(step)
-    if wanted is None:
-        return None
-    share = min(1.0, batch.sink_s / max(batch.duration_s - batch.overhead_s, 1e-3))
-    hoped = replace(context, model=context.model.slowed(1 - HOPED * share))
-    settings = _with(step, context, wanted)
-    return hoped.offer(NAMES[step], How.LIVE, settings, Reason.PRODUCER_CHANGED, raises=True)
+class Sending(Knob):
+    """One step of how the sink's producer sends."""
+
+    moves = frozenset({Kind.SINK})
+
+    def __init__(self, step: Step) -> None:
+        self.step, self.name, self.values = step, NAMES[step], VALUES[step]
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """One step of the producer, where writing is known to take a part of the batch."""
+        signals = context.snapshot.signals
+        batch = signals.batch if signals else None
+        if not context.policy.sends or batch is None or not batch.sink_s:
+            return None
+        wanted = more(producer(context.settings)).get(self.step)
+        if wanted is None:
+            return None
+        share = min(1.0, batch.sink_s / max(batch.duration_s - batch.overhead_s, 1e-3))
+        hoped = replace(context, model=context.model.slowed(1 - HOPED * share))
+        settings = _with(self.step, context, wanted)
+        return hoped.offer(self.name, self.how, settings, Reason.PRODUCER_CHANGED, raises=True)
+
+    def helped(self, seen: Comparison) -> tuple[bool, str]:
+        """A faster sink shows in the rate while there is a backlog, else in the load."""
+        return lighter_or_faster(seen)
 
 
-RAISES = {step: partial(raise_, step) for step in Step}
+KNOBS = tuple(Sending(step) for step in NAMES)
 
 
 def producer(settings: Settings) -> ProducerSettings:

@@ -9,41 +9,63 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 from trimtab.api.knobs import EXECUTORS, MIN_PARTITIONS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
+from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.knobs import parallelism
-
-NAME = "split"
-SETTINGS = (MIN_PARTITIONS.name, EXECUTORS.name)
-MOVES = frozenset({Kind.SKEW, Kind.SOURCE_PARTITIONS})
+from trimtab.tuning.knobs.knob import Knob
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.settings import Settings
 
 PIECES = 2
 """Tasks for each slot: two even out what one that is cut badly would hold up."""
 
 
-def raise_(context: Context) -> Proposal | None:
-    """Cut into pieces for every slot; for the executors too that only then have work."""
-    signals, most = context.snapshot.signals, context.policy.max_tasks
-    if most is None or signals is None or not signals.partitions:
-        return None
-    executors = _executors(context, signals.partitions, most)
-    slots = executors * context.policy.slots_per_executor
-    tasks = min(most, math.ceil(max(PIECES * slots, signals.partitions + 1) / slots) * slots)
-    if tasks <= context.model.tasks:
-        return None
-    settings = replace(context.settings, executors=executors, min_partitions=tasks)
-    return _cut(context, tasks).offer(
-        NAME, How.QUERY, settings, Reason.PARTITIONS_SPLIT, raises=True
-    )
+class Split(Knob):
+    """The tasks that the source's partitions are cut into; they cost nothing to give back."""
+
+    name = "split"
+    values = (MIN_PARTITIONS, EXECUTORS)
+    moves = frozenset({Kind.SKEW, Kind.SOURCE_PARTITIONS})
+    how: ClassVar[How] = How.QUERY
+
+    def clamp(self, policy: Policy, settings: Settings) -> Settings:
+        """No more tasks than a person allows; None where nothing is split."""
+        most = policy.max_tasks
+        tasks = None if most is None else min(settings.tasks(None), most)
+        return replace(settings, min_partitions=tasks)
+
+    def excess(self, policy: Policy, settings: Settings) -> str:
+        """More tasks than the limit allows."""
+        tasks = settings.min_partitions
+        if tasks is None or tasks <= (policy.max_tasks or 1):
+            return ""
+        return f"{tasks} tasks are more than limits.tasks allows"
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """Cut into pieces for every slot; for the executors too that only then have work."""
+        signals, most = context.snapshot.signals, context.policy.max_tasks
+        if most is None or signals is None or not signals.partitions:
+            return None
+        executors = _executors(context, signals.partitions, most)
+        slots = executors * context.capacity.cores
+        tasks = min(most, math.ceil(max(PIECES * slots, signals.partitions + 1) / slots) * slots)
+        if tasks <= context.model.tasks:
+            return None
+        settings = replace(context.settings, executors=executors, min_partitions=tasks)
+        cut, reason = _cut(context, tasks), Reason.PARTITIONS_SPLIT
+        return cut.offer(self.name, self.how, settings, reason, raises=True)
+
+    def at_best(self, context: Context, model: Model) -> Model | None:
+        """As many tasks as may be."""
+        return model.with_tasks(context.policy.max_tasks or 0)
 
 
-def release(context: Context) -> Proposal | None:
-    """None: more tasks cost nothing that could be given back."""
-    del context
-    return None
+KNOB = Split()
 
 
 def _executors(context: Context, partitions: int, most: int) -> int:
@@ -51,7 +73,7 @@ def _executors(context: Context, partitions: int, most: int) -> int:
     now = context.settings.executors
     if context.slots < partitions:
         return now
-    raised = parallelism.raise_(_cut(context, most))
+    raised = parallelism.KNOB.raise_(_cut(context, most))
     return raised.settings.executors if raised else now
 
 

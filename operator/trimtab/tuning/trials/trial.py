@@ -8,15 +8,16 @@ batches after executors start are left out (their JVMs warm up).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.tuning.knobs import cores, parallelism, topic
+from trimtab.tuning.capacity.points import Point, same_size
+from trimtab.tuning.knobs import named
 from trimtab.tuning.memory import Trial
-from trimtab.tuning.points import Point, same_size
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
+from trimtab.tuning.trials.outcome import Outcome
 
 SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
@@ -37,31 +38,6 @@ JUDGED_BY_RATE = 4
 PENDING_S = 90.0
 """Seconds that executors may wait for a node."""
 
-EXPIRES_S = 300.0
-"""Seconds, or 20 triggers if that is longer, after which a trial without batches is closed."""
-
-REFRESH_S = 330.0
-"""Seconds after which Kafka's producers have seen new partitions: they look for them every 300 s
-(`metadata.max.age.ms`, `topic.metadata.refresh.interval.ms`). The batches before say nothing."""
-
-UNEVEN = 1.5
-"""The busiest partition over an even share, from which on the new ones are not written to yet."""
-
-STARTS_EXECUTORS = frozenset({parallelism.NAME, cores.NAME})
-"""Knobs whose trial is one of more slots: executors start, or go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a trial ended; `settings` are those to go on with."""
-
-    action: Action
-    reason: Reason
-    message: str
-    settings: Settings
-    judged: bool = False
-    """Whether batches decided, so that the prediction can be scored."""
-
 
 def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     """The trial after the newest batch was counted, if it is new and belongs to it."""
@@ -69,7 +45,8 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     batch = signals.batch if signals else None
     if batch is None or batch.key == trial.batch or not belongs(trial, batch, snapshot.settings):
         return trial
-    if not _raised(trial, snapshot) or waits_for_producers(trial, snapshot):
+    knob = named(trial.knob)
+    if not knob.applied(trial, snapshot) or knob.waits(trial, snapshot):
         return trial
     if _settling(trial, batch, snapshot.settings):
         settled_s = round(trial.settled_s + batch.duration_s, 3)
@@ -77,26 +54,6 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     judged = trial.judged + 1
     rate = trial.rate + (batch_rate(batch, snapshot.settings) - trial.rate) / judged
     return replace(trial, batch=batch.key, judged=judged, rate=round(rate, 3))
-
-
-def waits_for_producers(trial: Trial, snapshot: Snapshot) -> bool:
-    """Whether a topic has new partitions that its producers may not have seen yet.
-
-    They are awaited no longer than they take to look; a topic that is hot by one key stays uneven.
-    """
-    signals = snapshot.signals
-    if trial.knob != topic.NAME or signals is None or signals.hottest_share is None:
-        return False
-    uneven = signals.hottest_share * (signals.partitions or 0) >= UNEVEN
-    return uneven and snapshot.now_s - trial.opened_at_s <= REFRESH_S
-
-
-def _raised(trial: Trial, snapshot: Snapshot) -> bool:
-    """Whether the topic has the partitions that it was asked for; the driver is not asked."""
-    partitions = snapshot.signals.partitions if snapshot.signals else None
-    return trial.knob != topic.NAME or (partitions or 0) >= (
-        snapshot.settings.topic_partitions or 0
-    )
 
 
 def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
@@ -108,7 +65,7 @@ def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
 
 def _moves_executors(trial: Trial, settings: Settings) -> bool:
     """Whether executors start or go, for more partitions too."""
-    return trial.knob in STARTS_EXECUTORS or trial.before.executors != settings.executors
+    return named(trial.knob).starts_executors or trial.before.executors != settings.executors
 
 
 def _settling(trial: Trial, batch: Batch, settings: Settings) -> bool:
@@ -143,16 +100,10 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
             f"{signals.executors_pending} executor pods found no node in {PENDING_S:.0f} s",
             replace(settings, executors=min(fewer, settings.executors)),
         )
-    if age_s > EXPIRES_S and not _raised(trial, snapshot):
-        return Outcome(
-            Action.REVERT,
-            Reason.TOPIC_NOT_RAISED,
-            f"the topic has {signals.partitions} partitions still after {age_s:.0f} s: the"
-            " condition Ready of the KafkaCluster says why",
-            trial.before,
-        )
-    expires_s = EXPIRES_S + (REFRESH_S if trial.knob == topic.NAME else 0.0)
-    if age_s > max(expires_s, 20 * settings.trigger_s):
+    knob = named(trial.knob)
+    if failed := knob.failed(trial, snapshot):
+        return failed
+    if age_s > max(knob.expires_s, 20 * settings.trigger_s):
         message = f"kept after {age_s:.0f} s: too few batches came to compare"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
     return None

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtab.tuning.load import steady_input
+from trimtab.tuning.capacity.load import steady_input
+from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.memory import Memory
-from trimtab.tuning.model import Model
 from trimtab.tuning.snapshot import Snapshot
 
 MARGIN = 1.5
@@ -68,7 +68,7 @@ def late(snapshot: Snapshot, memory: Memory, model: Model) -> Late | None:
     )
     if steady is None or not undisturbed:
         return None
-    slots = settings.executors * snapshot.policy.slots_per_executor
+    slots = snapshot.capacity.slots
     age_s, records = signals.running_s, signals.running_records
     predicted_s = model.duration_s(records, slots)
     usual_s = model.duration_s(max(records, steady * settings.trigger_s), slots)

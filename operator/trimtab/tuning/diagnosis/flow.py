@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from trimtab.tuning.load import in_flight_s, steady_input
+from trimtab.tuning.capacity.load import in_flight_s, steady_input
 from trimtab.tuning.snapshot import Batch, Signals
 
 IDLE = 0.5

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trimtab.tuning import trial
-from trimtab.tuning.load import Load
+from trimtab.tuning.capacity.fit import fit
+from trimtab.tuning.capacity.load import Load
+from trimtab.tuning.capacity.model import Model
+from trimtab.tuning.capacity.points import Point, learn, same_size, sent_alike
 from trimtab.tuning.memory import FastestCall, Memory
-from trimtab.tuning.model import Model, fit
-from trimtab.tuning.points import Point, learn, same_size, sent_alike
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
+from trimtab.tuning.trials.trial import observe as observe_trial
 
 WARM_UP_BATCHES = 2
 """Batches after a driver start that teach nothing: JIT, empty caches."""
@@ -56,7 +57,7 @@ def carried(snapshot: Snapshot, points: tuple[Point, ...], settings: Settings) -
     if settings.max_in_flight not in {None, *(p.in_flight for p in points)}:
         return 0.0
     model = fitted(replace(snapshot, settings=settings), points)
-    return model.capacity(snapshot.policy.slots(settings)) if model else 0.0
+    return model.capacity(snapshot.policy.capacity(settings).slots) if model else 0.0
 
 
 def first_guess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Model | None:
@@ -87,7 +88,7 @@ def observe(snapshot: Snapshot, memory: Memory, batch: Batch) -> Memory:
     """
     warm = batch.since_start > WARM_UP_BATCHES
     if memory.trial:
-        watched = trial.observe(memory.trial, snapshot)
+        watched = observe_trial(memory.trial, snapshot)
         memory = replace(memory, trial=watched)
         warm = watched.judged > 0
     signals = snapshot.signals
@@ -132,7 +133,7 @@ def _whole(snapshot: Snapshot, memory: Memory, batch: Batch) -> bool:
 
 def _point(snapshot: Snapshot, batch: Batch) -> Point:
     return Point(
-        slots=batch.executors_min * snapshot.policy.slots_per_executor,
+        slots=batch.executors_min * snapshot.capacity.cores,
         records=batch.records,
         out_s=round(batch.overhead_s, 3),
         duration_s=round(batch.duration_s, 3),

@@ -7,7 +7,7 @@ twice in a row waits until the load, another knob or the capacity is another.
 from __future__ import annotations
 
 from trimtab.tuning.context import Context
-from trimtab.tuning.knobs import LADDER
+from trimtab.tuning.knobs import named
 from trimtab.tuning.memory import Trial, Verdict
 from trimtab.tuning.settings import Settings
 
@@ -59,7 +59,7 @@ def holds(verdict: Verdict, context: Context) -> bool:
     before = verdict.before
     if not verdict.capacity or before is None or before.executors != context.settings.executors:
         return True
-    return abs(context.capacity - verdict.capacity) <= SAME_CAPACITY * verdict.capacity
+    return abs(context.carried - verdict.capacity) <= SAME_CAPACITY * verdict.capacity
 
 
 def _level(verdict: Verdict, steady: float) -> bool:
@@ -68,6 +68,6 @@ def _level(verdict: Verdict, steady: float) -> bool:
 
 def _unmoved(verdict: Verdict, settings: Settings) -> bool:
     """Whether the knobs beside that of the verdict are where they were."""
-    own = next((group.settings for group in LADDER if group.name == verdict.knob), ())
+    own = named(verdict.knob).fields
     before, now = (verdict.before or settings).numbers(), settings.numbers()
     return all(before.get(name) == now[name] for name in now if name not in own)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from trimtab.api.knobs import TRIGGERS_S
 from trimtab.api.quantities import counted
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.tuning.load import Load, admitted
+from trimtab.tuning.capacity.configuration import Capacity
+from trimtab.tuning.capacity.load import Load, admitted
+from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.memory import FastestCall
-from trimtab.tuning.model import Model
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
@@ -74,6 +75,7 @@ class Facts:
 
     policy: Policy
     settings: Settings
+    capacity: Capacity
     signals: Signals
     batch: Batch
     model: Model
@@ -84,7 +86,7 @@ class Facts:
     @property
     def slots(self) -> int:
         """Task slots of the executors asked for."""
-        return self.settings.executors * self.policy.slots_per_executor
+        return self.capacity.slots
 
     def share(self, seconds: float | None) -> float:
         """Share of the last batch; 0 where it is not known."""
@@ -98,7 +100,10 @@ def diagnose(
     signals = snapshot.signals
     if signals is None or signals.batch is None:
         return Bottleneck(Kind.NONE, "no metrics")
-    facts = Facts(snapshot.policy, snapshot.settings, signals, signals.batch, model, load, fastest)
+    facts = Facts(
+        snapshot.policy, snapshot.settings, snapshot.capacity, signals, signals.batch, model, load,
+        fastest,
+    )  # fmt: skip
     found = next((cause for look in CAUSES if (cause := look(facts))), None)
     return found or _concurrency(facts)
 
@@ -200,7 +205,7 @@ def _calls(facts: Facts) -> Bottleneck | None:
     in_flight, signals = facts.settings.max_in_flight, facts.signals
     if not in_flight or signals.pending_calls is None or not signals.executors_running:
         return None
-    most = signals.executors_running * facts.policy.slots_per_executor * in_flight
+    most = signals.executors_running * facts.capacity.cores * in_flight
     if signals.pending_calls < CALLS_FULL * most:
         return None
     call_s, fastest = signals.pending_call_s, facts.fastest

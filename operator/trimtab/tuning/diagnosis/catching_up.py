@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from trimtab.tuning.capacity.load import admitted
 from trimtab.tuning.context import Context
-from trimtab.tuning.load import admitted
 from trimtab.tuning.snapshot import Batch
 
 CATCH_UP_SHARE = 0.8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtab.tuning.model import Model
+from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot
@@ -58,7 +58,7 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
     if steady is None:
         return None
     policy, settings = snapshot.policy, snapshot.settings
-    slots = settings.executors * policy.slots_per_executor
+    slots = policy.capacity(settings).slots
     duration_s = model.duration_s(steady * settings.trigger_s, slots)
     in_flight = steady * in_flight_s(settings.trigger_s, duration_s)
     backlog = max(0.0, signals.lag_records - in_flight)
@@ -83,7 +83,7 @@ def capacity_load(model: Model, policy: Policy, settings: Settings, demand: floa
 
     A goal of `max` has its batches filled from a backlog, so that only what is admitted counts.
     """
-    slots = settings.executors * policy.slots_per_executor
+    slots = policy.capacity(settings).slots
     model = model.with_in_flight(settings.max_in_flight)
     lets_in = admitted(model, slots, settings)
     if policy.maximum:
@@ -93,7 +93,7 @@ def capacity_load(model: Model, policy: Policy, settings: Settings, demand: floa
 
 def slots_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
     """demand / s(p, T): how much the slots have to do, whatever the batch limit lets in."""
-    slots = settings.executors * policy.slots_per_executor
+    slots = policy.capacity(settings).slots
     model = model.with_in_flight(settings.max_in_flight)
     return _over(demand, model.sustainable(slots, settings.trigger_s))
 
@@ -112,7 +112,7 @@ def latency_load(model: Model, policy: Policy, settings: Settings, steady: float
     """(q·max(T, D) + D) / target at the steady input; None for a rate goal."""
     if policy.target_s is None:
         return None
-    slots = settings.executors * policy.slots_per_executor
+    slots = policy.capacity(settings).slots
     trigger_s = settings.trigger_s
     duration_s = model.with_in_flight(settings.max_in_flight).duration_s(steady * trigger_s, slots)
     return (policy.quantile * max(trigger_s, duration_s) + duration_s) / policy.target_s
@@ -132,8 +132,7 @@ def predict(
     return capacity if latency is None else max(capacity, latency)
 
 
-def least_latency_s(model: Model, policy: Policy, steady: float) -> float:
-    """The lowest percentile that physics allows: (1 + q)·o / (1 − rate/capacity), at most slots."""
-    slots = policy.widest
+def least_latency_s(model: Model, policy: Policy, steady: float, slots: int) -> float:
+    """The lowest percentile that physics allows on some slots: (1 + q)·o / (1 − rate/capacity)."""
     free = 1.0 - steady / model.capacity(slots)
     return (1 + policy.quantile) * model.overhead_s(slots) / free if free > 0 else float("inf")

@@ -1,0 +1,49 @@
+"""From what the knobs offer to a decision: the first that no guard vetoes, on trial."""
+
+from __future__ import annotations
+
+from trimtab.api.pipeline import Mode
+from trimtab.api.reasons import Action, BottleneckKind, Reason
+from trimtab.tuning import guards, words
+from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.decision import Decision, Step, hold
+from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.knobs import cores, topic
+from trimtab.tuning.trials.life import open_
+
+
+def act(context: Context, proposals: list[Proposal], bottleneck: Bottleneck) -> Step:
+    """Make the change that may be made, recommend it, or say why there is none."""
+    memory, load, policy = context.memory, context.load, context.policy
+    proposal, veto = guards.first_allowed(context, proposals)
+    if proposal is None and veto is not None:
+        return hold(memory, veto.reason, veto.message, load, bottleneck), memory
+    if proposal is None:
+        return _saturated(context, bottleneck), memory
+    changes = context.settings.differences(proposal.settings)
+    cause = words.cause(context, proposal, bottleneck)
+    message = (
+        f"{cause}; load {load.value:.2f} at {load.demand:.0f} records/s:"
+        f" {', '.join(changes)}, predicted load {proposal.predicted:.2f}"
+    )
+    if policy.mode is Mode.OBSERVE:
+        return hold(memory, Reason.OBSERVE_ONLY, message, load, bottleneck), memory
+    recommend = policy.mode is Mode.RECOMMEND
+    decision = Decision(
+        Action.RECOMMEND if recommend else Action.CHANGE, proposal.reason, message,
+        proposal.settings, changes, load, bottleneck,
+    )  # fmt: skip
+    return decision, memory if recommend else open_(context, proposal)
+
+
+def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
+    load, allow = context.load, cores.to_allow(context, bottleneck.kind)
+    if infeasible := words.infeasible(context):
+        message = infeasible + allow
+        return hold(context.memory, Reason.GOAL_INFEASIBLE, message, load, bottleneck)
+    message = f"load {load.value:.2f}, but no knob within the limits helps: {bottleneck.evidence}"
+    if bottleneck.kind is BottleneckKind.MEMORY:
+        message += "; status.jvm says which heap or collector would, once it is known"
+    if more := topic.advised(context, bottleneck.kind):
+        message += f"; {more} partitions of the source would"
+    return hold(context.memory, Reason.SATURATED, message + allow, load, bottleneck)

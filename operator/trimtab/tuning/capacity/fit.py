@@ -1,0 +1,161 @@
+"""The capacity model fitted to learned batches, in steps: normalise, waiting share, knee, cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trimtab.tuning.capacity.model import WIDE, CallCost, Model, at_work, call_factor
+from trimtab.tuning.capacity.points import SPREAD, Point, knee_of
+
+SEEN = 0.1
+"""Share of the smallest batch's work below which an intercept may be nothing but noise."""
+
+
+def fit(
+    points: Sequence[Point], tasks: int, in_flight: int | None = None, *, waves: bool = False
+) -> Model | None:
+    """The model that the points support; None where there are none.
+
+    With batches of clearly different sizes the cost that does not grow (A) is read from the
+    slope; before that all of the work is taken to grow with the records, which is right near the
+    point and pessimistic above it. Points of another number of calls in flight count where there
+    is none of the present one, brought to it.
+    """
+    tasks, calls = max(1, tasks), in_flight or 0
+    usable = _normalised(points, tasks, waves=waves)
+    if not usable:
+        return None
+    rests = [p.rest for p in usable if p.waiting] if calls else []
+    waiting = _waiting_share(usable, calls, rests)
+    if calls:
+        usable = _at_calls(usable, calls, 1.0 if waiting is None else waiting)
+    knee = knee_of(usable)
+    below = [p for p in usable if knee is None or p.records <= knee] or usable
+    fixed = _fixed(below) or _fixed(rests)
+    by_slots: dict[float, list[Point]] = {}
+    for point in sorted(below, key=lambda p: p.slots):
+        by_slots.setdefault(point.slots, []).append(point)
+    return Model(
+        out_s=sorted(p.out_s for p in usable)[len(usable) // 2],
+        fixed=fixed,
+        per_record=tuple((slots, _weight(group, fixed)) for slots, group in by_slots.items()),
+        tasks=tasks,
+        in_flight=calls,
+        waiting=_timed(below, fixed) if waiting is None else waiting,
+        batches=tuple((slots, max(p.records for p in group)) for slots, group in by_slots.items()),
+        call_cost=_call_cost(below) if waiting is None else None,
+        knee=knee,
+        waves=waves,
+    )
+
+
+def _normalised(points: Sequence[Point], tasks: int, *, waves: bool) -> list[Point]:
+    """The batches that had records, by the slots that were at work."""
+    used = [p for p in points if p.records > 0]
+    return [replace(p, slots=at_work(p.slots, tasks, waves=True)) for p in used] if waves else used
+
+
+def _waiting_share(points: Sequence[Point], calls: int, rests: Sequence[Point]) -> float | None:
+    """Share of W that waits, as two numbers of calls in flight tell it; None where they do not."""
+    if not calls:
+        return None
+    exact = [p for p in points if p.in_flight in {0, calls}]
+    return _waiting(points, calls, _fixed(exact) or _fixed(rests))
+
+
+def _timed(points: Sequence[Point], fixed: float) -> float:
+    """Share of W that waits by the time of a call in the largest batch; 1 where it is not known."""
+    timed = max((p for p in points if p.waiting), key=lambda p: p.records, default=None)
+    if timed is None:
+        return 1.0
+    return min(1.0, timed.waiting / timed.records / _weight([timed], fixed))
+
+
+def _call_cost(points: Sequence[Point]) -> CallCost | None:
+    """What the time of a call tells; None where it is not known."""
+    timed = [p for p in points if p.waiting]
+    if not timed:
+        return None
+    rests = sorted(p.slot_seconds - p.waiting for p in timed)
+    largest = max(timed, key=lambda p: p.records)
+    return CallCost(rests[len(rests) // 2], largest.waiting / largest.records)
+
+
+def _waiting(points: Sequence[Point], calls: int, fixed: float) -> float | None:
+    """Share of W = w + c/m that waits, at `calls` in flight; None until two numbers were seen.
+
+    Read at the slot count where the numbers of calls lie farthest apart, from the largest batch of
+    each: there it is least mixed with what does not grow, of which `fixed` is known.
+    """
+    best: tuple[float, float | None] = (1.0, None)
+    for slots in {p.slots for p in points}:
+        group = [p for p in points if p.slots == slots and p.in_flight]
+        if len({p.in_flight for p in group}) < 2:
+            continue
+        few = min(group, key=lambda p: (p.in_flight, -p.records))
+        many = max(group, key=lambda p: (p.in_flight, p.records))
+        w_few, w_many = _weight([few], fixed), _weight([many], fixed)
+        wait = max(0.0, (w_few - w_many) / (1 / few.in_flight - 1 / many.in_flight))
+        spread = many.in_flight / few.in_flight
+        work = max(0.0, w_many - wait / many.in_flight)
+        share = wait / calls / (work + wait / calls) if work + wait > 0 else 0.0
+        best = max(best, (spread, share), key=lambda found: found[0])
+    return best[1]
+
+
+def _at_calls(points: Sequence[Point], calls: int, waiting: float) -> list[Point]:
+    """The points of one number of calls in flight, and of other slot counts those brought to it."""
+    exact = [p for p in points if p.in_flight in {0, calls}]
+    known = {p.slots for p in exact}
+    brought = [
+        replace(p, duration_s=p.out_s + (p.duration_s - p.out_s) / factor, in_flight=calls)
+        for p in points
+        if p.slots not in known
+        for factor in [call_factor(waiting, calls, p.in_flight)]
+    ]
+    return exact + brought
+
+
+def _fixed(points: Sequence[Point]) -> float:
+    """A in slot-seconds: the median intercept over the slot counts that show a slope."""
+    intercepts = []
+    for slots in {p.slots for p in points}:
+        group = [p for p in points if p.slots == slots]
+        if max(p.records for p in group) >= SPREAD * min(p.records for p in group):
+            intercepts.append(_intercept(group))
+    if not intercepts:
+        return 0.0
+    smallest = min(p.slot_seconds for p in points)
+    middle = sorted(intercepts)[len(intercepts) // 2]
+    return 0.0 if middle < SEEN * smallest else min(middle, 0.95 * smallest)
+
+
+def _intercept(group: Sequence[Point]) -> float:
+    """Intercept of the least-squares line of slot-seconds over records, weighted by 1/n².
+
+    Noise is a share of a batch's time, so that small batches tell the intercept best. Where the
+    sizes lie close together noise would decide: there the slope is drawn towards that of a line
+    through the origin, which takes all of the work to grow with the records.
+    """
+    weights = [1 / p.records**2 for p in group]
+    total = math.fsum(weights)
+    mean_n = math.fsum(w * p.records for w, p in zip(weights, group, strict=True)) / total
+    mean_y = math.fsum(w * p.slot_seconds for w, p in zip(weights, group, strict=True)) / total
+    spread = math.fsum(w * (p.records - mean_n) ** 2 for w, p in zip(weights, group, strict=True))
+    cross = math.fsum(
+        w * (p.records - mean_n) * (p.slot_seconds - mean_y)
+        for w, p in zip(weights, group, strict=True)
+    )
+    slope = max(cross / spread, 0.0) if spread > 0 else 0.0
+    ratio = max(p.records for p in group) / min(p.records for p in group)
+    told = min(1.0, (ratio - SPREAD) / (WIDE - SPREAD))
+    slope = told * slope + (1 - told) * mean_y / mean_n
+    return mean_y - slope * mean_n
+
+
+def _weight(group: Sequence[Point], fixed: float) -> float:
+    """W in slot-seconds a record, from the largest batch: there it is least mixed with A."""
+    largest = max(group, key=lambda p: p.records)
+    return max(largest.slot_seconds - fixed, 0.05 * largest.slot_seconds) / largest.records

@@ -1,0 +1,191 @@
+"""The capacity model: how long a batch takes, learned from the pipeline's own batches.
+
+A batch of n records on p slots takes
+
+    D(n, p) = out + (A + W(p)·n) / p            p = slots at work
+
+with `out` seconds outside the work on records, A slot-seconds of cost that do not grow with n
+(chiefly the start of each task), and W(p) slot-seconds a record. From it follow
+
+    o(p) = out + A/p        capacity(p) = p / W(p)        s(p, T) = capacity(p)·max(0, 1 − o(p)/T)
+
+Tasks of one size run in waves of as many as there are slots, and slots idle in the last one: 12
+tasks on 5 slots take three waves, as on 4, so that 4 are at work.
+
+Where tasks wait for calls of a remote service, m at a time, W = w + c/m: c seconds of waiting a
+record, shared by m (Little's law: calls in flight = rate × seconds of a call).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+from trimtab.tuning.capacity.points import SPREAD
+
+WIDE = 2.5
+"""Record counts that differ by this factor tell the slope whatever the noise."""
+
+USUAL_EXPONENT = 0.9
+"""b of capacity ∝ p^b before two slot counts were learned: few pipelines scale in proportion."""
+
+LEAST_EXPONENT = 0.5
+"""Capacity is taken to grow at least as the root of the slots: less is for a trial to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallCost:
+    """What the time of a remote call tells of a batch, in slot-seconds."""
+
+    rest: float
+    """All that does not wait for calls."""
+    per_record: float
+    """Waiting for calls, a record."""
+
+    def slowed(self, factor: float) -> CallCost:
+        """The same where everything takes longer by a factor."""
+        return CallCost(self.rest * factor, self.per_record * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """D(n, p) of one pipeline."""
+
+    out_s: float
+    fixed: float
+    """A: slot-seconds a batch that do not grow with its records."""
+    per_record: tuple[tuple[float, float], ...]
+    """W(p): slot-seconds a record by slots at work, ascending."""
+    tasks: int
+    in_flight: int = 0
+    """Calls in flight of each slot that W was read at, or brought to."""
+    waiting: float = 1.0
+    """Share of W that waits for calls: what more calls in flight can cut."""
+    batches: tuple[tuple[float, int], ...] = ()
+    """Records of the largest learned batch by slots at work, ascending."""
+    call_cost: CallCost | None = None
+    """What is known by the time of a call, while no two numbers of calls in flight were seen."""
+    knee: int | None = None
+    """Records above which a batch takes out of proportion longer; None where none was seen."""
+    waves: bool = False
+    """Whether tasks run whole, so that slots idle in the last wave of them."""
+
+    def learned(self, slots: float) -> bool:
+        """Whether a batch on so many slots was seen."""
+        return any(self.slots(slots) == known for known, _ in self.per_record)
+
+    def extrapolates(self, records: float) -> bool:
+        """Whether a batch of so many records is far larger than all that were learned."""
+        return WIDE * max((seen for _, seen in self.batches), default=0) < records
+
+    def comparable(self, one: float, other: float) -> bool:
+        """Whether two learned counts of slots at work were seen with batches of about one size.
+
+        Where they were not, the capacity of one of them is an extrapolation far from its batches.
+        """
+        sizes = dict(self.batches)
+        if one not in sizes or other not in sizes:
+            return True
+        return max(sizes[one], sizes[other]) <= WIDE * min(sizes[one], sizes[other])
+
+    def slowed(self, factor: float) -> Model:
+        """The same pipeline with all that its slots do slower by a factor."""
+        weights = tuple((slots, weight * factor) for slots, weight in self.per_record)
+        cost = self.call_cost.slowed(factor) if self.call_cost else None
+        return replace(self, fixed=self.fixed * factor, per_record=weights, call_cost=cost)
+
+    @property
+    def by_call_time(self) -> Model:
+        """The same batches with all that does not wait for calls taken for what does not grow.
+
+        Calls in flight are chosen by it while batches are small, which would else be asked to make
+        up for what they do not cut. The model itself where the time of a call is not known.
+        """
+        if self.call_cost is None:
+            return self
+        weights = tuple((slots, self.call_cost.per_record) for slots, _ in self.per_record)
+        return replace(
+            self, fixed=self.call_cost.rest, per_record=weights, waiting=1.0, call_cost=None
+        )
+
+    def with_in_flight(self, calls: int | None) -> Model:
+        """The same pipeline with another number of calls in flight."""
+        if not calls or not self.in_flight or calls == self.in_flight:
+            return self
+        factor = call_factor(self.waiting, self.in_flight, calls)
+        weights = tuple((slots, weight * factor) for slots, weight in self.per_record)
+        waiting = self.waiting * self.in_flight / calls / factor
+        return replace(self, per_record=weights, in_flight=calls, waiting=waiting)
+
+    def with_tasks(self, tasks: int) -> Model:
+        """The same pipeline with at least so many tasks."""
+        return replace(self, tasks=max(self.tasks, tasks))
+
+    def weight(self, slots: float) -> float:
+        """W at so many slots at work: between learned points linear in capacity, below as nearest.
+
+        Above the largest learned point the capacity follows the power law of `exponent`.
+        """
+        known = self.per_record
+        for (low, w_low), (high, w_high) in itertools.pairwise(known):
+            if low <= slots <= high:
+                share = (slots - low) / (high - low)
+                capacity = (1 - share) * low / w_low + share * high / w_high
+                return slots / capacity
+        if slots < known[0][0]:
+            return known[0][1]
+        largest, weight = known[-1]
+        return weight * math.pow(slots / largest, 1.0 - self.exponent)
+
+    @property
+    def exponent(self) -> float:
+        """b of capacity ∝ p^b above the largest learned point; `USUAL_EXPONENT` with only one.
+
+        Read from that point and the nearest one that has clearly fewer slots: noise in points
+        that lie close together would be taken for scaling. The more slots, the more they wait for
+        what they share (Amdahl 1967), so that b falls with p; a local b follows that.
+        """
+        largest, weight = self.per_record[-1]
+        fewer = [(p, w) for p, w in self.per_record if SPREAD * p <= largest]
+        if not fewer:
+            return USUAL_EXPONENT
+        slots, other = fewer[-1]
+        gain = math.log((largest / weight) / (slots / other)) / math.log(largest / slots)
+        return min(max(gain, LEAST_EXPONENT), 1.0)
+
+    def slots(self, slots: float) -> float:
+        """Slots at work: no more than there are tasks, and none that idles in the last wave."""
+        return at_work(slots, self.tasks, waves=self.waves)
+
+    def overhead_s(self, slots: float) -> float:
+        """o(p): seconds of a batch that do not grow with its records."""
+        return self.out_s + self.fixed / self.slots(slots)
+
+    def capacity(self, slots: float) -> float:
+        """Records/s that p slots work off once a batch is under way."""
+        used = self.slots(slots)
+        return used / self.weight(used)
+
+    def duration_s(self, records: float, slots: float) -> float:
+        """D(n, p) in seconds."""
+        return self.overhead_s(slots) + records / self.capacity(slots)
+
+    def sustainable(self, slots: float, trigger_s: float) -> float:
+        """s(p, T): the highest rate whose batch still fits its trigger, in records/s."""
+        if trigger_s <= 0:
+            return self.capacity(slots)
+        return self.capacity(slots) * max(0.0, 1.0 - self.overhead_s(slots) / trigger_s)
+
+
+def at_work(slots: float, tasks: int, *, waves: bool) -> float:
+    """Slots that so many tasks keep at work: all of them, or tasks / waves where they run whole."""
+    used = max(1.0, min(slots, tasks))
+    if not waves:
+        return used
+    return tasks / math.ceil(tasks / used - 1e-9)  # slots that are at work keep all at work
+
+
+def call_factor(waiting: float, now: int, new: int) -> float:
+    """W at `new` calls in flight over W at `now`, where a share of W waits for them."""
+    return 1.0 - waiting + waiting * now / new

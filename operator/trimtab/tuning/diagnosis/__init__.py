@@ -1,0 +1,1 @@
+"""What holds a pipeline back, and how its executors and stages fare."""

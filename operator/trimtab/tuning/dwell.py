@@ -1,0 +1,55 @@
+"""Dwell: how often in a row the load was seen on one side of the bounds, each evidence once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+
+class Side(Enum):
+    """Above the bounds, or below."""
+
+    OVER = "over"
+    UNDER = "under"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a tick has seen: the last finished batch, and when its metrics were sampled.
+
+    A batch is evidence of both sides, a new sample alone only of a load above the bounds. Without
+    `sampled_at_s` only batches count.
+    """
+
+    batch: str
+    sampled_at_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DwellCounter:
+    """How often in a row each side was seen, and the last evidence that counted."""
+
+    over: int = 0
+    under: int = 0
+    batch: str = ""
+    sampled_at_s: float = 0.0
+
+    def observe(self, side: Side | None, evidence: Evidence, dwell: int) -> DwellCounter:
+        """The count with one tick more; None: the load is within the bounds.
+
+        What has reached the dwell rests: a count that goes on would be written in each tick.
+        """
+        if side is None:
+            return NOT_SEEN
+        over = side is Side.OVER
+        if (self.over if over else self.under) >= dwell:
+            return self
+        new = evidence.batch != self.batch or (over and evidence.sampled_at_s > self.sampled_at_s)
+        if not new:
+            return replace(self, under=0) if over else replace(self, over=0)
+        counts = (self.over + 1, 0) if over else (0, self.under + 1)
+        return DwellCounter(*counts, evidence.batch, evidence.sampled_at_s)
+
+
+NOT_SEEN = DwellCounter()
+"""Neither side was seen."""

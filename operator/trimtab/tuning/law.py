@@ -1,0 +1,260 @@
+"""The control law: a frozen snapshot and a memory in, one decision and a memory out.
+
+The phases are asked in order; the first that has a decision ends the tick.
+
+    what forbids a look      limits, metrics, a trial that ended early, settings not yet applied
+    what is known            learn from the newest batch, fit the model, measure the load
+    what goes before         an open trial, a backlog that drains
+    what is due              a raise, a release, else the reason for keeping still
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from trimtab.api.reasons import Action, Reason, Regime
+from trimtab.tuning import guards, knobs, regime, words
+from trimtab.tuning.acting import act
+from trimtab.tuning.advice import oversize
+from trimtab.tuning.capacity import learning, running
+from trimtab.tuning.capacity.load import measure
+from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.decision import NOTHING, Decision, Step, hold
+from trimtab.tuning.diagnosis.bottleneck import Bottleneck, diagnose
+from trimtab.tuning.diagnosis.catching_up import catching_up
+from trimtab.tuning.dwell import NOT_SEEN
+from trimtab.tuning.knobs import locality, topic
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.snapshot import Batch, Snapshot
+from trimtab.tuning.trials import judgement, trial
+from trimtab.tuning.trials.life import close
+
+
+def decide(snapshot: Snapshot, memory: Memory) -> Step:
+    """The decision of this tick and the memory after it. Unknown always means hold."""
+    for phase in FORBIDDING:
+        if step := phase(snapshot, memory):
+            return step
+    batch = snapshot.signals and snapshot.signals.batch
+    assert batch, "without a batch a phase has held"
+    memory = learning.observe(snapshot, memory, batch)
+    known = _assess(snapshot, memory, batch)
+    return (known, memory) if isinstance(known, Decision) else _steer(known)
+
+
+# what forbids a look
+
+
+def _out_of_limits(snapshot: Snapshot, memory: Memory) -> Step | None:
+    clamped = knobs.clamp(snapshot.policy, memory.settings)
+    if clamped == memory.settings:
+        return None
+    changes = memory.settings.differences(clamped)
+    message = f"limits and pinned values of the spec: {', '.join(changes)}"
+    decision = Decision(Action.CHANGE, Reason.CLAMPED, message, clamped, changes)
+    after = replace(
+        memory,
+        generation=memory.generation + 1,
+        settings=clamped,
+        trial=None,
+        evidence=NOT_SEEN,
+    )
+    return decision, after
+
+
+def _no_metrics(snapshot: Snapshot, memory: Memory) -> Step | None:
+    if snapshot.signals:
+        return None
+    return hold(memory, Reason.NO_METRICS, snapshot.no_signals), memory
+
+
+def _trial_ended_early(snapshot: Snapshot, memory: Memory) -> Step | None:
+    signals, watched = snapshot.signals, memory.trial
+    end = trial.early_end(watched, snapshot, signals) if watched and signals else None
+    return close(snapshot, memory, end, None, 0.0) if end else None
+
+
+def _oversize_running(snapshot: Snapshot, memory: Memory) -> Step | None:
+    larger = snapshot.signals and oversize.running(snapshot.signals, memory.settings)
+    return (hold(memory, Reason.PLANNED_OVERSIZE, larger.words), memory) if larger else None
+
+
+def _not_applied(snapshot: Snapshot, memory: Memory) -> Step | None:
+    applied = snapshot.signals.settings_generation if snapshot.signals else 0
+    if applied >= memory.generation:
+        return None
+    message = f"the driver runs settings generation {applied}, not yet {memory.generation}"
+    return hold(memory, Reason.NOT_APPLIED_YET, message), memory
+
+
+def _no_batch(snapshot: Snapshot, memory: Memory) -> Step | None:
+    if snapshot.signals and snapshot.signals.batch:
+        return None
+    return hold(memory, Reason.NO_BATCH_YET, "no batch has finished yet"), memory
+
+
+def _oversize_ended(snapshot: Snapshot, memory: Memory) -> Step | None:
+    batch = snapshot.signals and snapshot.signals.batch
+    if not batch or not oversize.ended(batch, memory.settings):
+        return None
+    message = f"batch {batch.id} was planned before the limit came down: it says nothing"
+    return hold(memory, Reason.PLANNED_OVERSIZE, message), memory
+
+
+FORBIDDING: tuple[Callable[[Snapshot, Memory], Step | None], ...] = (
+    _out_of_limits, _no_metrics, _trial_ended_early, _oversize_running, _not_applied, _no_batch,
+    _oversize_ended,
+)  # fmt: skip
+
+
+# what is known
+
+
+def _assess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Context | Decision:
+    """The model and the load of this tick, or the decision to hold where they are not known."""
+    model = learning.fitted(snapshot, memory.points)
+    first = learning.first_guess(snapshot, memory, batch)
+    late = running.late(snapshot, memory, model) if model else None
+    if model and late:
+        model = model.slowed(late.slowdown)
+    load = measure(snapshot, model or first)
+    if model is None and not (load and learning.falls_behind(snapshot, load)):
+        return hold(memory, Reason.CALIBRATING, words.calibrating(batch), load)
+    model = model or first
+    if model is None or load is None:
+        return hold(memory, Reason.LOAD_UNKNOWN, "input, lag or capacity are not known yet")
+    band = regime.band(snapshot.policy, memory, snapshot.now_s)
+    return Context(snapshot, memory, model, load, band, late)
+
+
+# what goes before
+
+
+def _watch(context: Context) -> Step | None:
+    """Judge the open trial; once its change is kept, the next one need not wait for a tick."""
+    snapshot, memory, watched = context.snapshot, context.memory, context.memory.trial
+    if watched is None:
+        return None
+    carried = learning.carried(snapshot, memory.points, watched.before)
+    load, band = context.load, context.band
+    end = judgement.judge(watched, snapshot, context.model, load, band, carried=carried)
+    if end is None:
+        message = words.progress(watched, snapshot)
+        return hold(memory, Reason.TRIAL_OPEN, message, load), memory
+    closing, closed = close(snapshot, memory, end, load, carried)
+    if end.action is Action.REVERT:
+        return closing, closed
+    following, after = _steer(replace(context, memory=closed))
+    if not following.moves:
+        return closing, after
+    return replace(following, closed=closing), after
+
+
+def _drain(context: Context) -> Step | None:
+    """Wait while a backlog drains as fast as it should."""
+    batch = context.snapshot.signals and context.snapshot.signals.batch
+    draining = catching_up(context, batch) if batch else ""
+    if not draining:
+        return None
+    now_s = context.snapshot.now_s
+    memory = replace(context.memory, evidence=NOT_SEEN)
+    memory = regime.switch(memory, Regime.CATCHING_UP, now_s)
+    return hold(memory, Reason.CATCHING_UP, draining, context.load), memory
+
+
+# what is due
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """On which side of the bounds the load lies, and what could be done about it."""
+
+    over: bool
+    bottleneck: Bottleneck
+    raises: list[Proposal]
+    releases: list[Proposal]
+
+    @property
+    def under(self) -> bool:
+        """Whether less would do."""
+        return bool(self.releases)
+
+
+def _options(context: Context) -> _Options:
+    load = context.load
+    over = load.value >= context.band.higher
+    bottleneck, raises = NOTHING, []
+    if over:
+        bottleneck = diagnose(context.snapshot, context.model, load, context.memory.fastest)
+        raises = knobs.raising(context, bottleneck.kind)
+    if context.policy.maximum:
+        return _at_maximum(context, _Options(over, bottleneck, raises, knobs.releasing(context)))
+    behind = load.latency is None and load.backlog > 0
+    releases = [] if over or behind else knobs.releasing(context)
+    return _Options(over, bottleneck, raises, releases)
+
+
+def _at_maximum(context: Context, found: _Options) -> _Options:
+    """A goal of `max` gives back what adds nothing, but only once no raise is left.
+
+    Executors that add nothing now may do so once another knob has moved.
+    """
+    if found.releases and guards.first_allowed(context, found.raises)[0]:
+        return replace(found, releases=[])
+    return replace(found, over=found.over and not found.releases)
+
+
+def _steer(context: Context) -> Step:
+    for before in (_watch, _drain):
+        if step := before(context):
+            return step
+    options = _options(context)
+    memory = regime.step(context.memory, context.snapshot, over=options.over, under=options.under)
+    context = replace(context, memory=memory)
+    for phase in (_raise, _release, _infeasible, _dwell):
+        if step := phase(context, options):
+            return step
+    return _within(context)
+
+
+def _raise(context: Context, options: _Options) -> Step | None:
+    if context.memory.regime is not Regime.OVER:
+        return None
+    decision, after = act(context, options.raises, options.bottleneck)
+    return replace(decision, partitions=topic.advised(context, options.bottleneck.kind)), after
+
+
+def _release(context: Context, options: _Options) -> Step | None:
+    if context.memory.regime is not Regime.UNDER:
+        return None
+    return act(context, options.releases, NOTHING)
+
+
+def _infeasible(context: Context, options: _Options) -> Step | None:
+    infeasible = words.infeasible(context) if options.over else ""
+    if not infeasible:
+        return None
+    return hold(context.memory, Reason.GOAL_INFEASIBLE, infeasible, context.load), context.memory
+
+
+def _dwell(context: Context, options: _Options) -> Step | None:
+    if not (options.over or options.under):
+        return None
+    memory, side = context.memory, "above" if options.over else "below"
+    counted = memory.evidence.over or memory.evidence.under
+    message = f"{words.loads(context)} is {side} the bounds, seen {counted} times in a row"
+    return hold(memory, Reason.DWELLING, message, context.load), memory
+
+
+def _within(context: Context) -> Step:
+    """Within the bounds, tasks may still run nearer to their data, or farther from it."""
+    offer = locality.drift(context)
+    wider = None if offer is None else offer.reason is Reason.SCOPE_WIDENED
+    memory = regime.step_scope(context.memory, context.snapshot, wider=wider)
+    context = replace(context, memory=memory)
+    if offer and regime.scope_due(memory, context.policy):
+        return act(context, [offer], NOTHING)
+    lower, higher = context.band.lower, context.band.higher
+    message = f"{words.loads(context)} lies within {lower:.2f} and {higher:.2f}"
+    return hold(memory, Reason.WITHIN_BOUNDS, message, context.load), memory

@@ -1,0 +1,77 @@
+"""How a trial begins and ends in the memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trimtab.api.knobs import How
+from trimtab.api.reasons import Action, Regime
+from trimtab.tuning import knobs, regime
+from trimtab.tuning.capacity.load import Load
+from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.decision import Decision, Step
+from trimtab.tuning.dwell import NOT_SEEN
+from trimtab.tuning.memory import MAX_PAUSES, Memory, Trial
+from trimtab.tuning.snapshot import Snapshot
+from trimtab.tuning.trials import trial, verdicts
+from trimtab.tuning.trials.outcome import Outcome
+
+
+def open_(context: Context, proposal: Proposal) -> Memory:
+    """The memory with a change made, and its trial begun."""
+    memory, now_s = context.memory, context.snapshot.now_s
+    batch = context.snapshot.signals.batch if context.snapshot.signals else None
+    rate = 0.0
+    if batch:
+        rate = trial.rate_before(memory.points, batch, context.slots, context.settings)
+    opened = Trial(
+        knob=proposal.knob,
+        generation=memory.generation + 1,
+        before=context.settings,
+        opened_at_s=now_s,
+        raises=proposal.raises,
+        steady=context.load.steady,
+        load_before=round(context.load.value, 3),
+        predicted_load=round(proposal.predicted, 3),
+        slowdown=round(context.late.slowdown, 3) if context.late else 1.0,
+        batch=memory.evidence.batch,
+        rate_before=round(rate, 3),
+    )
+    if proposal.how is not How.LIVE:
+        memory = replace(memory, paused_at_s=(*memory.paused_at_s, now_s)[-MAX_PAUSES:])
+    if knobs.named(proposal.knob).oscillates:
+        direction = 1 if proposal.raises else -1
+        memory = regime.widen(memory, direction, context.load.steady, now_s)
+    memory = regime.switch(memory, Regime.WITHIN, now_s)
+    return replace(
+        memory,
+        generation=opened.generation,
+        settings=proposal.settings,
+        trial=opened,
+        evidence=NOT_SEEN,
+        scope_evidence=NOT_SEEN,
+    )
+
+
+def close(
+    snapshot: Snapshot, memory: Memory, end: Outcome, load: Load | None, capacity: float
+) -> Step:
+    """End the trial; `capacity` is what the settings before it carry, 0 where unknown."""
+    changes = memory.settings.differences(end.settings)
+    decision = Decision(end.action, end.reason, end.message, end.settings, changes, load)
+    closed, watched = replace(memory, trial=None, evidence=NOT_SEEN), memory.trial
+    if watched is None:
+        return decision, closed
+    if end.judged and load is not None:
+        kept, predicted = end.action is Action.KEEP, watched.predicted_load
+        score = memory.score.with_trial(kept=kept, predicted=predicted, seen=load.value)
+        closed = replace(closed, score=score)
+    if end.action is Action.REVERT:
+        now_s = snapshot.now_s
+        closed = replace(
+            closed,
+            verdicts=verdicts.remember(memory.verdicts, watched, memory.settings, now_s, capacity),
+            generation=memory.generation + 1,
+            settings=end.settings,
+        )
+    return decision, closed

@@ -1,0 +1,23 @@
+"""How a trial ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.api.reasons import Action, Reason
+from trimtab.tuning.settings import Settings
+
+EXPIRES_S = 300.0
+"""Seconds, or 20 triggers if that is longer, after which a trial without batches is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a trial ended; `settings` are those to go on with."""
+
+    action: Action
+    reason: Reason
+    message: str
+    settings: Settings
+    judged: bool = False
+    """Whether batches decided, so that the prediction can be scored."""
