@@ -82,9 +82,10 @@ fix: $(STAMP) ## format, and mend what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-generate: $(STAMP) ## CRDs from the models, into crds/ and the chart
+generate: $(STAMP) ## CRDs from the models, into crds/ and the chart; tables of docs/metrics.md
 	$(BIN)/python -m trimtab.api.crd crds
 	cp crds/*.yaml charts/trimtab/files/crds/
+	$(BIN)/python -m trimtab.api.figures docs/metrics.md
 
 clean: ## what builds left in the checkout; never the caches
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache

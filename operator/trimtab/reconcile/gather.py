@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trimtab.api.figures import DRIVER, PREFIX, Reader
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.errors import UnavailableError
@@ -19,25 +20,12 @@ from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 Name = tuple[str, str]
 """Namespace and name of a pipeline."""
 
-_GAUGES = (
-    "run_number", "batch_id", "batch_committed_timestamp_seconds",
-    "heartbeat_timestamp_seconds", "batch_records", "batch_duration_seconds",
-    "batch_settings_generation", "batch_executors_min", "batch_replayed", "batch_timed",
-    "batch_running_timed", "sink_ratio", "batch_running_seconds", "batch_running_records",
-    "batch_running_executors_min", "batch_running_id", "batch_running_replays",
-    "batch_record_latency_seconds", "executors", "settings_generation",
-    "settings_rejected_generation", "slots_busy_ratio", "cpu_ratio", "gc_ratio",
-    "heap_used_ratio", "effective_number", "batches_total", "pause_seconds_total",
-    "changes_total", "pending_calls", "batch_pending_call_seconds", "ledger_mismatch_total",
-    "jvm_heap_limit_bytes", "jvm_heap_live_bytes", "jvm_collector", "jvm_new_generation_bytes",
-    "jvm_heap_peak_bytes", "locality_places", "state_rows",
-)  # fmt: skip
+_AS_THEY_STAND = tuple(figure.series for figure in DRIVER if figure.reader is Reader.TUNER)
 
 _BY = "sum by (namespace, pipeline, instance)"
-_OWN_LABELS = (
-    "phase", "quantile", "state", "knob", "how", "stage", "scope", "role", "generation",
-    "collector",
-)  # fmt: skip
+_OWN_LABELS = tuple(dict.fromkeys(label for figure in DRIVER for label in figure.labels))
+"""Labels that tell the series of a figure apart."""
+
 _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
 
@@ -76,11 +64,11 @@ class Missing:
 
 def queries(scrape_s: float) -> dict[str, str]:
     """The PromQL of one tick, by what it gives; the same number whatever runs."""
-    names = "|".join(_GAUGES)
+    names = "|".join(_AS_THEY_STAND)
     total, latency = "trimtab_partition_input_total", "trimtab_batch_record_latency_seconds"
     minute_s, tasks = long_window_s(scrape_s), "trimtab_task_locality_total"
     return {
-        "gauges": f'{{__name__=~"trimtab_({names})"}}',
+        "gauges": f'{{__name__=~"{PREFIX}({names})"}}',
         "input_rate": f"{_BY} (irate({total}[{4 * scrape_s:g}s]))",
         "input_rate_long": f"{_BY} (rate({total}[{minute_s:g}s]))",
         "hottest_rate": f"max by (namespace, pipeline, instance) (rate({total}[{minute_s:g}s]))",
@@ -159,7 +147,7 @@ def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Samp
     if what != "gauges":
         seen.values[what, own] = sample.value
         return
-    seen.values[labels["__name__"].removeprefix("trimtab_"), own] = sample.value
+    seen.values[labels["__name__"].removeprefix(PREFIX), own] = sample.value
 
 
 def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -> Signals | Missing:

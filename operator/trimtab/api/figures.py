@@ -1,0 +1,300 @@
+"""The figures that trimtab exports: one table for exporter, queries and docs/metrics.md.
+
+A figure whose value is unknown is omitted, never exported as zero. The labels `namespace`,
+`pipeline` and `instance` are not exported: Prometheus adds them from the pod's metadata.
+
+`python -m trimtab.api.figures FILE` rewrites the tables of a Markdown page.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+PREFIX = "trimtab_"
+
+
+class Type(StrEnum):
+    """The types of Prometheus."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    SUMMARY = "summary"
+    HISTOGRAM = "histogram"
+
+
+class Reader(StrEnum):
+    """Who reads a figure."""
+
+    TUNER = "tuner"
+    """The operator, each series as it stands, all in one query."""
+    QUERY = "tuner, by query"
+    """The operator, in a query of its own that adds up or compares series."""
+    PEOPLE = "people"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One exported figure. `name` has neither prefix nor `_total`."""
+
+    name: str
+    type: Type
+    help: str
+    reader: Reader = Reader.PEOPLE
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """The values of each label, in words; empty where they speak for themselves."""
+
+    @property
+    def series(self) -> str:
+        """The name of its series, without the prefix."""
+        return f"{self.name}_total" if self.type is Type.COUNTER else self.name
+
+
+def _gauge(name: str, help_: str, reader: Reader = Reader.PEOPLE, **labels: str) -> Figure:
+    return Figure(name, Type.GAUGE, help_, reader, labels)
+
+
+def _counter(name: str, help_: str, reader: Reader = Reader.PEOPLE, **labels: str) -> Figure:
+    return Figure(name, Type.COUNTER, help_, reader, labels)
+
+
+_TUNER, _QUERY = Reader.TUNER, Reader.QUERY
+_ROLE = "driver, executor"
+_HOW = "live, query, driver"
+_SIDE = "source, sink"
+
+DRIVER: tuple[Figure, ...] = (
+    _gauge("settings_generation", "Generation of the settings in force", _TUNER),
+    _gauge("settings_rejected_generation", "Generation that the driver refused last", _TUNER),
+    _gauge(
+        "run_number", "Starts of the query since the first one; kept beside the checkpoint", _TUNER
+    ),
+    _gauge(
+        "heartbeat_timestamp_seconds", "When the driver was last alive; tells idle from dead",
+        _TUNER,
+    ),
+    _gauge("effective", "1 for the value of a knob that is in force", knob="", value=""),
+    _gauge("effective_number", "The same value as a number, durations in seconds", _TUNER, knob=""),
+    _gauge("batch_id", "Last committed batch", _TUNER),
+    _gauge("batch_committed_timestamp_seconds", "When that batch was committed", _TUNER),
+    _gauge("batch_records", "Records of the last batch", _TUNER),
+    _gauge("batch_bytes", "Bytes of the keys and values of the last batch, as read"),
+    _gauge(
+        "batch_duration_seconds",
+        "Duration of the last batch by phase; state_commit only in stateful queries, compute and"
+        " sink only in timed batches",
+        _TUNER, phase="planning, latest_offset, add_batch, wal, state_commit, compute, sink, total",
+    ),
+    _gauge(
+        "batch_settings_generation", "Settings in force during the whole of the last batch", _TUNER
+    ),
+    _gauge("batch_executors_min", "Fewest executors while the last batch ran", _TUNER),
+    _gauge("batch_replayed", "1 when the last batch ran an old range again", _TUNER),
+    _gauge(
+        "batch_timed",
+        "1 when the last batch was a timed one: worked out before it was written", _TUNER,
+    ),
+    _gauge("batch_limit_binding", "1 when maxOffsetsPerTrigger cut the last batch"),
+    _gauge(
+        "batch_record_latency_seconds", "Record timestamp to commit, in the last batch", _TUNER,
+        quantile="0.5, 0.95, 0.99",
+    ),
+    _gauge("batch_running_seconds", "Age of the batch under way; 0 when there is none", _TUNER),
+    _gauge("batch_running_records", "Records of the batch under way", _TUNER),
+    _gauge("batch_running_id", "Number of the batch under way; omitted when there is none", _TUNER),
+    _gauge(
+        "batch_running_replays",
+        "How often the batch under way has begun again with the records that an earlier start"
+        " planned; 0 when it is new", _TUNER,
+    ),
+    _gauge(
+        "batch_running_timed",
+        "1 when the batch under way is a timed one; omitted when there is none", _TUNER,
+    ),
+    _gauge(
+        "batch_running_executors_min",
+        "Fewest executors since the batch under way began; omitted when there is none", _TUNER,
+    ),
+    _gauge(
+        "executors", "Executors by state", _TUNER,
+        state="requested, running, pending, decommissioning",
+    ),
+    _gauge(
+        "executor_load",
+        "The larger of an executor's slots in use and its share of the waiting tasks, per slot; at"
+        " most 1, over 5 s", _QUERY, executor="",
+    ),
+    _gauge(
+        "executor_capacity",
+        "Task time per slot time of an executor over a minute; above 1 when tasks that outlast the"
+        " minute end", _QUERY, executor="",
+    ),
+    _counter(
+        "task_locality",
+        "Tasks by Spark's locality level; a level that never occurred is omitted", _QUERY, level="",
+    ),
+    _gauge(
+        "sink_ratio", "Share of writing in the work on records, in the last timed batch", _TUNER
+    ),
+    _gauge("slots_busy_ratio", "Mean share of task slots in use, over 5 s", _TUNER),
+    _gauge("gc_ratio", "Garbage collection per task time; omitted while no task ends", _TUNER),
+    _gauge(
+        "cpu_ratio",
+        "Share of the tasks' time on a CPU, in the stages that ended in the last minute, or in the"
+        " last one; omitted with Python workers", _TUNER,
+    ),
+    _gauge(
+        "heap_used_ratio",
+        "The fullest that an executor's heap was in the same stages, garbage included", _TUNER,
+    ),
+    _counter(
+        "jvm_seconds",
+        "Time of all JVMs of a role; the first 30 s of each are left out of this and of the"
+        " collections", _QUERY, role=_ROLE,
+    ),
+    _counter(
+        "jvm_collections",
+        "Garbage collections; per jvm_seconds_total they are those of one JVM. Under G1 `old` are"
+        " full ones, and mixed ones count as `new`", _QUERY, role=_ROLE, generation="new, old",
+    ),
+    _counter(
+        "jvm_collection_seconds", "Time of those collections", _QUERY, role=_ROLE,
+        generation="new, old",
+    ),
+    _gauge("jvm_heap_limit_bytes", "The most that one heap may be", _TUNER, role=_ROLE),
+    _gauge(
+        "jvm_heap_peak_bytes", "The fullest that one heap was since it began, garbage included",
+        _TUNER, role=_ROLE,
+    ),
+    _gauge(
+        "jvm_heap_live_bytes",
+        "What the last collection of the old generation left; Spark does not tell it of executors",
+        _TUNER, role="driver",
+    ),
+    _gauge(
+        "jvm_new_generation_bytes", "Size of the new generation, where it was set", _TUNER,
+        role=_ROLE,
+    ),
+    _counter(
+        "jvm_allocated_bytes",
+        "Bytes allocated, about: collections of the new generation × the size of its Eden space",
+        _QUERY, role="driver",
+    ),
+    _gauge(
+        "jvm_collector",
+        "1 for the collector in use; of executors only where it was set, since Spark does not tell"
+        " which one the JVM picked", _TUNER, role=_ROLE, collector="Serial, Parallel, G1",
+    ),
+    _gauge(
+        "pending_calls",
+        "Most calls of a pending_map stage in flight at once, over all tasks of the last batch",
+        _TUNER, stage="",
+    ),
+    _gauge(
+        "batch_pending_call_seconds",
+        "Mean duration of the stage's calls in the last batch; omitted when it made none", _TUNER,
+        stage="",
+    ),
+    Figure(
+        "pending_call_seconds", Type.SUMMARY,
+        "Count and duration of the stage's calls; an abandoned call counts its time-out",
+        labels={"stage": ""},
+    ),
+    _counter("pending_call_errors", "Calls that failed or were abandoned and gave null", stage=""),
+    _gauge(
+        "locality_places",
+        "Nodes, and zones, that lead the source's partitions; 0 when unknown. Only where a scope is"
+        " asked for", _TUNER, scope="Node, Zone",
+    ),
+    _gauge(
+        "locality_wait_inert",
+        "1 when minPartitions exceeds the number of partitions, so that the scope Process has no"
+        " effect; only in that scope",
+    ),
+    _gauge("lag_records", "Records not yet committed", _QUERY, topic="", partition=""),
+    _gauge("lag_seconds", "Age of the oldest record not yet committed", _QUERY, topic="",
+           partition=""),
+    _counter(
+        "partition_input", "Records ever written to the partition: its end offset", _QUERY,
+        topic="", partition="",
+    ),
+    _counter("records", "Records committed since this driver began"),
+    _counter("batches", "Batches committed since this driver began", _TUNER),
+    _counter("phase_seconds", "Time in batches by phase", phase=""),
+    Figure("record_latency_seconds", Type.HISTOGRAM, "Record timestamp to commit"),
+    _counter("record_latency_clipped", "Records from a clock ahead of ours, counted as 0 s"),
+    _counter("pause_seconds", "Time without commits because of changes", _TUNER, how=_HOW),
+    _counter("changes", "Changes applied", _TUNER, how=_HOW),
+    _counter("unclean_stops", "Stops in mid-batch"),
+    _counter("ledger_records", "Records read, and handed on", side=_SIDE),
+    _gauge(
+        "ledger_xor",
+        "XOR of a hash of topic, partition and offset of those records, the lower 48 bits; at the"
+        " sink only where the transform keeps these columns", side=_SIDE,
+    ),
+    _gauge("ledger_sum", "Sum of the same hashes, the lower 48 bits", side=_SIDE),
+    _counter(
+        "ledger_mismatch",
+        "Difference of the two sides, batch by batch; 1 for a batch of as many but other records."
+        " Only where each record gives exactly one", _TUNER,
+    ),
+    _gauge("state_rows", "Keys in the state of a stateful query, after the last batch", _TUNER),
+    _gauge("state_bytes", "Memory of the state's stores, and with RocksDB their files"),
+    _gauge(
+        "state_commit_seconds", "Part of the last batch in which state was committed; the same as"
+        " the phase state_commit",
+    ),
+)  # fmt: skip
+"""What a driver exports on its metrics port."""
+
+OPERATOR: tuple[Figure, ...] = (
+    Figure("operator_tick_duration_seconds", Type.HISTOGRAM, "Duration of a control tick"),
+    _gauge(
+        "operator_tick_queries",
+        "PromQL queries of the last tick; does not grow with the pipelines",
+    ),
+    _gauge(
+        "operator_tick_writes", "Writes to the API server in the last tick; 0 when all is quiet"
+    ),
+    _counter("operator_writes", "Writes to the API server"),
+    _gauge("operator_pipelines", "Pipelines in the last tick"),
+    _counter(
+        "operator_decisions", "Decisions that were told", pipeline_namespace="", pipeline="",
+        action="", reason="",
+    ),
+    _gauge("operator_last_tick_age_seconds", "Seconds since the last tick ended"),
+)  # fmt: skip
+"""What the operator exports about itself."""
+
+BY_NAME: Mapping[str, Figure] = {figure.name: figure for figure in (*DRIVER, *OPERATOR)}
+
+
+def table(figures: tuple[Figure, ...]) -> str:
+    """The figures as a Markdown table."""
+    rows = ["| metric | type | labels | read by | meaning |", "|---|---|---|---|---|"]
+    for figure in figures:
+        labels = ", ".join(
+            f"`{name}` = {values}" if values else f"`{name}`"
+            for name, values in figure.labels.items()
+        )
+        cells = (f"`{figure.series}`", figure.type, labels, figure.reader, figure.help)
+        rows.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
+    return "\n".join(rows)
+
+
+def filled(page: str) -> str:
+    """The page with its tables as the models say: between `<!-- NAME -->` and `<!-- end -->`."""
+    for name, figures in (("driver", DRIVER), ("operator", OPERATOR)):
+        begin, end = f"<!-- figures: {name} -->\n", "<!-- end -->"
+        before, _, rest = page.partition(begin)
+        _, _, after = rest.partition(end)
+        page = f"{before}{begin}\n{table(figures)}\n\n{end}{after}"
+    return page
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        Path(argument).write_text(filled(Path(argument).read_text()))
