@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from trimtab.errors import TrimtabError
 
 POLL_S = 0.01
+"""How often a stopping query is looked at."""
 STOP_TIMEOUT_S = 5.0
 
 
@@ -53,6 +54,18 @@ class Gate:
         with self._lock:
             return self._refused
 
+    def at_boundary(self, last_committed: Callable[[], int | None]) -> bool:
+        """Whether the closed gate has no batch behind it that is not committed.
+
+        `last_committed` tells the last batch of this start whose commit Spark reported, if any.
+        """
+        with self._lock:
+            entered, refused = self._entered, self._refused
+        if entered is None or refused:
+            return True
+        committed = last_committed()
+        return committed is not None and committed >= entered
+
 
 class Query(Protocol):
     """The two things of a StreamingQuery that a stop needs."""
@@ -70,47 +83,25 @@ class Outcome(Enum):
 
     CLEAN = auto()
     UNCLEAN = auto()
+    """Cut short in the middle of a batch."""
     FAILED = auto()
+    """The query died meanwhile by itself, with the batch past the gate uncommitted."""
 
 
-def stop_at_boundary(
-    query: Query,
-    gate: Gate,
-    *,
-    last_committed: Callable[[], int | None],
-    give_up: Callable[[], bool],
-    wait: Callable[[float], object],
-) -> Outcome:
-    """End the query after the batch that is being written, before the next write.
+def judge_stop(*, active: bool, at_boundary: bool, give_up: bool) -> Outcome | None:
+    """How the stop of a query with a closed gate went; None while it is to be waited for.
 
     Args:
-        query: the running query.
-        gate: the gate of this very start.
-        last_committed: the last batch of this start whose commit Spark reported, if any.
-        give_up: asked all the time; true ends the wait and stops in mid-batch (UNCLEAN).
-        wait: sleeps that many seconds.
-
-    Returns:
-        CLEAN; UNCLEAN when `give_up` cut it short; FAILED when the query died meanwhile, by
-        itself, with the batch past the gate uncommitted.
+        active: whether the query ran, read before `at_boundary`: once it has ended, nothing more
+            is committed.
+        at_boundary: what `Gate.at_boundary` said.
+        give_up: whether the batch past the gate has had its time.
     """
-    entered = gate.close()
-
-    def at_boundary() -> bool:
-        if entered is None or gate.refused:
-            return True
-        committed = last_committed()
-        return committed is not None and committed >= entered
-
-    while not at_boundary():
-        if not query.isActive:
-            return Outcome.CLEAN if at_boundary() else Outcome.FAILED
-        if give_up():
-            stop_now(query)
-            return Outcome.UNCLEAN
-        wait(POLL_S)
-    stop_now(query)
-    return Outcome.CLEAN
+    if at_boundary:
+        return Outcome.CLEAN
+    if not active:
+        return Outcome.FAILED
+    return Outcome.UNCLEAN if give_up else None
 
 
 def stop_now(query: Query) -> None:

@@ -1,25 +1,26 @@
-"""Runs the query: starts it, restarts it, applies settings, ends it at a boundary.
+"""Carries out what the state machine decides: starts, changes and ends the one query.
 
 One loop in the main thread. Everything that happens elsewhere (a signal, new settings, a query
-that died) only sets a flag and wakes it, so no two changes ever meet.
+that died) only sets a flag, so no two changes ever meet.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trimtab.api.contract import Job, Settings
-from trimtab.api.knobs import EXECUTORS, KNOBS, MAX_IN_FLIGHT, SCOPE, TRIGGER, How
-from trimtab.job import definition, source
-from trimtab.job.backoff import Backoff
-from trimtab.job.batches import Batches, Start
+from trimtab.api.contract import Job, Settings, SourceOptions
+from trimtab.api.knobs import MAX_IN_FLIGHT, SCOPE, TRIGGER, How
+from trimtab.job import machine, source
+from trimtab.job.batches import Batches
+from trimtab.job.batches import Start as StartOfQuery
 from trimtab.job.board import Board
-from trimtab.job.boundary import Gate, Outcome, stop_at_boundary, stop_now
+from trimtab.job.boundary import POLL_S, Gate, Outcome, stop_now
 from trimtab.job.checkpoint import Checkpoint
+from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.executors import Executors
 from trimtab.job.kafka import KafkaProbe
 from trimtab.job.locality import Locality
@@ -36,22 +37,15 @@ TICK_S = 0.2
 class StopSignal:
     """Set once, by SIGTERM; a plain attribute, because a signal handler must take no lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = monotonic_s) -> None:
+        """`clock` gives seconds that only grow; the runner has the same one."""
+        self._clock = clock
         self.at: float | None = None
 
     def request(self) -> None:
         """End at the next boundary; the drain timeout counts from the first call."""
         if self.at is None:
-            self.at = time.monotonic()
-
-    @property
-    def requested(self) -> bool:
-        """Whether it was set."""
-        return self.at is not None
-
-    def older_than(self, seconds: float) -> bool:
-        """Whether it was set longer ago than this."""
-        return self.at is not None and time.monotonic() - self.at > seconds
+            self.at = self._clock()
 
 
 class Runner:
@@ -71,10 +65,14 @@ class Runner:
         executors: Executors | None,
         locality: Locality,
         signal: StopSignal,
+        clock: Clock = monotonic_s,
+        wait: Callable[[float], object] | None = None,
     ) -> None:
-        """Nothing starts before `run`."""
+        """Nothing starts before `run`.
+
+        `clock` gives seconds that only grow; `wait` lets so many of them pass, or fewer.
+        """
         self._job = job
-        self._settings = settings
         self._builder = builder
         self._board = board
         self._batches = batches
@@ -84,56 +82,108 @@ class Runner:
         self._executors = executors
         self._locality = locality
         self._signal = signal
-        self._knobs = definition.effective(settings, job)
-        self._backoff = Backoff()
+        self._clock = clock
         self._wake = threading.Event()
+        self._wait = wait or self._wait_for_news
         self._query: Any = None
         self._fetch: dict[str, float] = {}
         self._gate = Gate()
+        self._state = machine.State(job, settings)
         self.inbox = Inbox(settings, self._wake.set, self._refused)
 
     def run(self) -> ExitCode:
         """Run until the stop signal; raises JobFailureError when the pipeline cannot go on."""
-        self._healing(self._require_topics)
+        self._feed(machine.Begin())
+        while (end := self._state.end) is None:
+            self._wait(POLL_S if self._state.at_gate else TICK_S)
+            if (new := self.inbox.take()) is not None:
+                self._feed(machine.NewSettings(new))
+            self._feed(self._look())
+        if isinstance(end, JobFailureError):
+            raise end
+        return end
+
+    def _wait_for_news(self, seconds: float) -> None:
+        self._wake.wait(seconds)
+        self._wake.clear()
+
+    def _look(self) -> machine.Tick:
+        query = self._query
+        active = query is not None and query.isActive  # before the boundary, see `judge_stop`
+        if not self._state.at_gate:
+            return machine.Tick(active)
+        return machine.Tick(active, self._gate.at_boundary(lambda: last_committed(query)))
+
+    def _feed(self, event: machine.Event) -> None:
+        """Take a step of the machine, and those that its commands answer with."""
+        events: deque[machine.Event] = deque([event])
+        while events:
+            if self._signal.at is not None and self._state.stop_at is None:
+                events.appendleft(machine.StopRequested(self._signal.at))
+            self._state, commands = machine.step(self._state, events.popleft(), self._clock())
+            for command in commands:
+                if (answer := self._carry_out(command)) is not None:
+                    events.append(answer)
+
+    def _carry_out(self, command: machine.Command) -> machine.Event | None:
+        match command:
+            case machine.CheckTopics():
+                return self._check_topics()
+            case machine.OpenCheckpoint():
+                return self._open_checkpoint()
+            case machine.Diagnose():
+                return self._diagnose()
+            case machine.Start(knobs, options):
+                self._start(knobs, options)
+            case machine.GoLive(knobs, executors):
+                self._go_live(knobs, executors)
+            case machine.CountChange(how, pauses_at):
+                self._count_change(how, pauses_at)
+            case machine.Adopt(settings, changed):
+                self._batches.applied(settings.generation)
+                log.info("settings %d: %s (%s)", settings.generation, changed, settings.reason)
+            case machine.Show():
+                self._show()
+            case machine.CloseGate():
+                self._gate.close()
+            case machine.EndQuery(outcome):
+                self._end_query(outcome)
+            case machine.Announce(failure, wait_s):
+                self._announce(failure, wait_s)
+        return None
+
+    def _check_topics(self) -> machine.TopicsFound | machine.ConnectFailed:
+        try:
+            self._kafka.require(self._job.source.topics, "source")
+            if self._sink_kafka is not None and self._job.sink.topic:
+                self._sink_kafka.require([self._job.sink.topic], "sink")
+        except JobFailureError as failure:
+            return machine.ConnectFailed(failure)
+        return machine.TopicsFound()
+
+    def _open_checkpoint(self) -> machine.CheckpointOpened:
         self._checkpoint.require_topics(self._job.source.topics)
         self._batches.last_commit = self._checkpoint.last_commit_time()
-        if self._batches.last_commit is not None:
-            self._batches.pausing(How.DRIVER, self._knobs[TRIGGER.name])
-            self._board.totals.changes[How.DRIVER] += 1
-        self._go_live(self._knobs)
-        self._batches.applied(self._settings.generation)
-        self._start()
-        while not self._signal.requested:
-            if not self._query.isActive:
-                self._recover()
-            elif (new := self.inbox.take()) is not None:
-                self._apply(new)
-            self._wake.wait(TICK_S)
-            self._wake.clear()
-        return self._drain()
+        return machine.CheckpointOpened(self._batches.last_commit is not None)
 
-    def _start(self) -> None:
-        if self._signal.requested:
-            return
+    def _start(self, knobs: Mapping[str, float], options: SourceOptions) -> None:
         number = self._checkpoint.next_run_number()
-        self._batches.expect(Start(number, self._checkpoint.replay_batch()))
+        self._batches.expect(StartOfQuery(number, self._checkpoint.replay_batch()))
         self._gate = Gate()
         self._fetch = source.fetch_sizes(
-            self._knobs, self._board.record_bytes, len(self._board.lag or {})
+            knobs, self._board.record_bytes, len(self._board.lag or {})
         )
         self._query = self._builder.start(
-            self._knobs | self._fetch, self._settings.source, self._gate, self._begin, self._written
+            {**knobs, **self._fetch}, options, self._gate, self._begin, self._written
         )
-        self._batches.timing.fit(
-            possible=self._builder.can_be_timed, trigger_s=self._knobs[TRIGGER.name]
-        )
+        self._batches.timing.fit(possible=self._builder.can_be_timed, trigger_s=knobs[TRIGGER.name])
         self._show()
         with self._board.writing() as board:
             board.not_ready = None
             board.uses_python = self._builder.uses_python
             if self._builder.one_to_one and board.totals.ledger_mismatch is None:
                 board.totals.ledger_mismatch = 0
-        log.info("run %d started with %s", number, self._knobs)
+        log.info("run %d started with %s", number, knobs)
 
     def _show(self) -> None:
         """Put on the board what is in force now."""
@@ -142,7 +192,15 @@ class Runner:
             board.effective = self._in_force()
             board.places = places
 
+    def _in_force(self) -> dict[str, float]:
+        """The knobs that have something to move: no calls in flight without a stage of them."""
+        knobs = {k: v for k, v in self._state.knobs.items() if k != MAX_IN_FLIGHT.name}
+        if self._builder.stages:
+            knobs[MAX_IN_FLIGHT.name] = self._builder.live.max_in_flight
+        return knobs | self._fetch
+
     def _begin(self, batch_id: int) -> bool:
+        """A batch has passed the gate; whether to time it."""
         executors = self._executors.batch_begins().staying if self._executors else None
         replays = 0
         if self._batches.replays(batch_id):
@@ -167,107 +225,38 @@ class Runner:
         if self._executors is not None:
             self._executors.batch_ended()
 
-    def _in_force(self) -> dict[str, float]:
-        """The knobs that have something to move: no calls in flight without a stage of them."""
-        knobs = {k: v for k, v in self._knobs.items() if k != MAX_IN_FLIGHT.name}
-        if self._builder.stages:
-            knobs[MAX_IN_FLIGHT.name] = self._builder.live.max_in_flight
-        return knobs | self._fetch
-
-    def _go_live(self, knobs: Mapping[str, float]) -> None:
-        """Hand over what the next batch takes up by itself."""
+    def _go_live(self, knobs: Mapping[str, float], executors: int | None) -> None:
         self._builder.live.set(knobs)
         scope = knobs.get(SCOPE.name)
         self._locality.set_scope(None if scope is None else int(scope))
+        if executors is not None and self._executors is not None:
+            self._executors.scale(executors)
 
-    def _require_topics(self) -> None:
-        self._kafka.require(self._job.source.topics, "source")
-        if self._sink_kafka is not None and self._job.sink.topic:
-            self._sink_kafka.require([self._job.sink.topic], "sink")
+    def _count_change(self, how: How, pauses_at: float | None) -> None:
+        if pauses_at is not None:
+            self._batches.pausing(how, pauses_at)
+        self._board.totals.changes[how] += 1
 
-    def _apply(self, new: Settings) -> None:
-        """Put settings in force by the cheapest way that what changed allows."""
-        knobs = definition.effective(new, self._job)
-        names = knobs.keys() | self._knobs.keys()
-        changed = {name for name in names if knobs.get(name) != self._knobs.get(name)}
-        hows = {KNOBS[name].how for name in changed}
-        if new.source != self._settings.source:
-            changed.add("source")
-            hows.add(How.QUERY)
-        if How.LIVE in hows:
-            self._go_live(knobs)  # the scope first: it says where new executors go
-            if EXECUTORS.name in changed and self._executors is not None:
-                self._executors.scale(int(knobs[EXECUTORS.name]))
-            self._board.totals.changes[How.LIVE] += 1
-        outcome = None
-        if How.QUERY in hows:
-            outcome = self._stop_query()
-            if self._signal.requested:
-                return
-            self._batches.pausing(How.QUERY, self._knobs[TRIGGER.name])
-            self._board.totals.changes[How.QUERY] += 1
-        self._knobs, self._settings = knobs, new
-        self._batches.applied(new.generation)
-        if outcome is Outcome.FAILED:
-            self._recover()
-        elif outcome is not None:
-            self._start()
-        self._show()
-        log.info("settings %d applied: %s (%s)", new.generation, sorted(changed), new.reason)
-
-    def _stop_query(self) -> Outcome:
-        """Stop at the boundary; only a drain that is over cuts it short."""
-        query = self._query
-        outcome = stop_at_boundary(
-            query,
-            self._gate,
-            last_committed=lambda: last_committed(query),
-            give_up=lambda: self._signal.older_than(self._job.drain_timeout_s),
-            wait=time.sleep,
-        )
+    def _end_query(self, outcome: Outcome) -> None:
+        if self._query.isActive:
+            stop_now(self._query)
         self._abandon()
         if outcome is Outcome.UNCLEAN:
             self._board.totals.unclean_stops += 1
-        return outcome
-
-    def _drain(self) -> ExitCode:
-        self._board.not_ready = "stopping"
-        if self._query is None:
-            return ExitCode.CLEAN
-        outcome = self._stop_query()
         log.info("stopped: %s", outcome.name.lower())
-        unclean = self._board.totals.unclean_stops > 0
-        return ExitCode.UNCLEAN if unclean else ExitCode.CLEAN
 
-    def _recover(self) -> None:
-        """The query died by itself: start it again when the cause can heal, else raise."""
+    def _diagnose(self) -> machine.QueryFailed:
         self._abandon()
         written = self._builder.writer.failure if self._builder.writer else None
         failure = classify(causes_of(self._query, written))
-        if last_committed(self._query) is not None:
-            self._backoff.reset()
-        self._wait_for_healing(failure)
-        self._healing(self._require_topics)
-        self._start()
+        return machine.QueryFailed(failure, last_committed(self._query) is not None)
 
-    def _healing(self, step: Callable[[], None]) -> None:
-        """Do a step, again and again while what fails in it can heal."""
-        while not self._signal.requested:
-            try:
-                step()
-                return
-            except JobFailureError as failure:
-                self._wait_for_healing(failure)
-
-    def _wait_for_healing(self, failure: JobFailureError) -> None:
-        wait = self._backoff.next(time.monotonic()) if failure.heals else None
-        if wait is None:
-            raise failure
-        log.warning("%s: %s; next try in %.0f s", failure.reason, failure, wait)
+    def _announce(self, failure: JobFailureError | None, wait_s: float) -> None:
+        if failure is None:
+            self._board.not_ready = "stopping"
+            return
+        log.warning("%s: %s; next try in %.0f s", failure.reason, failure, wait_s)
         self._board.not_ready = f"{failure.reason}: {failure}"
-        deadline = time.monotonic() + wait
-        while not self._signal.requested and time.monotonic() < deadline:
-            time.sleep(min(TICK_S, wait))
 
     def _refused(self, generation: int) -> None:
         self._board.rejected_generation = generation

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.job.boundary import Gate, GateClosedError, Outcome, stop_at_boundary
+from trimtab.job.boundary import Gate, GateClosedError, Outcome, judge_stop, stop_now
 from trimtab.job.query import last_committed
 
 NEVER = 10**9
@@ -33,18 +33,20 @@ def run(
     dies_at: int = 10**9,
     patience: int = 50,
 ) -> Outcome:
-    def wait(_: float) -> None:
+    """Look again and again, as the runner does while the machine is stopping."""
+    gate.close()
+    while True:
+        active = query.isActive
+        at_boundary = gate.at_boundary(lambda: 7 if query.polls >= commits_at else 6)
+        give_up = query.polls >= patience
+        outcome = judge_stop(active=active, at_boundary=at_boundary, give_up=give_up)
+        if outcome is not None:
+            if query.isActive:
+                stop_now(query)
+            return outcome
         query.polls += 1
         if query.polls >= dies_at:
             query.active = False
-
-    return stop_at_boundary(
-        query,
-        gate,
-        last_committed=lambda: 7 if query.polls >= commits_at else 6,
-        give_up=lambda: query.polls >= patience,
-        wait=wait,
-    )
 
 
 def test_waits_for_the_batch_past_the_gate() -> None:
