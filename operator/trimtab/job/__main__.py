@@ -10,7 +10,6 @@ import logging
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -27,6 +26,7 @@ from trimtab.job import announce, definition, heartbeat, settings_watch, termina
 from trimtab.job.batches import Batches
 from trimtab.job.board import Board
 from trimtab.job.checkpoint import Checkpoint
+from trimtab.job.clock import wall_s
 from trimtab.job.definition import Options
 from trimtab.job.executors import Executors
 from trimtab.job.jvm import JvmWatch, SparkJvms
@@ -46,7 +46,7 @@ from trimtab.job.work import SparkWork, heap_limit
 log = logging.getLogger("trimtab.job")
 
 PROBE_TIMEOUT_S = 4.0
-"""Under the 5 s between polls: a Kafka that is away must not pile them up."""
+"""Of a poll of the lag: it is out of date by then."""
 START_TIMEOUT_S = 15.0
 SPARK_STOP_S = 8.0
 
@@ -87,7 +87,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     settings = definition.load_settings(options.settings, job)
     board = Board()
     registry = CollectorRegistry()
-    registry.register(BoardCollector(board, time.time))
+    registry.register(BoardCollector(board, wall_s))
     http.serve(options.metrics_port, registry, {"/ready": lambda: _ready(board.not_ready)})
     heartbeat.start(board, stopping)
     api = ClusterApi(options.namespace) if options.namespace and options.tuning_configmap else None
@@ -145,7 +145,7 @@ def _assemble(
     """All parts around one session, their threads started; `make` makes the executors."""
     context = session.sparkContext
     checkpoint = Checkpoint.of(job.checkpoint_uri, context)
-    batches = Batches(board, time.time)
+    batches = Batches(board, wall_s)
     work = SparkWork(context)
     listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)
     session.streams.addListener(listener)

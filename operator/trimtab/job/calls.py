@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.errors import TrimtabError
+from trimtab.job.clock import Clock, monotonic_s, wall_s
 
 AHEAD = 4
 """Records taken in per call allowed: calls go on behind a slow one, whose answer comes first."""
@@ -60,6 +60,8 @@ class Calls:
         limit: int,
         timeout_s: float,
         null_on_error: bool,
+        wall: Clock = wall_s,
+        monotonic: Clock = monotonic_s,
     ) -> None:
         """No thread starts before the first record.
 
@@ -70,10 +72,13 @@ class Calls:
                 the service may still be at work on it.
             timeout_s: seconds from the begin of a call after which its answer is given up.
             null_on_error: an answer that failed or was given up is None, instead of the end.
+            wall: seconds since 1970, which tasks on other machines tell alike.
+            monotonic: seconds that only grow.
         """
         self._call, self._stage = call, stage
         self._limit, self._timeout_s = limit, timeout_s
         self._null_on_error = null_on_error
+        self._wall, self._monotonic = wall, monotonic
         self._waiting: deque[_Call] = deque()
         self._todo: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -81,7 +86,7 @@ class Calls:
         self._count = self._errors = 0
         self._seconds = 0.0
         self._closed = False
-        self._began = time.time()
+        self._began = wall()
 
     def put(self, record: Any) -> Iterator[tuple[Any, Any]]:
         """Take one more record; yields (record, answer) of earlier ones while too many wait.
@@ -112,7 +117,7 @@ class Calls:
             for _ in range(self._threads):
                 self._todo.put(None)
             return TaskCalls(
-                self._began, time.time(), self._most, self._count, self._seconds, self._errors
+                self._began, self._wall(), self._most, self._count, self._seconds, self._errors
             )
 
     def _work(self) -> None:
@@ -120,7 +125,7 @@ class Calls:
             with self._lock:
                 self._under_way += 1
                 self._most = max(self._most, self._under_way)
-            call.began_at = time.monotonic()
+            call.began_at = self._monotonic()
             call.began.set()
             try:
                 call.answer = self._call(call.record)
@@ -130,12 +135,12 @@ class Calls:
                 self._under_way -= 1
                 if not call.given_up:
                     self._count += 1
-                    self._seconds += time.monotonic() - call.began_at
+                    self._seconds += self._monotonic() - call.began_at
                     call.done.set()
 
     def _answered(self, call: _Call) -> bool:
         """Wait for an answer; one that is not there in time is given up."""
-        left_s = call.began_at + self._timeout_s - time.monotonic()
+        left_s = call.began_at + self._timeout_s - self._monotonic()
         call.done.wait(max(0.0, left_s))
         with self._lock:
             if not call.done.is_set():

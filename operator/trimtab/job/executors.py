@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from trimtab.api.knobs import SCOPES
 from trimtab.job.board import ExecutorStates
+from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.locality import Locality
 from trimtab.job.placement import LABELS, Step, steps
 
@@ -42,7 +42,7 @@ class Executors:
         plan: Sequence[Step],
         locality: Locality,
         places: Callable[[int], Mapping[str, int]],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = monotonic_s,
     ) -> None:
         """`context` is the SparkContext, which was started with the first step of `plan`.
 

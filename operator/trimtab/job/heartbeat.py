@@ -6,19 +6,19 @@ It asks nothing of Spark, so a hung query still beats: an idle or slow pipeline 
 from __future__ import annotations
 
 import threading
-import time
 
 from trimtab.job.board import Board
+from trimtab.job.clock import Clock, wall_s
 
 PERIOD_S = 1.0
 
 
-def start(board: Board, stopping: threading.Event) -> threading.Thread:
-    """Beat until `stopping` is set."""
+def start(board: Board, stopping: threading.Event, clock: Clock = wall_s) -> threading.Thread:
+    """Beat until `stopping` is set; `clock` gives seconds since 1970."""
 
     def beat() -> None:
         while True:
-            board.heartbeat = time.time()
+            board.heartbeat = clock()
             if stopping.wait(PERIOD_S):
                 return
 

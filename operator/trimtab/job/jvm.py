@@ -11,13 +11,13 @@ from __future__ import annotations
 import logging
 import re
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from trimtab.job.board import NEW, OLD, Board, JvmTotals
+from trimtab.job.clock import Clock, monotonic_s
 
 log = logging.getLogger(__name__)
 
@@ -77,9 +77,7 @@ class Jvms(Protocol):
 class JvmWatch:
     """Adds up what the JVMs tell and puts it on the board."""
 
-    def __init__(
-        self, board: Board, jvms: Jvms, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, board: Board, jvms: Jvms, clock: Clock = monotonic_s) -> None:
         """`clock` gives seconds that only grow."""
         self._board, self._jvms, self._clock = board, jvms, clock
         self._since: dict[str, float] = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -18,6 +17,7 @@ from typing import Protocol
 from trimtab.errors import UnavailableError
 from trimtab.job.board import Board, PartitionLag
 from trimtab.job.checkpoint import Offsets
+from trimtab.job.clock import Clock, wall_s
 
 log = logging.getLogger(__name__)
 
@@ -76,12 +76,17 @@ class LagPoller:
         kafka: EndOffsets,
         topics: Sequence[str],
         committed: Callable[[], Offsets | None],
+        clock: Clock = wall_s,
     ) -> None:
-        """`committed` tells the query's position, None before it is known."""
+        """`committed` tells the query's position, None before it is known.
+
+        `clock` gives seconds since 1970.
+        """
         self._board = board
         self._kafka = kafka
         self._topics = topics
         self._committed = committed
+        self._clock = clock
         self._histories: dict[tuple[str, int], EndHistory] = {}
 
     def poll(self, now: float) -> None:
@@ -110,11 +115,11 @@ class LagPoller:
         return PartitionLag(end, max(0, end - position), history.age_of(position, now))
 
     def start(self, stopping: threading.Event) -> threading.Thread:
-        """Poll every 5 s until `stopping` is set."""
+        """Poll every second until `stopping` is set."""
 
         def run() -> None:
             while not stopping.is_set():
-                self.poll(time.time())
+                self.poll(self._clock())
                 stopping.wait(INTERVAL_S)
 
         thread = threading.Thread(target=run, name="trimtab-lag", daemon=True)

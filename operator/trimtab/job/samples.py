@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from pyspark.sql.types import StringType
 
+from trimtab.job.clock import sleep
 from trimtab.job.pending import pending_map
 
 WAIT_MS = "8"
@@ -20,7 +20,7 @@ def transform(df: DataFrame, params: dict[str, str]) -> DataFrame:
     wait_s = float(params.get("wait_ms", WAIT_MS)) / 1000
 
     def work(value: Any) -> str | None:
-        time.sleep(wait_s)
+        sleep(wait_s)
         return None if value is None else bytes(value).decode().upper()
 
     slow_upper = F.udf(work, StringType())
@@ -40,7 +40,7 @@ def calls(df: DataFrame, params: dict[str, str]) -> DataFrame:
         value = bytes(row["value"])
         if fail and fail in value:
             raise LookupError("no such customer")
-        time.sleep(HANG_S if hang and hang in value else wait_s)
+        sleep(HANG_S if hang and hang in value else wait_s)
         return value.decode().upper()
 
     return pending_map(

@@ -6,7 +6,6 @@ from one batch to the next without a restart.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -23,6 +22,7 @@ from trimtab.api.knobs import (
 from trimtab.errors import TransformError
 from trimtab.job import ledger
 from trimtab.job.boundary import Gate
+from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.progress import SINK
 from trimtab.job.stage import LIMIT_PROPERTY
 from trimtab.job.timing import Split
@@ -96,16 +96,20 @@ class BatchWriter:
         live: Live,
         begin: Callable[[int], bool],
         written: Callable[[Split | None], None],
+        *,
+        clock: Clock = monotonic_s,
     ) -> None:
         """`begin` hears the id of each batch that passes the gate, and says whether to time it.
 
-        `written` follows its write, with what was measured if it was timed.
+        `written` follows its write, with what was measured if it was timed. `clock` gives seconds
+        that only grow.
         """
         self._sink = sink
         self._gate = gate
         self._live = live
         self._begin = begin
         self._written = written
+        self._clock = clock
         self.failure: Exception | None = None
         """What the last write raised."""
 
@@ -128,11 +132,11 @@ class BatchWriter:
         """Work the batch out, then write it; every row is made once and written once."""
         frame.persist()
         try:
-            began_s = time.monotonic()
+            began_s = self._clock()
             frame.count()  # asks for every row of it, so that all are kept
-            worked_out_s = time.monotonic()
+            worked_out_s = self._clock()
             self._write(frame)
-            return Split(worked_out_s - began_s, time.monotonic() - worked_out_s)
+            return Split(worked_out_s - began_s, self._clock() - worked_out_s)
         finally:
             frame.unpersist()
 

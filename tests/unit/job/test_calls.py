@@ -24,11 +24,20 @@ def answers(made: Calls, records: Iterable[Any]) -> list[tuple[Any, Any]]:
     return [*out, *made.finish()]
 
 
-class Service:
-    """Counts who is inside at once."""
+def join(stage: str) -> None:
+    """Wait for the threads of a stage that is closed."""
+    for thread in threading.enumerate():
+        if thread.name == f"call-{stage}":
+            thread.join(30)
+            assert not thread.is_alive()
 
-    def __init__(self, seconds: Callable[[Any], float]) -> None:
+
+class Service:
+    """Counts who is inside at once; the first `together` leave only when all of them are in."""
+
+    def __init__(self, seconds: Callable[[Any], float], together: int = 1) -> None:
         self._seconds = seconds
+        self._together, self._all_in = together, threading.Barrier(together)
         self._lock = threading.Lock()
         self._inside = self.most = self.asked = 0
 
@@ -37,6 +46,9 @@ class Service:
             self._inside += 1
             self.asked += 1
             self.most = max(self.most, self._inside)
+            first = self.asked <= self._together
+        if first:
+            self._all_in.wait(30)
         time.sleep(self._seconds(record))
         with self._lock:
             self._inside -= 1
@@ -45,7 +57,7 @@ class Service:
 
 @pytest.mark.parametrize("limit", [1, 3, 8])
 def test_so_many_at_once_and_never_more(limit: int) -> None:
-    service = Service(lambda _: 0.002)
+    service = Service(lambda _: 0.002, together=limit)
     made = calls(service, limit)
     assert answers(made, range(60)) == [(n, 10 * n) for n in range(60)]
     said = made.close()
@@ -68,13 +80,13 @@ def test_calls_go_on_behind_a_slow_one_but_not_without_end() -> None:
     def call(n: int) -> int:
         asked.append(n)
         if n == 0:
-            slow.wait(5)
+            slow.wait(30)
         return n
 
     made = calls(call, 2)
     for n in range(2 * AHEAD):
         assert list(made.put(n)) == []
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while len(asked) < 2 * AHEAD and time.monotonic() < deadline:
         time.sleep(0.001)
     assert sorted(asked) == list(range(2 * AHEAD))
@@ -98,14 +110,22 @@ def test_a_failed_call_is_named_and_no_other_begins_after_the_end() -> None:
 
 
 def test_no_call_begins_after_the_close() -> None:
-    service = Service(lambda _: 0.05)
-    made = calls(service, 1)
+    inside, leave = threading.Event(), threading.Event()
+    asked: list[int] = []
+
+    def call(n: int) -> None:
+        asked.append(n)
+        inside.set()
+        leave.wait(30)
+
+    made = calls(call, 1, stage="closed")
     for n in range(AHEAD):
         list(made.put(n))
-    time.sleep(0.01)
+    assert inside.wait(30)
     made.close()
-    time.sleep(0.15)
-    assert service.asked == 1
+    leave.set()
+    join("closed")
+    assert asked == [0]
 
 
 def test_errors_may_leave_null_and_are_counted() -> None:
@@ -121,21 +141,22 @@ def test_errors_may_leave_null_and_are_counted() -> None:
 
 def test_a_call_past_its_time_is_given_up_once_and_keeps_its_place() -> None:
     hang = threading.Event()
-    inside = threading.Semaphore(0)
 
     def call(n: int) -> int:
-        inside.release()
         if n == 1:
-            hang.wait(10)
+            hang.wait(30)
         return n
 
-    made = calls(call, 2, timeout_s=0.1, null_on_error=True)
+    # the clock stands still: only the call that is given up takes time, its time-out
+    made = calls(call, 2, stage="late", timeout_s=1.0, null_on_error=True,
+                 monotonic=lambda: 0.0)  # fmt: skip
     assert answers(made, range(5)) == [(0, 0), (1, None), (2, 2), (3, 3), (4, 4)]
+    made.close()
     hang.set()
-    time.sleep(0.05)
+    join("late")  # its answer comes after all, and is not counted again
     said = made.close()
     assert (said.count, said.errors) == (5, 1)
-    assert 0.1 <= said.seconds < 0.2
+    assert said.seconds == 1.0
     assert said.most == 2
 
 
