@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
-from trimtab.job.pending import pending_map
+from trimtab.transforms import pending_map
 
 KEPT = ("key", "value", "topic", "partition", "offset")
 

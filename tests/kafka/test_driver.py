@@ -21,7 +21,7 @@ def outcome(broker: KafkaBroker, topic: str, made: Summary) -> Verdict:
 def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
-    sample = {"module": "trimtab.job.samples:transform", "params": {"wait_ms": "1"}}
+    sample = {"module": "trimtab.transforms.samples:transform", "params": {"wait_ms": "1"}}
     driver = make_driver(transform=sample)
     first = driver.settings(trigger="200ms", maxOffsetsPerTrigger=500)
     made = produce(broker.bootstrap, topics[0], [(2.0, 1000)])
@@ -96,7 +96,7 @@ def test_a_quiet_topic_does_not_wait_behind_the_backlog_of_a_busy_one(
     quiet = f"{topics[0]}-quiet"
     broker.create_topic(quiet, 1)
     source = {"bootstrapServers": broker.bootstrap, "topics": [topics[0], quiet]}
-    sample = {"module": "trimtab.job.samples:transform", "params": {"wait_ms": "1"}}
+    sample = {"module": "trimtab.transforms.samples:transform", "params": {"wait_ms": "1"}}
     driver = make_driver(source=source, transform=sample)
     driver.settings(trigger="0s", maxOffsetsPerTrigger=500)
     made = produce(broker.bootstrap, topics[0], [(1.0, 20_000)])

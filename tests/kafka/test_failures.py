@@ -128,7 +128,7 @@ def lag(metrics: dict[str, float]) -> float | None:
 def test_drain_timeout_is_an_unclean_stop(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
-    sample = {"module": "trimtab.job.samples:transform", "params": {"wait_ms": "100"}}
+    sample = {"module": "trimtab.transforms.samples:transform", "params": {"wait_ms": "100"}}
     driver = make_driver(transform=sample, drainTimeout="1s")
     driver.settings(trigger="0s")
     produce(broker.bootstrap, topics[0], [(0.5, 2000)])

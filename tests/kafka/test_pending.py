@@ -14,7 +14,7 @@ from tests.kafka.driver import Driver
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
-CALLS = "trimtab.job.samples:calls"
+CALLS = "trimtab.transforms.samples:calls"
 WAIT_MS = 8
 RECORDS = 2000
 PENDING, MEAN = 'pending_calls{stage="upper"}', 'batch_pending_call_seconds{stage="upper"}'

@@ -94,7 +94,7 @@ def test_a_slow_kafka_shows_in_the_share_of_the_sink_and_is_named(
 def test_slow_work_shows_as_such_and_is_done_once_for_each_record(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], function: str
 ) -> None:
-    sample: dict[str, Any] = {"module": f"trimtab.job.samples:{function}"}
+    sample: dict[str, Any] = {"module": f"trimtab.transforms.samples:{function}"}
     driver = make_driver(transform=sample | {"params": {"wait_ms": "4"}})
     made = produce(broker.bootstrap, topics[0], [(1.0, 4000)])
     found = timed(driver, made.acknowledged)

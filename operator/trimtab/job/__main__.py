@@ -18,7 +18,6 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
 
 from trimtab import http
-from trimtab.adapters.configmap_watch import ClusterApi
 from trimtab.api.contract import SETTINGS_KEY, Job, Settings
 from trimtab.api.knobs import EXECUTORS, SCOPE
 from trimtab.errors import UnavailableError
@@ -27,6 +26,7 @@ from trimtab.job.batches import Batches
 from trimtab.job.board import Board
 from trimtab.job.checkpoint import Checkpoint
 from trimtab.job.clock import wall_s
+from trimtab.job.cluster import ClusterApi
 from trimtab.job.definition import Options
 from trimtab.job.executors import Executors
 from trimtab.job.jvm import JvmWatch, SparkJvms

@@ -1,6 +1,6 @@
 """`pending_map`: a stage of a Python transform that calls a remote service for each record.
 
-    from trimtab.job.pending import pending_map
+    from trimtab.transforms import pending_map
 
 A plain UDF makes one call after the other in each task. Here up to *maxInFlight* calls of a task
 are under way at once, and that limit is a knob which changes from one batch to the next.

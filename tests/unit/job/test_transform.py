@@ -4,19 +4,20 @@ import pytest
 
 from trimtab.api.contract import Transform
 from trimtab.errors import TransformError
-from trimtab.job import samples, transform
+from trimtab.job import transform
 from trimtab.job.termination import ModuleMissingError
+from trimtab.transforms import samples
 
 
 def test_finds_the_function() -> None:
-    assert transform.load_function("trimtab.job.samples:transform") is samples.transform
+    assert transform.load_function("trimtab.transforms.samples:transform") is samples.transform
 
 
 @pytest.mark.parametrize(
     ("reference", "words"),
     [
         ("jobs.nothing:transform", "jobs"),
-        ("trimtab.job.samples:nothing", "has no function 'nothing'"),
+        ("trimtab.transforms.samples:nothing", "has no function 'nothing'"),
     ],
 )
 def test_says_which_module_or_function_is_missing(reference: str, words: str) -> None:
@@ -43,6 +44,6 @@ def test_a_function_that_raises_or_returns_no_frame_is_told_in_words(monkeypatch
     monkeypatch.setattr(samples, "broken", broken, raising=False)
     monkeypatch.setattr(samples, "empty", lambda *_: None, raising=False)
     with pytest.raises(TransformError, match="raised ValueError: no column price"):
-        transform.apply(None, Transform(module="trimtab.job.samples:broken"))  # type: ignore[arg-type]
+        transform.apply(None, Transform(module="trimtab.transforms.samples:broken"))  # type: ignore[arg-type]
     with pytest.raises(TransformError, match="returned NoneType, not a DataFrame"):
-        transform.apply(None, Transform(module="trimtab.job.samples:empty"))  # type: ignore[arg-type]
+        transform.apply(None, Transform(module="trimtab.transforms.samples:empty"))  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from pyspark.sql.types import StringType
 
 from trimtab.job.clock import sleep
-from trimtab.job.pending import pending_map
+from trimtab.transforms import pending_map
 
 WAIT_MS = "8"
 HANG_S = 3600.0
