@@ -14,9 +14,9 @@ from dev.loadgen.produce import produce
 from dev.loadgen.verify import read_all, verify
 from tests.kafka.driver import Driver
 
+from trimtab.job.executors.locality import NODE, PROCESS, ZONE
+from trimtab.job.executors.placement import Places
 from trimtab.job.kafka import KafkaProbe
-from trimtab.job.locality import NODE, PROCESS, ZONE
-from trimtab.job.placement import Places
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 

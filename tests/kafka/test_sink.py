@@ -19,7 +19,7 @@ from tests.kafka.diagnosis import bottleneck
 from tests.kafka.driver import Driver
 
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.job.timing import FIRST
+from trimtab.job.batches.timing import FIRST
 from trimtab.tuning.settings import Settings
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]

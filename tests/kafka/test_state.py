@@ -18,7 +18,7 @@ from tests.kafka.diagnosis import bottleneck
 from tests.kafka.driver import REPO, Driver
 
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.job.checkpoint import Checkpoint
+from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.tuning.settings import Settings
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]

@@ -84,7 +84,7 @@ def metrics_in_code() -> set[str]:
         r'|Gauge|(?P<own>Counter)|Histogram)\(\s*(?:PREFIX \+ )?"(?:trimtab_)?(?P<name>[a-z_]+)"'
     )
     found = set()
-    for source in ("job/metrics.py", "adapters/telemetry.py"):
+    for source in ("job/telemetry/metrics.py", "adapters/telemetry.py"):
         for match in made.finditer(read(f"operator/trimtab/{source}")):
             counts = match["counter"] or match["family"] or match["own"]
             found.add(match["name"] + ("_total" if counts else ""))

@@ -21,27 +21,29 @@ from trimtab import http
 from trimtab.api.contract import SETTINGS_KEY, Job, Settings
 from trimtab.api.knobs import EXECUTORS, SCOPE
 from trimtab.errors import UnavailableError
-from trimtab.job import announce, definition, heartbeat, settings_watch, termination
-from trimtab.job.batches import Batches
-from trimtab.job.board import Board
-from trimtab.job.checkpoint import Checkpoint
+from trimtab.job import definition, termination
+from trimtab.job.batches.batches import Batches
+from trimtab.job.batches.progress import ProgressListener
 from trimtab.job.clock import wall_s
 from trimtab.job.cluster import ClusterApi
 from trimtab.job.definition import Options
-from trimtab.job.executors import Executors
-from trimtab.job.jvm import JvmWatch, SparkJvms
+from trimtab.job.executors.executors import Executors
+from trimtab.job.executors.locality import Locality
+from trimtab.job.executors.placement import LABELS, Places, Step, steps
 from trimtab.job.kafka import KafkaProbe
-from trimtab.job.lag import LagPoller
-from trimtab.job.locality import Locality
-from trimtab.job.metrics import BoardCollector
-from trimtab.job.placement import LABELS, Places, Step, steps
-from trimtab.job.progress import ProgressListener
-from trimtab.job.query import StreamBuilder
-from trimtab.job.runner import Runner, StopSignal
-from trimtab.job.sampler import Sampler
+from trimtab.job.lifecycle import settings_watch
+from trimtab.job.lifecycle.runner import Runner, StopSignal
+from trimtab.job.query.builder import StreamBuilder
+from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.session import UID_LABEL, configuration, open_session
+from trimtab.job.telemetry import announce, heartbeat
+from trimtab.job.telemetry.driver_state import DriverState
+from trimtab.job.telemetry.jvm import JvmWatch, SparkJvms
+from trimtab.job.telemetry.lag import LagPoller
+from trimtab.job.telemetry.metrics import DriverCollector
+from trimtab.job.telemetry.sampler import Sampler
+from trimtab.job.telemetry.work import SparkWork, heap_limit
 from trimtab.job.termination import ExitCode
-from trimtab.job.work import SparkWork, heap_limit
 
 log = logging.getLogger("trimtab.job")
 
@@ -85,16 +87,16 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     signal.signal(signal.SIGTERM, lambda *_: stop.request())
     job = definition.load_job(options.job)
     settings = definition.load_settings(options.settings, job)
-    board = Board()
+    driver = DriverState()
     registry = CollectorRegistry()
-    registry.register(BoardCollector(board, wall_s))
-    http.serve(options.metrics_port, registry, {"/ready": lambda: _ready(board.not_ready)})
-    heartbeat.start(board, stopping)
+    registry.register(DriverCollector(driver, wall_s))
+    http.serve(options.metrics_port, registry, {"/ready": lambda: _ready(driver.not_ready)})
+    heartbeat.start(driver, stopping)
     api = ClusterApi(options.namespace) if options.namespace and options.tuning_configmap else None
     if api is not None and job.executors is not None:
         _delete_old_executors(api, job)
     if api is not None and options.pod_name:
-        announce.start(board, partial(api.annotate_pod, options.pod_name), stopping)
+        announce.start(driver, partial(api.annotate_pod, options.pod_name), stopping)
     sys.path.insert(0, str(options.modules))
     knobs = definition.effective(settings, job)
     kafka = KafkaProbe(job.source.bootstrap_servers, START_TIMEOUT_S)
@@ -104,7 +106,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     session = open_session(conf, options.modules, job)
     executors = partial(Executors, plan=plan, places=places) if job.executors else None
     flags = Flags(stopping, stop)
-    runner = _assemble(session, job, settings, board, kafka, flags=flags, make=executors)
+    runner = _assemble(session, job, settings, driver, kafka, flags=flags, make=executors)
     texts = _settings_texts(api, options, stopping)
     settings_watch.start(texts, runner.inbox)
     try:
@@ -136,7 +138,7 @@ def _assemble(
     session: SparkSession,
     job: Job,
     settings: Settings,
-    board: Board,
+    driver: DriverState,
     kafka: KafkaProbe,
     *,
     flags: Flags,
@@ -145,7 +147,7 @@ def _assemble(
     """All parts around one session, their threads started; `make` makes the executors."""
     context = session.sparkContext
     checkpoint = Checkpoint.of(job.checkpoint_uri, context)
-    batches = Batches(board, wall_s)
+    batches = Batches(driver, wall_s)
     work = SparkWork(context)
     listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)
     session.streams.addListener(listener)
@@ -153,10 +155,10 @@ def _assemble(
     locality = Locality(context._jsc.sc().conf())
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)
-    Sampler(board, work, heap, executors, batches.sample_executors).start(flags.stopping)
-    JvmWatch(board, SparkJvms(context, heap)).start(flags.stopping)
+    Sampler(driver, work, heap, executors, batches.sample_executors).start(flags.stopping)
+    JvmWatch(driver, SparkJvms(context, heap)).start(flags.stopping)
     LagPoller(
-        board,
+        driver,
         KafkaProbe(bootstrap, PROBE_TIMEOUT_S),
         job.source.topics,
         lambda: batches.committed or checkpoint.committed_offsets(),
@@ -168,7 +170,7 @@ def _assemble(
         builder=StreamBuilder(
             session, job, checkpoint, lambda: kafka.partition_count(job.source.topics)
         ),
-        board=board,
+        driver=driver,
         batches=batches,
         checkpoint=checkpoint,
         kafka=kafka,

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from trimtab.errors import UnavailableError
-from trimtab.job.checkpoint import Offsets
+from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.termination import JobFailureError, Reason
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from trimtab.api import placement
 from trimtab.api.contract import CHECKPOINT_DIRECTORY, USER_ID, Executors, Job
 from trimtab.job.definition import Options
-from trimtab.job.state import PROVIDER_KEY
+from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.sizing.heap import MIB, OVERHEAD_MIN_BYTES, overhead_bytes
 

@@ -7,6 +7,6 @@ Nothing else that runs in the driver is promised to stay.
 
 from __future__ import annotations
 
-from trimtab.job.pending import pending_map
+from trimtab.job.pending.pending_map import pending_map
 
 __all__ = ["pending_map"]

@@ -7,6 +7,7 @@ import pytest
 
 from trimtab.api.contract import CHECKPOINT_DIRECTORY, Job
 from trimtab.job.definition import Options, parse_options
+from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.session import (
     MIB,
     POD_TEMPLATE,
@@ -15,7 +16,6 @@ from trimtab.job.session import (
     memory_split,
     pod_template,
 )
-from trimtab.job.state import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError
 
 ENV = {

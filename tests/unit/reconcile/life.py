@@ -12,7 +12,7 @@ from tests.unit.workloads.manifests import Json, example
 
 from trimtab.adapters.memory import MemoryCluster
 from trimtab.api.contract import SETTINGS_KEY, Settings
-from trimtab.job.settings_watch import judge
+from trimtab.job.lifecycle.settings_watch import judge
 from trimtab.ports import Key, Manifest
 
 SET = ("StatefulSet", NAMESPACE, "clicks-driver")

@@ -17,7 +17,7 @@ def test_the_public_package_is_small() -> None:
 
 def test_what_python_workers_load_stays_small() -> None:
     """Every Python worker of an executor loads the stage's module anew."""
-    script = "import sys, trimtab.job.stage; print('pydantic' in sys.modules)"
+    script = "import sys, trimtab.job.pending.stage; print('pydantic' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=50
     )

@@ -1,0 +1,1 @@
+"""What is known of the batches: progress, ledger, times."""

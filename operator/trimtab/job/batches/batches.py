@@ -1,0 +1,165 @@
+"""What is known of batches beyond Spark's report: which settings, which start, which executors.
+
+The gate tells when a batch begins, the listener when it was committed, possibly after the next
+one has begun; so everything is kept by batch id and by Spark's run id.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from trimtab.api.knobs import How
+from trimtab.job.batches.progress import BatchReport
+from trimtab.job.batches.timing import Split, Timing
+from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.telemetry.driver_state import CommittedBatch, DriverState, RunningBatch
+
+HISTORY = 32
+"""Settings generations to remember; a batch outlives fewer changes than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start of the query: its number, and the batch that it runs again."""
+
+    number: int
+    replay_batch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """An interruption after the start `after`, which ends with the first commit of a later one."""
+
+    how: How
+    after: int
+    trigger_s: float
+
+
+class Batches:
+    """Follows the batches of all starts and tells the driver's state what to export."""
+
+    def __init__(self, driver: DriverState, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds since 1970."""
+        self._driver = driver
+        self._clock = clock
+        self._expected: Start | None = None
+        self._starts: dict[str, Start] = {}
+        self._generations: list[tuple[float, int]] = []
+        self._executors: dict[int, int] = {}
+        self._splits: dict[int, Split] = {}
+        self._pause: Pause | None = None
+        self.timing = Timing()
+        self.committed: Offsets | None = None
+        self.last_commit: float | None = None
+
+    def applied(self, generation: int) -> None:
+        """These settings are in force from now on."""
+        with self._driver.writing() as driver:
+            self._generations = [*self._generations[1 - HISTORY :], (self._clock(), generation)]
+            driver.settings_generation = generation
+        self.timing.changed()
+
+    def expect(self, start: Start) -> None:
+        """A query is about to start; the next run id that Spark tells is this start's."""
+        with self._driver.writing() as driver:
+            self._expected = start
+            driver.run_number = start.number
+
+    def started(self, run_id: str) -> None:
+        """Spark has given the expected start its run id."""
+        if self._expected is not None:
+            self._starts[run_id] = self._expected
+
+    def pausing(self, how: How, trigger_s: float) -> None:
+        """The query is interrupted by a change; it had been running at this trigger."""
+        if self._pause is None:
+            after = self._expected.number if self._expected else 0
+            self._pause = Pause(how, after, trigger_s)
+
+    def _end_pause(self, start: Start, committed_at: float) -> None:
+        pause = self._pause
+        if pause is None or start.number <= pause.after:
+            return
+        self._pause = None
+        if self.last_commit is not None:  # else nothing ran before, so nothing paused
+            gap = committed_at - self.last_commit - pause.trigger_s
+            self._driver.totals.pause_s[pause.how] += max(0.0, gap)
+
+    def replays(self, batch_id: int) -> bool:
+        """Whether a batch of the present start was planned by one before it."""
+        return self._expected is not None and self._expected.replay_batch == batch_id
+
+    def begin(
+        self, batch_id: int, records: int | None, executors: int | None, replays: int = 0
+    ) -> bool:
+        """A batch has passed the gate, with so many records; `replays` times not for the first.
+
+        Returns whether it is to be timed; one that runs again never is.
+        """
+        with self._driver.writing() as driver:
+            each = driver.record_bytes
+            size = None if records is None or each is None else records * each
+            timed = not replays and self.timing.due(size)
+            driver.running = RunningBatch(
+                batch_id, self._clock(), records, executors, replays, timed
+            )
+            self._executors = {k: v for k, v in self._executors.items() if k >= batch_id - 2}
+            self._executors.pop(batch_id, None)  # of a start before this one
+            if executors is not None:
+                self._executors[batch_id] = executors
+
+        return timed
+
+    def written(self, split: Split | None) -> None:
+        """The batch under way was written, with what was measured if it was timed."""
+        with self._driver.writing() as driver:
+            if split is not None and driver.running is not None:
+                self._splits = {driver.running.batch_id: split}
+
+    def sample_executors(self, running: int) -> None:
+        """So many executors are registered now."""
+        with self._driver.writing() as driver:
+            if driver.running is not None:
+                batch_id = driver.running.batch_id
+                fewest = min(running, self._executors.get(batch_id, running))
+                self._executors[batch_id] = fewest
+                driver.running = replace(driver.running, executors_min=fewest)
+
+    def abandon(self) -> None:
+        """The query has ended: nothing is under way."""
+        with self._driver.writing() as driver:
+            driver.running = None
+
+    def finish(self, report: BatchReport) -> None:
+        """A batch was committed."""
+        start = self._starts.get(report.run_id)
+        with self._driver.writing() as driver:
+            split = self._splits.pop(report.batch_id, None)
+            if split is not None:
+                parts = {"compute": split.compute_s, "sink": split.sink_s}
+                report = replace(report, phases={**report.phases, **parts})
+                driver.sink_share = split.sink_share
+            self.timing.finished(report.duration_s, timed=split is not None)
+            batch = CommittedBatch(
+                report=report,
+                settings_generation=self._in_force_at(report.started_at),
+                executors_min=self._executors.get(report.batch_id),
+                replayed=start is not None and start.replay_batch == report.batch_id,
+                timed=split is not None,
+            )
+            driver.last = batch
+            if report.bytes and report.records:
+                driver.record_bytes = report.bytes / report.records
+            driver.totals.add(report)
+            if start is not None:
+                self._end_pause(start, report.committed_at)
+            if driver.running is not None and driver.running.batch_id <= report.batch_id:
+                driver.running = None
+            self.committed = {**(self.committed or {}), **report.end_offsets}
+            self.last_commit = report.committed_at
+
+    def _in_force_at(self, moment: float) -> int | None:
+        index = bisect.bisect_right([at for at, _ in self._generations], moment) - 1
+        return self._generations[index][1] if index >= 0 else None

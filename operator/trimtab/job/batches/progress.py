@@ -1,0 +1,200 @@
+"""Spark's progress event of one batch as a frozen report, and the listener that hears it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from trimtab.job.batches.ledger import Side, side
+from trimtab.job.query.checkpoint import Offsets, parse_offsets
+
+SOURCE = "trimtab_source"
+SINK = "trimtab_sink"
+
+QUANTILES = (0.5, 0.95, 0.99)
+SLICES = 20
+AGE_SHARES = (*QUANTILES, *((i + 0.5) / SLICES for i in range(SLICES)))
+"""The quantiles of the latency that are asked for: three for the loop, and the middles of
+twenty equal slices of the batch for the histogram."""
+
+PHASES = {
+    "queryPlanning": "planning",
+    "latestOffset": "latest_offset",
+    "getBatch": "latest_offset",
+    "addBatch": "add_batch",
+    "walCommit": "wal",
+    "commitOffsets": "wal",
+    "triggerExecution": "total",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How old the records of a batch were when it was committed, in seconds, never below 0."""
+
+    quantiles: Mapping[float, float]
+    slices: tuple[float, ...]
+    total_s: float
+    clipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateSize:
+    """The state of all stateful operators after a batch."""
+
+    rows: int
+    bytes: int
+    """Memory of the stores, and with RocksDB its files."""
+    commit_s: float
+    """Of the batch's own time, as the tasks that commit share the slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """One committed batch, as Spark tells it; times in seconds since 1970."""
+
+    run_id: str
+    batch_id: int
+    records: int
+    started_at: float
+    committed_at: float
+    phases: Mapping[str, float]
+    end_offsets: Offsets
+    limit_binding: bool
+    latency: Latency | None
+    read: Side | None
+    handed_on: Side | None
+    bytes: int | None
+    """Of the records' keys and values."""
+    state: StateSize | None
+
+    @property
+    def duration_s(self) -> float:
+        """From the trigger to the commit."""
+        return self.committed_at - self.started_at
+
+
+def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
+    """The report of a progress event; None when its trigger ran no batch.
+
+    `slots` tells how many tasks could run at once.
+    """
+    durations = progress.get("durationMs") or {}
+    if "addBatch" not in durations:
+        return None
+    started = datetime.fromisoformat(progress["timestamp"]).timestamp()
+    committed = started + durations["triggerExecution"] / 1000
+    sources = progress["sources"]
+    observed = progress.get("observedMetrics") or {}
+    seen: Mapping[str, Any] = observed.get(SOURCE) or {}
+    state = _state(progress.get("stateOperators") or [], slots, durations["addBatch"] / 1000)
+    return BatchReport(
+        run_id=progress["runId"],
+        batch_id=progress["batchId"],
+        records=progress["numInputRows"],
+        started_at=started,
+        committed_at=committed,
+        phases=_phases(durations, state),
+        end_offsets={k: v for s in sources for k, v in parse_offsets(s["endOffset"] or {}).items()},
+        limit_binding=any(_cut_short(s) for s in sources),
+        latency=_latency(seen, committed),
+        read=side(seen),
+        handed_on=side(observed.get(SINK) or {}),
+        bytes=seen.get("bytes"),
+        state=state,
+    )
+
+
+def _phases(durations: Mapping[str, int], state: StateSize | None) -> dict[str, float]:
+    phases: dict[str, float] = {}
+    for key, name in PHASES.items():
+        if key in durations:
+            phases[name] = phases.get(name, 0.0) + durations[key] / 1000
+    if state is not None:
+        phases["state_commit"] = state.commit_s
+    return phases
+
+
+def _cut_short(source: Mapping[str, Any]) -> bool:
+    end, latest = source.get("endOffset"), source.get("latestOffset")
+    if not end or not latest:
+        return False
+    taken = parse_offsets(end)
+    return any(offset > taken.get(key, 0) for key, offset in parse_offsets(latest).items())
+
+
+def _latency(seen: Mapping[str, Any], committed: float) -> Latency | None:
+    stamps = seen.get("stamps")
+    if not stamps:
+        return None
+    ages = [max(0.0, committed - stamp / 1000) for stamp in stamps]
+    total = seen["records"] * committed - seen["stamp_sum"] / 1000
+    return Latency(
+        quantiles=dict(zip(QUANTILES, ages, strict=False)),
+        slices=tuple(ages[len(QUANTILES) :]),
+        total_s=max(0.0, total),
+        clipped=seen["ahead"],
+    )
+
+
+def _state(operators: list[Mapping[str, Any]], slots: int, add_batch_s: float) -> StateSize | None:
+    if not operators:
+        return None
+    commit_s = sum(_commit_s(operator, slots) for operator in operators)
+    return StateSize(
+        rows=sum(o["numRowsTotal"] for o in operators),
+        bytes=sum(o["memoryUsedBytes"] + _file_bytes(o) for o in operators),
+        commit_s=min(commit_s, add_batch_s),  # it is a part of that
+    )
+
+
+def _file_bytes(operator: Mapping[str, Any]) -> int:
+    return int((operator.get("customMetrics") or {}).get("rocksdbSstFileSize", 0))
+
+
+def _commit_s(operator: Mapping[str, Any], slots: int) -> float:
+    """Spark adds up all tasks; those that run at once take the batch's time but once."""
+    at_once: int = max(1, min(slots, operator.get("numShufflePartitions", 1)))
+    commit_ms: int = operator.get("commitTimeMs", 0)
+    return commit_ms / 1000 / at_once
+
+
+class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is untyped here
+    """Hands each committed batch on; `started` is called inside the start of a query."""
+
+    def __init__(
+        self,
+        started: Callable[[str], None],
+        finished: Callable[[BatchReport], None],
+        slots: Callable[[], int],
+    ) -> None:
+        """The callbacks run on Spark's threads and must be quick.
+
+        `slots` tells how many tasks can run at once; it is asked for stateful queries only.
+        """
+        super().__init__()
+        self._started = started
+        self._finished = finished
+        self._slots = slots
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 -- Spark's name
+        """A query begins; Spark waits for this call to return."""
+        self._started(str(event.runId))
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """A trigger has ended."""
+        progress = json.loads(event.progress.json)
+        report = parse(progress, self._slots() if progress.get("stateOperators") else 1)
+        if report is not None:
+            self._finished(report)
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        """Nothing to do: the heartbeat tells idle from dead."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Nothing to do: the runner asks the query itself."""

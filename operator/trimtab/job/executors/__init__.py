@@ -1,0 +1,1 @@
+"""The executor pods: how many, where, and which tasks they prefer."""

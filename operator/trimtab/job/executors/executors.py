@@ -1,0 +1,169 @@
+"""Executor pods of a running query: count up, count down, where new ones go, and their states.
+
+The calls reach Spark's scheduler through py4j: there is no Python API for them. Up is an absolute
+target (the relative call counts from a total of its own). Down is by decommission, while no batch
+is written: an executor leaves within moments of its last task's end, and where the loss is heard
+of before the result is read, Spark runs that task again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from trimtab.api.knobs import SCOPES
+from trimtab.job.clock import Clock, monotonic_s
+from trimtab.job.executors.locality import Locality
+from trimtab.job.executors.placement import LABELS, Step, steps
+from trimtab.job.telemetry.driver_state import ExecutorStates
+
+log = logging.getLogger(__name__)
+
+STEP_TIMEOUT_S = 60.0
+"""Executors that have not come to their place by then are taken anywhere."""
+
+
+def pick_to_remove(running: Iterable[str], leaving: Iterable[str], surplus: int) -> list[str]:
+    """The youngest executors: the older ones have warm code and warm Python workers."""
+    gone = set(leaving)
+    staying = sorted((e for e in running if e not in gone), key=int, reverse=True)
+    return staying[: max(0, surplus)]
+
+
+class Executors:
+    """The executors of one Spark application on Kubernetes; may be used by several threads."""
+
+    def __init__(
+        self,
+        context: Any,
+        plan: Sequence[Step],
+        locality: Locality,
+        places: Callable[[int], Mapping[str, int]],
+        clock: Clock = monotonic_s,
+    ) -> None:
+        """`context` is the SparkContext, which was started with the first step of `plan`.
+
+        `places` gives the weight of each place that a scope prefers, empty where there is none.
+        """
+        self._jvm = context._jvm
+        self._scala = context._jsc.sc()
+        self._requested = plan[-1].target
+        self._locality, self._places, self._clock = locality, places, clock
+        self._lock = threading.Lock()
+        self._leaving: set[str] = set()
+        self._writing = False
+        self._steps: deque[Step] = deque(plan[1:])
+        self._step: Step | None = plan[0]
+        self._step_since = clock()
+        self._selector: str | None = next(iter(plan[0].selector), None)
+
+    @property
+    def requested(self) -> int:
+        """The target."""
+        return self._requested
+
+    def places(self) -> dict[str, int]:
+        """In how many nodes and zones the partitions are led; empty where nobody asks for a scope.
+
+        0 is not known.
+        """
+        if self._locality.scope is None:
+            return {}
+        return {SCOPES[scope]: len(self._places(scope)) for scope in LABELS}
+
+    def scale(self, target: int) -> None:
+        """Ask for `target` executors; returns before they have come or gone."""
+        scope = self._locality.scope
+        weights = self._places(scope) if scope is not None and target > self._requested else {}
+        with self._lock:
+            self._locality.settle(settled=False)
+            running = self._running()
+            staying = len(running - self._leaving)
+            self._steps = deque(steps(staying, target, weights, scope))
+            self._requested = target
+            # the target first, as an absolute number: it removes none that runs, but withdraws
+            # pods that are still pending and keeps Spark from replacing those that leave
+            self._next_step()
+            self._release(running)
+
+    def batch_begins(self) -> ExecutorStates:
+        """A batch is about to be written, none of its tasks is under way yet; the counts then."""
+        with self._lock:
+            states = self._look()
+            self._writing = True
+            return states
+
+    def batch_ended(self) -> None:
+        """It is written, or given up: until the next begins no task runs."""
+        with self._lock:
+            self._writing = False
+
+    def _release(self, running: set[str]) -> None:
+        """Send away those above the target, unless a batch is being written."""
+        if self._writing:
+            return
+        surplus = len(running - self._leaving) - self._requested
+        for executor in pick_to_remove(running, self._leaving, surplus):
+            self._decommission(executor)
+
+    def _next_step(self) -> None:
+        self._step, self._step_since = self._steps.popleft(), self._clock()
+        self._select(self._step)
+        none = self._jvm.scala.collection.immutable.HashMap()
+        self._scala.requestTotalExecutors(self._step.target, 0, none)
+
+    def _select(self, step: Step | None) -> None:
+        """Set the node selector of pods that are made from now on; take the last one away."""
+        conf = self._scala.conf()
+        if self._selector is not None:
+            conf.remove(self._selector)
+            self._selector = None
+        for key, value in step.selector.items() if step else ():
+            if conf.contains(key):
+                log.warning("executors are not placed by %s: the pipeline's selector is", step)
+                return
+            conf.set(key, value)
+            self._selector = key
+
+    def _decommission(self, executor: str) -> None:
+        why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
+            "trimtab scales down", self._jvm.scala.Option.empty()
+        )
+        self._leaving.add(executor)
+        self._scala.schedulerBackend().decommissionExecutor(executor, why, False, False)
+
+    def _running(self) -> set[str]:
+        ids = self._scala.getExecutorIds()
+        return {str(ids.apply(i)) for i in range(ids.size())}
+
+    def states(self) -> ExecutorStates:
+        """The counts now; goes on with what `scale` began, so it is to be called often."""
+        with self._lock:
+            return self._look()
+
+    def _look(self) -> ExecutorStates:
+        running = self._running()
+        self._leaving &= running
+        self._release(running)
+        states = ExecutorStates(self._requested, len(running), len(self._leaving))
+        self._go_on(states.staying)
+        self._locality.settle(settled=states.running == states.staying == states.requested)
+        return states
+
+    def _go_on(self, staying: int) -> None:
+        step = self._step
+        if step is None:
+            return
+        late = self._clock() - self._step_since > STEP_TIMEOUT_S
+        if late and step.label is not None and staying < step.target:
+            log.warning("no executors come to %s: they are taken anywhere", step.value)
+            self._steps = deque([Step(self._requested)])
+            self._next_step()
+        elif staying >= step.target and self._steps:
+            self._next_step()
+        elif staying >= step.target:
+            self._step = None
+            self._select(None)

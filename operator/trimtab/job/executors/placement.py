@@ -1,0 +1,114 @@
+"""Where new executors go in the scopes *Node* and *Zone*: to the brokers that lead the partitions.
+
+A node selector of Spark takes one value for a label and holds for every pod that is made while it
+is set. So executors for several places are asked for in steps, one place at a time: set the
+selector, raise the target, wait until they have registered, go on. `Executors` does that; here is
+who goes where.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trimtab.api.placement import HOST_LABEL, ZONE_LABEL
+from trimtab.errors import UnavailableError
+from trimtab.job.executors.locality import NODE, ZONE
+from trimtab.job.kafka import KafkaProbe
+
+log = logging.getLogger(__name__)
+
+SELECTOR = "spark.kubernetes.executor.node.selector."
+
+LABELS = {NODE: HOST_LABEL, ZONE: ZONE_LABEL}
+"""The label of nodes that tells a place of a scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Where a broker of the source runs, as far as is known."""
+
+    node: str | None
+    zone: str | None
+
+    def place(self, scope: int) -> str | None:
+        """The value of the scope's label."""
+        return self.node if scope == NODE else self.zone
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Executors to ask for together: up to `target` in all; no selector means anywhere."""
+
+    target: int
+    label: str | None = None
+    value: str | None = None
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """Spark's key and value for it; empty for anywhere."""
+        return {} if self.label is None else {SELECTOR + self.label: str(self.value)}
+
+
+def leaders_by_place(
+    leaders: Iterable[int], brokers: Mapping[int, Broker], scope: int
+) -> Counter[str]:
+    """How many partitions each place leads; empty where a scope needs no place or none is known.
+
+    `leaders` has the broker of each partition.
+    """
+    if scope not in LABELS:
+        return Counter()
+    places = (brokers[leader].place(scope) for leader in leaders if leader in brokers)
+    return Counter(place for place in places if place)
+
+
+def steps(now: int, target: int, weights: Mapping[str, int], scope: int | None) -> list[Step]:
+    """How to come from `now` executors to `target`: each place gets its share of the new ones.
+
+    Shares follow the partitions that a place leads, by largest remainder; names break ties. Without
+    places, or downwards, it is one step without a selector.
+    """
+    new, whole = target - now, sum(weights.values())
+    if scope not in LABELS or new <= 0 or not whole:
+        return [Step(target)]
+    exact = {place: new * weight / whole for place, weight in weights.items()}
+    share = {place: int(value) for place, value in exact.items()}
+    by_rest = sorted(exact, key=lambda place: (share[place] - exact[place], place))
+    for place in by_rest[: new - sum(share.values())]:
+        share[place] += 1
+    planned, reached = [], now
+    for place in sorted(share):
+        if share[place]:
+            reached += share[place]
+            planned.append(Step(reached, LABELS[scope], place))
+    return planned
+
+
+class Places:
+    """The places of the source's partitions, asked of Kafka whenever executors are to be placed."""
+
+    def __init__(
+        self, kafka: KafkaProbe, topics: Sequence[str], node_of: Callable[[str], str | None]
+    ) -> None:
+        """`node_of` gives the node of the pod whose name a broker's address begins with."""
+        self._kafka, self._topics, self._node_of = kafka, topics, node_of
+
+    def __call__(self, scope: int) -> Counter[str]:
+        """How many partitions each place leads; empty, with a word in the log, if none is known."""
+        if scope not in LABELS:
+            return Counter()
+        try:
+            brokers = {
+                number: Broker(self._node_of(host.split(".")[0]) if scope == NODE else None, rack)
+                for number, (host, rack) in self._kafka.brokers().items()
+            }
+            found = leaders_by_place(self._kafka.leaders(self._topics), brokers, scope)
+        except UnavailableError as error:
+            log.warning("executors are not placed: %s", error)
+            return Counter()
+        if not found:
+            log.warning("executors are not placed: the brokers' %s is not known", LABELS[scope])
+        return found

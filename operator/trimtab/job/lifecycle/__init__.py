@@ -1,0 +1,1 @@
+"""When the query starts, stops and restarts, and who carries that out."""

@@ -1,0 +1,269 @@
+"""Carries out what the state machine decides: starts, changes and ends the one query.
+
+One loop in the main thread. Everything that happens elsewhere (a signal, new settings, a query
+that died) only sets a flag, so no two changes ever meet.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trimtab.api.contract import Job, Settings, SourceOptions
+from trimtab.api.knobs import MAX_IN_FLIGHT, SCOPE, TRIGGER, How
+from trimtab.job.batches.batches import Batches
+from trimtab.job.batches.batches import Start as StartOfQuery
+from trimtab.job.batches.timing import Split
+from trimtab.job.clock import Clock, monotonic_s
+from trimtab.job.executors.executors import Executors
+from trimtab.job.executors.locality import Locality
+from trimtab.job.kafka import KafkaProbe
+from trimtab.job.lifecycle import machine
+from trimtab.job.lifecycle.boundary import POLL_S, Gate, Outcome, stop_now
+from trimtab.job.lifecycle.settings_watch import Inbox
+from trimtab.job.query import source
+from trimtab.job.query.builder import StreamBuilder, causes_of, last_committed
+from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.telemetry.driver_state import DriverState
+from trimtab.job.termination import ExitCode, JobFailureError, classify
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.2
+
+
+class StopSignal:
+    """Set once, by SIGTERM; a plain attribute, because a signal handler must take no lock."""
+
+    def __init__(self, clock: Clock = monotonic_s) -> None:
+        """`clock` gives seconds that only grow; the runner has the same one."""
+        self._clock = clock
+        self.at: float | None = None
+
+    def request(self) -> None:
+        """End at the next boundary; the drain timeout counts from the first call."""
+        if self.at is None:
+            self.at = self._clock()
+
+
+class Runner:
+    """One pipeline's query in this driver."""
+
+    def __init__(
+        self,
+        job: Job,
+        settings: Settings,
+        *,
+        builder: StreamBuilder,
+        driver: DriverState,
+        batches: Batches,
+        checkpoint: Checkpoint,
+        kafka: KafkaProbe,
+        sink_kafka: KafkaProbe | None,
+        executors: Executors | None,
+        locality: Locality,
+        signal: StopSignal,
+        clock: Clock = monotonic_s,
+        wait: Callable[[float], object] | None = None,
+    ) -> None:
+        """Nothing starts before `run`.
+
+        `clock` gives seconds that only grow; `wait` lets so many of them pass, or fewer.
+        """
+        self._job = job
+        self._builder = builder
+        self._driver = driver
+        self._batches = batches
+        self._checkpoint = checkpoint
+        self._kafka = kafka
+        self._sink_kafka = sink_kafka
+        self._executors = executors
+        self._locality = locality
+        self._signal = signal
+        self._clock = clock
+        self._wake = threading.Event()
+        self._wait = wait or self._wait_for_news
+        self._query: Any = None
+        self._fetch: dict[str, float] = {}
+        self._gate = Gate()
+        self._state = machine.State(job, settings)
+        self.inbox = Inbox(settings, self._wake.set, self._refused)
+
+    def run(self) -> ExitCode:
+        """Run until the stop signal; raises JobFailureError when the pipeline cannot go on."""
+        self._feed(machine.Begin())
+        while (end := self._state.end) is None:
+            self._wait(POLL_S if self._state.at_gate else TICK_S)
+            if (new := self.inbox.take()) is not None:
+                self._feed(machine.NewSettings(new))
+            self._feed(self._look())
+        if isinstance(end, JobFailureError):
+            raise end
+        return end
+
+    def _wait_for_news(self, seconds: float) -> None:
+        self._wake.wait(seconds)
+        self._wake.clear()
+
+    def _look(self) -> machine.Tick:
+        query = self._query
+        active = query is not None and query.isActive  # before the boundary, see `judge_stop`
+        if not self._state.at_gate:
+            return machine.Tick(active)
+        return machine.Tick(active, self._gate.at_boundary(lambda: last_committed(query)))
+
+    def _feed(self, event: machine.Event) -> None:
+        """Take a step of the machine, and those that its commands answer with."""
+        events: deque[machine.Event] = deque([event])
+        while events:
+            if self._signal.at is not None and self._state.stop_at is None:
+                events.appendleft(machine.StopRequested(self._signal.at))
+            self._state, commands = machine.step(self._state, events.popleft(), self._clock())
+            for command in commands:
+                if (answer := self._carry_out(command)) is not None:
+                    events.append(answer)
+
+    def _carry_out(self, command: machine.Command) -> machine.Event | None:
+        match command:
+            case machine.CheckTopics():
+                return self._check_topics()
+            case machine.OpenCheckpoint():
+                return self._open_checkpoint()
+            case machine.Diagnose():
+                return self._diagnose()
+            case machine.Start(knobs, options):
+                self._start(knobs, options)
+            case machine.GoLive(knobs, executors):
+                self._go_live(knobs, executors)
+            case machine.CountChange(how, pauses_at):
+                self._count_change(how, pauses_at)
+            case machine.Adopt(settings, changed):
+                self._batches.applied(settings.generation)
+                log.info("settings %d: %s (%s)", settings.generation, changed, settings.reason)
+            case machine.Show():
+                self._show()
+            case machine.CloseGate():
+                self._gate.close()
+            case machine.EndQuery(outcome):
+                self._end_query(outcome)
+            case machine.Announce(failure, wait_s):
+                self._announce(failure, wait_s)
+        return None
+
+    def _check_topics(self) -> machine.TopicsFound | machine.ConnectFailed:
+        try:
+            self._kafka.require(self._job.source.topics, "source")
+            if self._sink_kafka is not None and self._job.sink.topic:
+                self._sink_kafka.require([self._job.sink.topic], "sink")
+        except JobFailureError as failure:
+            return machine.ConnectFailed(failure)
+        return machine.TopicsFound()
+
+    def _open_checkpoint(self) -> machine.CheckpointOpened:
+        self._checkpoint.require_topics(self._job.source.topics)
+        self._batches.last_commit = self._checkpoint.last_commit_time()
+        return machine.CheckpointOpened(self._batches.last_commit is not None)
+
+    def _start(self, knobs: Mapping[str, float], options: SourceOptions) -> None:
+        number = self._checkpoint.next_run_number()
+        self._batches.expect(StartOfQuery(number, self._checkpoint.replay_batch()))
+        self._gate = Gate()
+        self._fetch = source.fetch_sizes(
+            knobs, self._driver.record_bytes, len(self._driver.lag or {})
+        )
+        self._query = self._builder.start(
+            {**knobs, **self._fetch}, options, self._gate, self._begin, self._written
+        )
+        self._batches.timing.fit(possible=self._builder.can_be_timed, trigger_s=knobs[TRIGGER.name])
+        self._show()
+        with self._driver.writing() as driver:
+            driver.not_ready = None
+            driver.uses_python = self._builder.uses_python
+            if self._builder.one_to_one and driver.totals.ledger_mismatch is None:
+                driver.totals.ledger_mismatch = 0
+        log.info("run %d started with %s", number, knobs)
+
+    def _show(self) -> None:
+        """Export what is in force now."""
+        places = self._executors.places() if self._executors else {}
+        with self._driver.writing() as driver:
+            driver.effective = self._in_force()
+            driver.places = places
+
+    def _in_force(self) -> dict[str, float]:
+        """The knobs that have something to move: no calls in flight without a stage of them."""
+        knobs = {k: v for k, v in self._state.knobs.items() if k != MAX_IN_FLIGHT.name}
+        if self._builder.stages:
+            knobs[MAX_IN_FLIGHT.name] = self._builder.live.max_in_flight
+        return knobs | self._fetch
+
+    def _begin(self, batch_id: int) -> bool:
+        """A batch has passed the gate; whether to time it."""
+        executors = self._executors.batch_begins().staying if self._executors else None
+        replays = 0
+        if self._batches.replays(batch_id):
+            replays = self._checkpoint.count_replay(batch_id)
+        records = self._checkpoint.batch_records(batch_id)
+        if replays:
+            log.info("batch %d runs again with its %s records, try %d", batch_id, records, replays)
+        return self._batches.begin(batch_id, records, executors, replays)
+
+    def _written(self, split: Split | None) -> None:
+        self._batches.written(split)
+        if self._executors is not None:
+            self._executors.batch_ended()
+        calls = self._builder.stages.take()
+        with self._driver.writing() as driver:
+            driver.calls = calls
+            driver.totals.add_calls(calls)
+
+    def _abandon(self) -> None:
+        """No batch of this start is being written any more."""
+        self._batches.abandon()
+        if self._executors is not None:
+            self._executors.batch_ended()
+
+    def _go_live(self, knobs: Mapping[str, float], executors: int | None) -> None:
+        self._builder.live.set(knobs)
+        scope = knobs.get(SCOPE.name)
+        self._locality.set_scope(None if scope is None else int(scope))
+        if executors is not None and self._executors is not None:
+            self._executors.scale(executors)
+
+    def _count_change(self, how: How, pauses_at: float | None) -> None:
+        if pauses_at is not None:
+            self._batches.pausing(how, pauses_at)
+        self._driver.totals.changes[how] += 1
+
+    def _end_query(self, outcome: Outcome) -> None:
+        if self._query.isActive:
+            stop_now(self._query)
+        self._abandon()
+        if outcome is Outcome.UNCLEAN:
+            self._driver.totals.unclean_stops += 1
+        log.info("stopped: %s", outcome.name.lower())
+
+    def _diagnose(self) -> machine.QueryFailed:
+        self._abandon()
+        written = self._builder.writer.failure if self._builder.writer else None
+        failure = classify(causes_of(self._query, written))
+        return machine.QueryFailed(failure, last_committed(self._query) is not None)
+
+    def _announce(self, failure: JobFailureError | None, wait_s: float) -> None:
+        if failure is None:
+            self._driver.not_ready = "stopping"
+            return
+        log.warning("%s: %s; next try in %.0f s", failure.reason, failure, wait_s)
+        self._driver.not_ready = f"{failure.reason}: {failure}"
+
+    def _refused(self, generation: int) -> None:
+        self._driver.rejected_generation = generation
+
+    def abort(self) -> None:
+        """Leave no query behind after a failure."""
+        if self._query is not None and self._query.isActive:
+            self._gate.close()
+            stop_now(self._query)

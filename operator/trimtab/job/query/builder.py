@@ -1,0 +1,133 @@
+"""Builds and starts the streaming query, and reads from Spark how it stands and why it died."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from trimtab.api.contract import Job, SourceOptions
+from trimtab.api.knobs import TRIGGER
+from trimtab.errors import TransformError
+from trimtab.job.batches.timing import Split
+from trimtab.job.lifecycle.boundary import Gate
+from trimtab.job.pending import pending_map
+from trimtab.job.query import source, stateful, transform, writer
+from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.termination import Cause
+
+log = logging.getLogger(__name__)
+
+MAX_CAUSES = 20
+
+
+class StreamBuilder:
+    """Makes the query of one job, again for each start."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        checkpoint: Checkpoint,
+        partitions: Callable[[], int],
+    ) -> None:
+        """Nothing is read or started yet; `partitions` tells how many the source has."""
+        self._session = session
+        self._job = job
+        self._checkpoint = checkpoint
+        self._partitions = partitions
+        self.live = writer.Live()
+        """What may change from one batch to the next; a change holds for the next one."""
+        self.stages = pending_map.Stages()
+        """The stages of pending calls of the last start."""
+        self.one_to_one = False
+        self.uses_python = False
+        self.stateful = False
+        self.writer: writer.BatchWriter | None = None
+
+    @property
+    def can_be_timed(self) -> bool:
+        """Whether batches of the query can be timed.
+
+        Not where nothing is written, and not with state: the commit of state ends the working out,
+        and a partition of such a batch must not be worked out once more for what was lost of it.
+        """
+        return self._job.sink.kind != "noop" and not self.stateful
+
+    def start(
+        self,
+        knobs: Mapping[str, float],
+        how: SourceOptions,
+        gate: Gate,
+        begin: Callable[[int], bool],
+        written: Callable[[Split | None], None],
+    ) -> Any:
+        """The running query.
+
+        Raises TransformError when the job cannot be made into one, and JobFailureError when its
+        state does not fit the checkpoint.
+
+        `begin` hears the id of each batch before it is written, and says whether to time it;
+        `written` is called after that.
+        """
+        job = self._job
+        records = source.read(self._session, job.source, how, knobs)
+        with pending_map.declaring() as self.stages:
+            frame = transform.apply(records, job.transform)
+        if not frame.isStreaming:
+            raise TransformError("the transform does not read the stream: select from `source`")
+        prepared = writer.prepare(frame, job.sink)
+        self.one_to_one = transform.is_one_to_one(prepared)
+        self.uses_python = transform.uses_python(prepared)
+        self.stateful = stateful.settle(
+            self._session, job, self._checkpoint, prepared, self._partitions
+        )
+        write = self.writer = writer.BatchWriter(job.sink, gate, self.live, begin, written)
+        try:
+            return (
+                prepared.writeStream.queryName(job.pipeline)
+                .outputMode(job.output_mode)
+                .option("checkpointLocation", job.checkpoint_uri)
+                .trigger(processingTime=f"{round(knobs[TRIGGER.name] * 1000)} milliseconds")
+                .foreachBatch(write)
+                .start()
+            )
+        except PySparkException as error:
+            raise TransformError(f"the query does not start: {transform.words(error)}") from error
+
+
+def last_committed(query: Any) -> int | None:
+    """The last batch of this start that Spark reported as committed; -1 is none yet.
+
+    A trigger without data is reported under the number of the batch that is still to come.
+    """
+    progress = query._jsq.lastProgress()
+    if progress is None:
+        return None
+    ran = progress.durationMs().containsKey("addBatch")
+    return int(progress.batchId()) - (not ran)
+
+
+def causes_of(query: Any, written: BaseException | None) -> list[Cause]:
+    """The exception chain that ended a query, outermost first; empty when there is none.
+
+    An exception of a write comes to Spark as the text of a Python traceback only, so the writer's
+    own is looked at instead when there is one.
+    """
+    if written is not None:
+        origin = getattr(written, "_origin", None) or getattr(written, "java_exception", None)
+        return [Cause(type(written).__name__, str(written)), *_java_chain(origin)]
+    failure = query._jsq.exception()
+    return _java_chain(failure.get() if failure.isDefined() else None)
+
+
+def _java_chain(throwable: Any) -> list[Cause]:
+    causes: list[Cause] = []
+    while throwable is not None and len(causes) < MAX_CAUSES:
+        kind, message = throwable.getClass().getName(), throwable.getMessage()
+        causes.append(Cause(str(kind), str(message or "")))
+        throwable = throwable.getCause()
+    return causes

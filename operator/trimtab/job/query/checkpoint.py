@@ -1,0 +1,174 @@
+"""What a checkpoint directory tells: the batch that will replay, its ranges, the run number.
+
+Spark logs a batch's offsets in `offsets/N` before it runs and marks it in `commits/N` after.
+Files are read as Spark writes them (a version line, then JSON). The run number lies beside the
+checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.job.query.storage import HadoopStorage, LocalStorage, Storage, local_path
+from trimtab.job.termination import JobFailureError, Reason
+
+RUN_NUMBER = "run_number"
+
+Offsets = Mapping[tuple[str, int], int]
+"""The next offset to read by (topic, partition)."""
+
+
+class Checkpoint:
+    """One checkpoint directory; a missing file is no error.
+
+    Every method raises JobFailureError where a file system elsewhere does not answer.
+    """
+
+    def __init__(self, beside: Storage, name: str) -> None:
+        """`name` is the directory's own, `beside` the one in which it lies."""
+        self._beside, self._name = beside, name
+        self._last_read: tuple[int, Offsets | None] = (-1, None)
+
+    @classmethod
+    def of(cls, uri: str, context: Any = None) -> Checkpoint:
+        """The checkpoint of a job; one that is not on this machine needs the SparkContext.
+
+        Raises:
+            JobFailureError: there is no way to the file system of the URI.
+        """
+        if (path := local_path(uri)) is not None:
+            return cls(LocalStorage(path.parent), path.name)
+        root, _, name = uri.rpartition("/")
+        conf = context._jsc.hadoopConfiguration()
+        return cls(HadoopStorage(context._jvm, conf, root), name)
+
+    def next_run_number(self) -> int:
+        """1 + the number of the last start, and remembers it; atomic, so a crash loses nothing."""
+        try:
+            number = 1 + int(self._beside.read(RUN_NUMBER) or 0)
+        except ValueError:
+            number = 1
+        self._beside.replace(RUN_NUMBER, str(number))
+        return number
+
+    def replay_batch(self) -> int | None:
+        """The batch that was planned but not committed: it runs again with its old range."""
+        planned, committed = self._last("offsets"), self._last("commits")
+        return planned if planned is not None and planned != committed else None
+
+    def count_replay(self, batch_id: int) -> int:
+        """How often that batch has begun again, this time included; a crash loses no count."""
+        file = f"{self._name}.replays.json"
+        try:
+            known = json.loads(self._beside.read(file) or "")
+            before = int(known["replays"]) if known["batch"] == batch_id else 0
+        except (ValueError, KeyError, TypeError):
+            before = 0
+        self._beside.replace(file, json.dumps({"batch": batch_id, "replays": before + 1}))
+        return before + 1
+
+    def last_commit_time(self) -> float | None:
+        """When the newest batch was committed, in seconds since 1970."""
+        committed = self._last("commits")
+        if committed is None:
+            return None
+        return self._beside.modified_s(f"{self._name}/commits/{committed}")
+
+    def committed_offsets(self) -> Offsets | None:
+        """Where the committed batches end; before the first one, where the source began."""
+        committed = self._last("commits")
+        return self._initial_offsets() if committed is None else self._offsets(committed)
+
+    def batch_records(self, batch_id: int) -> int | None:
+        """How many records a planned batch holds, by its offsets; None when the log is away.
+
+        The offsets are kept for the next batch, which begins at them.
+        """
+        known_id, before = self._last_read
+        if before is None or known_id != batch_id - 1:
+            before = self._initial_offsets() if batch_id == 0 else self._offsets(batch_id - 1)
+        after = self._offsets(batch_id)
+        self._last_read = (batch_id, after)
+        if before is None or after is None:
+            return None
+        return sum(end - before.get(key, 0) for key, end in after.items())
+
+    def pinned(self) -> Mapping[str, str]:
+        """Spark's keys that the newest planned batch was logged with; empty before the first."""
+        planned = self._last("offsets")
+        if planned is None:
+            return {}
+        try:
+            lines = (self._beside.read(f"{self._name}/offsets/{planned}") or "").splitlines()
+            return {str(k): str(v) for k, v in json.loads(lines[1])["conf"].items()}
+        except (ValueError, IndexError, KeyError, AttributeError, TypeError):
+            return {}
+
+    def begun_stateless(self) -> bool:
+        """Whether batches were committed and none of them kept state."""
+        kept = self._beside.names(f"{self._name}/state") is not None
+        return self._last("commits") is not None and not kept
+
+    def state_operators(self, spark: str) -> list[str] | None:
+        """What made the state, as this version of Spark describes it; None when not known.
+
+        Before the first commit there is none: a query that failed then may be mended.
+        """
+        if self._last("commits") is None:
+            return None
+        try:
+            document = json.loads(self._beside.read(self._state_file) or "")
+            return list(document["operators"]) if document["spark"] == spark else None
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def remember_state_operators(self, operators: list[str], spark: str) -> None:
+        """Keep beside the checkpoint what makes its state; atomic, so a crash loses nothing."""
+        document = {"spark": spark, "operators": operators}
+        self._beside.replace(self._state_file, json.dumps(document))
+
+    @property
+    def _state_file(self) -> str:
+        return f"{self._name}.state.json"
+
+    def require_topics(self, topics: list[str]) -> None:
+        """Raises JobFailureError when the checkpoint holds offsets of a topic not read now."""
+        known = self.committed_offsets() or {}
+        foreign = sorted({topic for topic, _ in known} - set(topics))
+        if foreign:
+            raise JobFailureError(
+                Reason.CHECKPOINT_INCOMPATIBLE,
+                f"the checkpoint holds offsets of {', '.join(foreign)}, but the source reads "
+                f"{', '.join(topics)}: bump checkpoint.generation to begin a new one",
+            )
+
+    def _last(self, log: str) -> int | None:
+        names = self._beside.names(f"{self._name}/{log}") or []
+        return max((int(name) for name in names if name.isdigit()), default=None)
+
+    def _offsets(self, batch_id: int) -> Offsets | None:
+        return _offsets_in(self._beside.read(f"{self._name}/offsets/{batch_id}"))
+
+    def _initial_offsets(self) -> Offsets | None:
+        return _offsets_in(self._beside.read(f"{self._name}/sources/0/0"))
+
+
+def parse_offsets(document: Mapping[str, Mapping[str, int]]) -> Offsets:
+    """Spark's JSON map {topic: {partition: offset}} as one flat map."""
+    return {
+        (topic, int(partition)): int(offset)
+        for topic, partitions in document.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def _offsets_in(log: str | None) -> Offsets | None:
+    """The offsets of a log file; None where it holds none, or is not there."""
+    try:
+        last = (log or "").strip().splitlines()[-1]
+        document = json.loads(last[last.index("{") :])
+        return parse_offsets(document)
+    except (ValueError, IndexError, AttributeError):
+        return None

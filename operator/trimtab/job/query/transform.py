@@ -1,0 +1,129 @@
+"""The user's part of the query: SQL over the view `source`, or a Python function."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from trimtab.api.contract import Transform
+from trimtab.errors import TransformError
+from trimtab.job.pending.stage import TABLE_FUNCTION
+from trimtab.job.termination import ModuleMissingError
+
+VIEW = "source"
+KEEPS_EVERY_RECORD = frozenset(
+    {
+        "Project", "SubqueryAlias", "View", "CollectMetrics", "StreamingRelationV2",
+        "RepartitionByExpression", "Repartition", "EventTimeWatermark", "WithCTE",
+    }
+)  # fmt: skip
+"""Nodes of a logical plan that give one record for each that they get."""
+
+
+def apply(frame: DataFrame, transform: Transform) -> DataFrame:
+    """The transformed frame; raises TransformError that says in words what to mend."""
+    if transform.sql is not None and transform.module is None:
+        return _by_sql(frame, transform.sql)
+    if transform.module is not None and transform.sql is None:
+        return _by_module(frame, transform.module, transform.params)
+    raise TransformError("a transform is either sql or a python module: write exactly one")
+
+
+def is_one_to_one(frame: DataFrame) -> bool:
+    """Whether every record that is read gives exactly one that is written, by the plan."""
+    return all(
+        str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node) for node in nodes(frame)
+    )
+
+
+def uses_python(frame: DataFrame) -> bool:
+    """Whether Python workers of the executors have a part in it, by the plan's expressions."""
+    return any(
+        _is_pending(node)
+        or any(
+            "Python" in expression.getClass().getSimpleName()
+            for root in items(node.expressions())
+            for expression in tree(root)
+        )
+        for node in nodes(frame)
+    )
+
+
+def _is_pending(node: Any) -> bool:
+    """Whether a node of a plan is a stage of pending calls: a join with its table function."""
+    if str(node.nodeName()) != "LateralJoin":
+        return False
+    return f"Generate {TABLE_FUNCTION}(" in str(node.right().plan().toString())
+
+
+def nodes(frame: DataFrame) -> Iterator[Any]:
+    """All nodes of a frame's analyzed plan, from the result down to the sources."""
+    return tree(frame._jdf.queryExecution().analyzed())
+
+
+def tree(root: Any) -> Iterator[Any]:
+    """A node of a plan or an expression, and all below it."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += items(node.children())
+
+
+def items(scala_seq: Any) -> list[Any]:
+    """A Scala sequence as a list."""
+    return [scala_seq.apply(i) for i in range(scala_seq.size())]
+
+
+def _by_sql(frame: DataFrame, sql: str) -> DataFrame:
+    frame.createOrReplaceTempView(VIEW)
+    try:
+        return frame.sparkSession.sql(sql)
+    except PySparkException as error:
+        raise TransformError(f"the SQL does not work: {words(error)}") from error
+
+
+def _by_module(frame: DataFrame, reference: str, params: dict[str, str]) -> DataFrame:
+    function = load_function(reference)
+    try:
+        result = function(frame, dict(params))
+    except PySparkException as error:
+        raise TransformError(f"{reference} failed: {words(error)}") from error
+    except Exception as error:
+        raise TransformError(f"{reference} raised {type(error).__name__}: {error}") from error
+    if not isinstance(result, DataFrame):
+        raise TransformError(f"{reference} returned {type(result).__name__}, not a DataFrame")
+    return result
+
+
+def load_function(reference: str) -> Callable[[Any, dict[str, str]], Any]:
+    """The function that `module:function` names; raises TransformError when there is none."""
+    module_name, _, name = reference.partition(":")
+    if not module_name or not name:
+        raise TransformError(f"{reference!r} is no transform: write it like jobs.clicks:transform")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        # an import inside the user's module may be the missing one: say which
+        raise ModuleMissingError(
+            f"{reference}: no module named {error.name!r} in the image or the mounted modules"
+        ) from error
+    except Exception as error:
+        words = f"{reference}: the module does not load: {type(error).__name__}: {error}"
+        raise TransformError(words) from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise ModuleMissingError(f"{reference}: module {module_name} has no function {name!r}")
+    return function  # type: ignore[no-any-return]
+
+
+def words(error: PySparkException) -> str:
+    """Spark's own message, which says the line, without the plan that it prints below."""
+    said, _, _ = str(error).partition("\nJVM stacktrace")
+    lines = [line for line in said.splitlines() if line.strip()]
+    plan = next((i for i, line in enumerate(lines) if line.startswith(("'", "+-"))), len(lines))
+    return " ".join(lines[:plan])[:1000]

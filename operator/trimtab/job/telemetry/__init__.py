@@ -1,0 +1,1 @@
+"""What the driver sees and exports."""

@@ -1,0 +1,127 @@
+"""Lag and input of each partition, polled every second by the driver itself.
+
+Lag in records is the end of the partition − the offset up to which batches are committed. Lag
+in seconds is how long ago the partition's end stood where the query is now, interpolated
+between polls; before the history reaches back that far it is not known and left out.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Protocol
+
+from trimtab.errors import UnavailableError
+from trimtab.job.clock import Clock, wall_s
+from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
+
+log = logging.getLogger(__name__)
+
+INTERVAL_S = 1.0
+"""Well below a scrape interval: the input rate is read between two scrapes, and a poll that falls
+on the wrong side of one must not look like a halt or a doubling."""
+
+HISTORY = 2000
+"""Samples kept; when full every second old one is dropped, so that it reaches ever further."""
+
+
+class EndOffsets(Protocol):
+    """What the poller needs of Kafka."""
+
+    def end_offsets(self, topics: Sequence[str]) -> Offsets:
+        """Where each partition ends; raises UnavailableError."""
+
+
+class EndHistory:
+    """When the end of one partition stood where, from samples (seconds, offset)."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def add(self, at: float, end: int) -> None:
+        """Remember a sample; `at` grows from call to call."""
+        if self._samples and self._samples[-1][1] > end:
+            self._samples.clear()  # the topic was made anew
+        self._samples.append((at, end))
+        if len(self._samples) > HISTORY:
+            self._samples = deque(list(self._samples)[::2])
+
+    def age_of(self, position: int, now: float) -> float | None:
+        """Seconds since the record at `position` was written; 0 when it is not written yet."""
+        if not self._samples:
+            return None
+        if position >= self._samples[-1][1]:
+            return 0.0
+        for (t0, e0), (t1, e1) in pairwise(self._samples):
+            if e0 <= position < e1:
+                return max(0.0, now - (t0 + (t1 - t0) * (position - e0) / (e1 - e0)))
+        return None
+
+    def forget_before(self, position: int) -> None:
+        """Drop what lies behind the query for good."""
+        while len(self._samples) > 1 and self._samples[1][1] <= position:
+            self._samples.popleft()
+
+
+class LagPoller:
+    """Polls Kafka in a thread of its own and hands the answer to the exporter."""
+
+    def __init__(
+        self,
+        driver: DriverState,
+        kafka: EndOffsets,
+        topics: Sequence[str],
+        committed: Callable[[], Offsets | None],
+        clock: Clock = wall_s,
+    ) -> None:
+        """`committed` tells the query's position, None before it is known.
+
+        `clock` gives seconds since 1970.
+        """
+        self._driver = driver
+        self._kafka = kafka
+        self._topics = topics
+        self._committed = committed
+        self._clock = clock
+        self._histories: dict[tuple[str, int], EndHistory] = {}
+
+    def poll(self, now: float) -> None:
+        """One poll; without an answer the lag is unknown, never an old one."""
+        try:
+            ends = self._kafka.end_offsets(self._topics)
+        except UnavailableError as error:
+            log.warning("lag is unknown: %s", error)
+            self._driver.lag = None
+            return
+        # read after the ends: a commit in between makes the lag smaller, never negative
+        committed = self._committed()
+        self._driver.lag = {
+            key: self._partition(key, end, committed, now) for key, end in sorted(ends.items())
+        }
+
+    def _partition(
+        self, key: tuple[str, int], end: int, committed: Offsets | None, now: float
+    ) -> PartitionLag:
+        history = self._histories.setdefault(key, EndHistory())
+        history.add(now, end)
+        if committed is None:
+            return PartitionLag(end, None, None)
+        position = committed.get(key, 0)  # a new partition is read from its beginning
+        history.forget_before(position)
+        return PartitionLag(end, max(0, end - position), history.age_of(position, now))
+
+    def start(self, stopping: threading.Event) -> threading.Thread:
+        """Poll every second until `stopping` is set."""
+
+        def run() -> None:
+            while not stopping.is_set():
+                self.poll(self._clock())
+                stopping.wait(INTERVAL_S)
+
+        thread = threading.Thread(target=run, name="trimtab-lag", daemon=True)
+        thread.start()
+        return thread

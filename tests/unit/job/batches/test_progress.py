@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from tests.unit.job.samples import T0, progress
+
+from trimtab.job.batches.ledger import Side
+from trimtab.job.batches.progress import AGE_SHARES, parse
+
+
+def test_reads_times_phases_and_offsets() -> None:
+    report = parse(progress())
+    assert report is not None
+    assert (report.batch_id, report.records) == (3, 40)
+    assert report.started_at == T0
+    assert report.committed_at == T0 + 1
+    assert report.duration_s == 1
+    assert report.phases == pytest.approx(
+        {"planning": 0.03, "latest_offset": 0.03, "add_batch": 0.7, "wal": 0.1, "total": 1.0}
+    )
+    assert report.end_offsets == {("in", 0): 20, ("in", 1): 20}
+    assert report.state is None
+
+
+def test_latency_is_commit_time_minus_timestamp() -> None:
+    report = parse(progress())
+    assert report is not None
+    assert report.latency is not None
+    assert report.latency.quantiles == pytest.approx({0.5: 0.5, 0.95: 2.0, 0.99: 3.0})
+    assert report.latency.slices == pytest.approx([1.0] * 20)
+    assert report.latency.total_s == pytest.approx(40.0)
+    assert report.latency.clipped == 2
+
+
+def test_a_clock_ahead_of_ours_gives_zero_not_less() -> None:
+    event = progress()
+    event["observedMetrics"]["trimtab_source"]["stamps"] = [(T0 + 9) * 1000] * len(AGE_SHARES)
+    report = parse(event)
+    assert report is not None
+    assert report.latency is not None
+    assert set(report.latency.quantiles.values()) == {0.0}
+
+
+@pytest.mark.parametrize(("latest", "binding"), [(20, False), (21, True)])
+def test_the_limit_binds_when_records_were_left(latest: int, binding: bool) -> None:
+    event = progress()
+    event["sources"][0]["latestOffset"]["in"]["1"] = latest
+    report = parse(event)
+    assert report is not None
+    assert report.limit_binding is binding
+
+
+def test_a_trigger_without_a_batch_is_no_report() -> None:
+    assert parse(progress(durationMs={"latestOffset": 5, "triggerExecution": 6})) is None
+
+
+def test_without_records_there_is_no_latency() -> None:
+    event = progress(numInputRows=0)
+    event["observedMetrics"] = {"trimtab_source": {"records": 0, "stamps": None}}
+    report = parse(event)
+    assert report is not None
+    assert report.latency is None
+    assert report.handed_on is None
+    assert report.read == Side(0)
+
+
+def test_adds_up_the_state_of_all_operators() -> None:
+    operator = {"numRowsTotal": 5, "memoryUsedBytes": 100, "commitTimeMs": 20}
+    report = parse(progress(stateOperators=[operator, operator]))
+    assert report is not None
+    assert report.state is not None
+    assert (report.state.rows, report.state.bytes, report.state.commit_s) == (10, 200, 0.04)
+    assert report.phases["state_commit"] == 0.04
+
+
+@pytest.mark.parametrize(
+    ("slots", "tasks", "commit_ms", "seconds"),
+    [
+        (1, 4, 400, 0.4),
+        (2, 4, 400, 0.2),
+        (8, 4, 400, 0.1),  # no more than there are tasks
+        (0, 4, 400, 0.4),
+        (1, 4, 4000, 0.7),  # a part of addBatch
+    ],
+)
+def test_the_commit_of_state_takes_the_batch_less_than_the_sum_of_its_tasks(
+    slots: int, tasks: int, commit_ms: int, seconds: float
+) -> None:
+    operator = {
+        "numRowsTotal": 5, "memoryUsedBytes": 100, "commitTimeMs": commit_ms,
+        "numShufflePartitions": tasks, "customMetrics": {"rocksdbSstFileSize": 30},
+    }  # fmt: skip
+    report = parse(progress(stateOperators=[operator]), slots)
+    assert report is not None
+    assert report.state is not None
+    assert report.state.commit_s == pytest.approx(seconds)
+    assert report.state.bytes == 130

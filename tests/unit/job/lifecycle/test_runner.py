@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from trimtab.api.contract import Job, Settings
+from trimtab.errors import ContractError
+from trimtab.job import definition
+from trimtab.job.batches.batches import Batches
+from trimtab.job.lifecycle.backoff import GIVE_UP_S, LONGEST_WAIT_S, Backoff
+from trimtab.job.lifecycle.boundary import Gate
+from trimtab.job.lifecycle.runner import TICK_S, Runner, StopSignal
+from trimtab.job.query.writer import Live
+from trimtab.job.telemetry.driver_state import DriverState
+from trimtab.job.termination import ExitCode, JobFailureError, Reason
+
+JOB = {
+    "namespace": "shop",
+    "pipeline": "clicks",
+    "pipelineUid": "uid",
+    "source": {"bootstrapServers": "kafka:9092", "topics": ["in"]},
+    "transform": {"sql": "SELECT value FROM source"},
+    "sink": {"kind": "noop"},
+    "checkpointUri": "/checkpoint/1",
+}
+
+
+def settings(**knobs: object) -> Settings:
+    return Settings.model_validate({"generation": 1, "pipelineUid": "uid", "settings": knobs})
+
+
+def test_the_back_off_grows_is_bounded_and_begins_anew() -> None:
+    backoff = Backoff()
+    now, waits = 0.0, []
+    while True:
+        wait, backoff = backoff.next(now)
+        if wait is None:
+            break
+        waits.append(wait)
+        now += wait
+    assert waits[:4] == [1, 2, 4, 8]
+    assert max(waits) == LONGEST_WAIT_S
+    assert GIVE_UP_S <= now < GIVE_UP_S + LONGEST_WAIT_S
+    assert Backoff().next(now)[0] == 1
+
+
+def test_what_is_not_said_has_its_default() -> None:
+    job = Job.model_validate(JOB)
+    assert definition.effective(settings(trigger="2s"), job) == {
+        "trigger": 2.0,
+        "maxOffsetsPerTrigger": 10_000.0,
+    }
+    pods = Job.model_validate(JOB | {"executors": {"image": "i", "memoryBytes": 10**9}})
+    assert definition.effective(settings(executors=3), pods)["executors"] == 3
+
+
+def test_refuses_to_start_on_the_settings_of_another_pipeline(tmp_path) -> None:
+    job = Job.model_validate(JOB)
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"generation": 1, "pipelineUid": "else", "settings": {}}))
+    with pytest.raises(ContractError, match="else"):
+        definition.load_settings(file, job)
+    with pytest.raises(ContractError, match="cannot read"):
+        definition.load_settings(tmp_path / "nowhere", job)
+
+
+def test_the_stop_signal_counts_from_the_first_call() -> None:
+    moments = iter([10.0, 20.0])
+    signal = StopSignal(lambda: next(moments))
+    assert signal.at is None
+    signal.request()
+    signal.request()
+    assert signal.at == 10.0
+
+
+AWAY = JobFailureError(Reason.KAFKA_UNREACHABLE, "Kafka does not answer", heals=True)
+
+
+class FakeQuery:
+    """A query of Spark that has committed so many batches."""
+
+    def __init__(self) -> None:
+        self.isActive = True
+        self.committed: int | None = None
+        self._jsq = self
+
+    def stop(self) -> None:
+        self.isActive = False
+
+    def lastProgress(self) -> Any:  # noqa: N802
+        if self.committed is None:
+            return None
+        ran = SimpleNamespace(containsKey=lambda _: True)
+        return SimpleNamespace(batchId=lambda: self.committed, durationMs=lambda: ran)
+
+
+class FakeBuilder:
+    """Starts fake queries and keeps what each was started with."""
+
+    def __init__(self) -> None:
+        self.live = Live()
+        self.stages = SimpleNamespace(take=dict)
+        self.can_be_timed = self.one_to_one = self.uses_python = False
+        self.writer = SimpleNamespace(failure=None)
+        self.knobs: list[Mapping[str, float]] = []
+        self.queries: list[FakeQuery] = []
+        self.gate = Gate()
+
+    def start(self, knobs: Mapping[str, float], _how: Any, gate: Gate, *_: Any) -> FakeQuery:
+        self.knobs.append(knobs)
+        self.queries.append(FakeQuery())
+        self.gate = gate
+        return self.queries[-1]
+
+
+class Checkpoint:
+    """A checkpoint without batches."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def require_topics(self, _: list[str]) -> None:
+        return None
+
+    def last_commit_time(self) -> float | None:
+        return None
+
+    def next_run_number(self) -> int:
+        self.number += 1
+        return self.number
+
+    def replay_batch(self) -> int | None:
+        return None
+
+
+class Shell:
+    """A runner among fakes, in virtual time: every wait passes at once, then the script acts."""
+
+    def __init__(self, script: Callable[[Shell], None]) -> None:
+        self.now = 0.0
+        self.script = script
+        self.away_until = 0.0
+        self.driver = DriverState()
+        self.builder = FakeBuilder()
+        self.signal = StopSignal(self.clock)
+        parts: dict[str, Any] = {
+            "builder": self.builder,
+            "driver": self.driver,
+            "batches": Batches(self.driver, self.clock),
+            "checkpoint": Checkpoint(),
+            "kafka": self,
+            "sink_kafka": None,
+            "executors": None,
+            "locality": SimpleNamespace(set_scope=lambda _: None),
+        }
+        self.runner = Runner(
+            Job.model_validate(JOB), settings(), signal=self.signal,
+            clock=self.clock, wait=self.wait, **parts,
+        )  # fmt: skip
+
+    def clock(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.script(self)
+        assert self.now < 1000, "it never ends"
+
+    def require(self, _topics: list[str], _role: str) -> None:
+        if self.now < self.away_until:
+            raise AWAY
+
+
+def test_runs_until_the_signal_and_ends_cleanly() -> None:
+    def script(shell: Shell) -> None:
+        if shell.now > 5:
+            shell.signal.request()
+
+    shell = Shell(script)
+    assert shell.runner.run() is ExitCode.CLEAN
+    assert shell.driver.not_ready == "stopping"
+    assert [query.isActive for query in shell.builder.queries] == [False]
+
+
+def test_says_what_it_waits_for_and_starts_when_it_is_there() -> None:
+    said = set()
+
+    def script(shell: Shell) -> None:
+        said.add(shell.driver.not_ready)
+        if shell.driver.not_ready is None:
+            shell.signal.request()
+
+    shell = Shell(script)
+    shell.away_until = 40
+    assert shell.runner.run() is ExitCode.CLEAN
+    assert said == {"KafkaUnreachable: Kafka does not answer", None, "stopping"}
+    assert shell.now >= 40
+
+
+def test_gives_up_with_the_failure_that_did_not_heal() -> None:
+    shell = Shell(lambda _: None)
+    shell.away_until = 10_000
+    with pytest.raises(JobFailureError, match="does not answer"):
+        shell.runner.run()
+    assert 300 <= shell.now <= 311
+    assert shell.builder.queries == []
+
+
+def test_a_restart_with_other_settings_waits_for_the_commit_of_the_batch_past_the_gate() -> None:
+    def script(shell: Shell) -> None:
+        first = shell.builder.queries[0]
+        if shell.now == TICK_S:
+            shell.builder.gate.enter(7)
+            document = {"generation": 2, "pipelineUid": "uid", "settings": {"trigger": "9s"}}
+            shell.runner.inbox.offer(json.dumps(document))
+        elif shell.now < 8:
+            assert first.isActive, "the batch is not committed"
+        elif first.isActive:
+            first.committed = 7
+        if len(shell.builder.queries) == 2:
+            shell.signal.request()
+
+    shell = Shell(script)
+    assert shell.runner.run() is ExitCode.CLEAN
+    assert [knobs["trigger"] for knobs in shell.builder.knobs] == [10.0, 9.0]
+    assert shell.driver.settings_generation == 2
+    assert shell.driver.effective["trigger"] == 9.0
+    assert shell.driver.totals.changes == {"query": 1}
+    assert shell.driver.run_number == 2
+
+
+def test_a_drain_that_takes_too_long_is_cut_short_and_counted() -> None:
+    def script(shell: Shell) -> None:
+        if shell.now < 1:
+            shell.builder.gate.enter(0)
+        elif shell.now < 2:
+            shell.signal.request()
+
+    shell = Shell(script)
+    assert shell.runner.run() is ExitCode.UNCLEAN
+    assert shell.driver.totals.unclean_stops == 1
+    assert 61 <= shell.now <= 63
+
+
+def test_a_query_that_died_of_a_kafka_that_is_away_is_started_again() -> None:
+    words = "org.apache.kafka.common.errors.TimeoutException: no answer"
+
+    def script(shell: Shell) -> None:
+        if 1 < shell.now < 1.3:
+            shell.builder.writer.failure = RuntimeError(words)
+            shell.builder.queries[0].isActive = False
+        if len(shell.builder.queries) == 2:
+            shell.signal.request()
+
+    shell = Shell(script)
+    assert shell.runner.run() is ExitCode.CLEAN
+    assert len(shell.builder.queries) == 2
+
+
+def test_a_failed_runner_leaves_no_query_behind() -> None:
+    def script(_: Shell) -> None:
+        raise RuntimeError("out of nowhere")
+
+    shell = Shell(script)
+    with pytest.raises(RuntimeError):
+        shell.runner.run()
+    shell.runner.abort()
+    assert not shell.builder.queries[0].isActive
+    assert shell.builder.gate.close() is None
