@@ -14,9 +14,10 @@ from dev.loadgen.produce import produce
 from dev.loadgen.verify import read_all, verify
 from tests.kafka.driver import Driver
 
+from trimtab.api.connection import KafkaConnection
 from trimtab.job.executors.locality import NODE, PROCESS, ZONE
 from trimtab.job.executors.placement import Places
-from trimtab.job.kafka import KafkaProbe
+from trimtab.kafka.admin import KafkaAdmin
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -191,7 +192,7 @@ def test_the_places_of_the_partitions_are_the_racks_of_their_leaders(
     broker: KafkaBroker, topics: tuple[str, str]
 ) -> None:
     nodes = {"127": "node-1"}  # as if the broker's address began with the name of its pod
-    places = Places(KafkaProbe(broker.bootstrap, 10), list(topics), nodes.get)
+    places = Places(KafkaAdmin(KafkaConnection(broker.bootstrap), 10), list(topics), nodes.get)
     assert places(ZONE) == {"zone-a": 8}
     assert places(NODE) == {"node-1": 8}
     assert places(PROCESS) == {}

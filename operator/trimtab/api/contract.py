@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from trimtab.api.connection import KafkaConnection
 from trimtab.api.knobs import KnobValues
 from trimtab.api.quantities import Duration
 from trimtab.errors import ContractError
@@ -73,10 +74,20 @@ class Settings(_Document):
         return _parse(cls, text)
 
 
-class KafkaSource(_Document):
-    """Where records come from."""
+class _OnKafka(_Document):
+    """What lies on a Kafka, and how to reach it."""
 
     bootstrap_servers: str = Field(alias="bootstrapServers")
+
+    @property
+    def connection(self) -> KafkaConnection:
+        """For every client that goes there."""
+        return KafkaConnection(self.bootstrap_servers)
+
+
+class KafkaSource(_OnKafka):
+    """Where records come from."""
+
     topics: list[str]
 
 
@@ -91,12 +102,21 @@ class Transform(_Document):
     )
 
 
-class Sink(_Document):
-    """Where the results go: a Kafka topic, or nowhere (noop)."""
+class KafkaSink(_OnKafka):
+    """The results go to a Kafka topic."""
 
-    kind: Literal["kafka", "noop"]
-    bootstrap_servers: str | None = Field(None, alias="bootstrapServers")
-    topic: str | None = None
+    kind: Literal["kafka"] = "kafka"
+    topic: str
+
+
+class NoopSink(_Document):
+    """The results are computed and thrown away."""
+
+    kind: Literal["noop"] = "noop"
+
+
+Sink = Annotated[KafkaSink | NoopSink, Field(discriminator="kind")]
+"""Where the results go. The driver's part of each kind is in `job/query/sinks`."""
 
 
 class Executors(_Document):

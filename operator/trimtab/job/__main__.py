@@ -30,11 +30,13 @@ from trimtab.job.definition import Options
 from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.locality import Locality
 from trimtab.job.executors.placement import LABELS, Places, Step, steps
-from trimtab.job.kafka import KafkaProbe
 from trimtab.job.lifecycle import settings_watch
 from trimtab.job.lifecycle.runner import Runner, StopSignal
 from trimtab.job.query.builder import StreamBuilder
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.sinks import open_sink
+from trimtab.job.query.sources import open_source
+from trimtab.job.query.topics import START_TIMEOUT_S
 from trimtab.job.session import UID_LABEL, configuration, open_session
 from trimtab.job.telemetry import announce, heartbeat
 from trimtab.job.telemetry.driver_state import DriverState
@@ -44,12 +46,12 @@ from trimtab.job.telemetry.metrics import DriverCollector
 from trimtab.job.telemetry.sampler import Sampler
 from trimtab.job.telemetry.work import SparkWork, heap_limit
 from trimtab.job.termination import ExitCode
+from trimtab.kafka.admin import KafkaAdmin
 
 log = logging.getLogger("trimtab.job")
 
 PROBE_TIMEOUT_S = 4.0
 """Of a poll of the lag: it is out of date by then."""
-START_TIMEOUT_S = 15.0
 SPARK_STOP_S = 8.0
 
 
@@ -99,14 +101,14 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
         announce.start(driver, partial(api.annotate_pod, options.pod_name), stopping)
     sys.path.insert(0, str(options.modules))
     knobs = definition.effective(settings, job)
-    kafka = KafkaProbe(job.source.bootstrap_servers, START_TIMEOUT_S)
+    kafka = KafkaAdmin(job.source.connection, START_TIMEOUT_S)
     places = Places(kafka, job.source.topics, api.node_of if api else lambda _pod: None)
     plan = _plan(job, knobs, places)
     conf = configuration(job, options, plan[0].target, plan[0].selector)
     session = open_session(conf, options.modules, job)
     executors = partial(Executors, plan=plan, places=places) if job.executors else None
     flags = Flags(stopping, stop)
-    runner = _assemble(session, job, settings, driver, kafka, flags=flags, make=executors)
+    runner = _assemble(session, job, settings, driver, flags=flags, make=executors)
     texts = _settings_texts(api, options, stopping)
     settings_watch.start(texts, runner.inbox)
     try:
@@ -139,7 +141,6 @@ def _assemble(
     job: Job,
     settings: Settings,
     driver: DriverState,
-    kafka: KafkaProbe,
     *,
     flags: Flags,
     make: Callable[..., Executors] | None,
@@ -151,7 +152,7 @@ def _assemble(
     work = SparkWork(context)
     listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)
     session.streams.addListener(listener)
-    bootstrap = job.source.bootstrap_servers
+    source, sink = open_source(job.source), open_sink(job.sink)
     locality = Locality(context._jsc.sc().conf())
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)
@@ -159,22 +160,19 @@ def _assemble(
     JvmWatch(driver, SparkJvms(context, heap)).start(flags.stopping)
     LagPoller(
         driver,
-        KafkaProbe(bootstrap, PROBE_TIMEOUT_S),
+        KafkaAdmin(job.source.connection, PROBE_TIMEOUT_S),
         job.source.topics,
         lambda: batches.committed or checkpoint.committed_offsets(),
     ).start(flags.stopping)
-    sink_bootstrap = job.sink.bootstrap_servers
     return Runner(
         job,
         settings,
-        builder=StreamBuilder(
-            session, job, checkpoint, lambda: kafka.partition_count(job.source.topics)
-        ),
+        builder=StreamBuilder(session, job, checkpoint, source, sink),
         driver=driver,
         batches=batches,
         checkpoint=checkpoint,
-        kafka=kafka,
-        sink_kafka=KafkaProbe(sink_bootstrap, START_TIMEOUT_S) if sink_bootstrap else None,
+        source=source,
+        sink=sink,
         executors=executors,
         locality=locality,
         signal=flags.stop,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from trimtab.api.placement import HOST_LABEL, ZONE_LABEL
 from trimtab.errors import UnavailableError
 from trimtab.job.executors.locality import NODE, ZONE
-from trimtab.job.kafka import KafkaProbe
+from trimtab.kafka.admin import KafkaAdmin
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class Places:
     """The places of the source's partitions, asked of Kafka whenever executors are to be placed."""
 
     def __init__(
-        self, kafka: KafkaProbe, topics: Sequence[str], node_of: Callable[[str], str | None]
+        self, kafka: KafkaAdmin, topics: Sequence[str], node_of: Callable[[str], str | None]
     ) -> None:
         """`node_of` gives the node of the pod whose name a broker's address begins with."""
         self._kafka, self._topics, self._node_of = kafka, topics, node_of

@@ -20,13 +20,12 @@ from trimtab.job.batches.timing import Split
 from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.locality import Locality
-from trimtab.job.kafka import KafkaProbe
 from trimtab.job.lifecycle import machine
 from trimtab.job.lifecycle.boundary import POLL_S, Gate, Outcome, stop_now
 from trimtab.job.lifecycle.settings_watch import Inbox
-from trimtab.job.query import source
 from trimtab.job.query.builder import StreamBuilder, causes_of, last_committed
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.termination import ExitCode, JobFailureError, classify
 
@@ -61,8 +60,8 @@ class Runner:
         driver: DriverState,
         batches: Batches,
         checkpoint: Checkpoint,
-        kafka: KafkaProbe,
-        sink_kafka: KafkaProbe | None,
+        source: Source,
+        sink: Sink,
         executors: Executors | None,
         locality: Locality,
         signal: StopSignal,
@@ -73,13 +72,11 @@ class Runner:
 
         `clock` gives seconds that only grow; `wait` lets so many of them pass, or fewer.
         """
-        self._job = job
         self._builder = builder
         self._driver = driver
         self._batches = batches
         self._checkpoint = checkpoint
-        self._kafka = kafka
-        self._sink_kafka = sink_kafka
+        self._source, self._sink = source, sink
         self._executors = executors
         self._locality = locality
         self._signal = signal
@@ -87,7 +84,7 @@ class Runner:
         self._wake = threading.Event()
         self._wait = wait or self._wait_for_news
         self._query: Any = None
-        self._fetch: dict[str, float] = {}
+        self._fitted: dict[str, float] = {}
         self._gate = Gate()
         self._state = machine.State(job, settings)
         self.inbox = Inbox(settings, self._wake.set, self._refused)
@@ -155,15 +152,14 @@ class Runner:
 
     def _check_topics(self) -> machine.TopicsFound | machine.ConnectFailed:
         try:
-            self._kafka.require(self._job.source.topics, "source")
-            if self._sink_kafka is not None and self._job.sink.topic:
-                self._sink_kafka.require([self._job.sink.topic], "sink")
+            self._source.require()
+            self._sink.require()
         except JobFailureError as failure:
             return machine.ConnectFailed(failure)
         return machine.TopicsFound()
 
     def _open_checkpoint(self) -> machine.CheckpointOpened:
-        self._checkpoint.require_topics(self._job.source.topics)
+        self._checkpoint.require_topics(self._source.topics)
         self._batches.last_commit = self._checkpoint.last_commit_time()
         return machine.CheckpointOpened(self._batches.last_commit is not None)
 
@@ -171,11 +167,11 @@ class Runner:
         number = self._checkpoint.next_run_number()
         self._batches.expect(StartOfQuery(number, self._checkpoint.replay_batch()))
         self._gate = Gate()
-        self._fetch = source.fetch_sizes(
+        self._fitted = self._source.fitted(
             knobs, self._driver.record_bytes, len(self._driver.lag or {})
         )
         self._query = self._builder.start(
-            {**knobs, **self._fetch}, options, self._gate, self._begin, self._written
+            {**knobs, **self._fitted}, options, self._gate, self._begin, self._written
         )
         self._batches.timing.fit(possible=self._builder.can_be_timed, trigger_s=knobs[TRIGGER.name])
         self._show()
@@ -198,7 +194,7 @@ class Runner:
         knobs = {k: v for k, v in self._state.knobs.items() if k != MAX_IN_FLIGHT.name}
         if self._builder.stages:
             knobs[MAX_IN_FLIGHT.name] = self._builder.live.max_in_flight
-        return knobs | self._fetch
+        return knobs | self._fitted
 
     def _begin(self, batch_id: int) -> bool:
         """A batch has passed the gate; whether to time it."""
@@ -209,6 +205,7 @@ class Runner:
         records = self._checkpoint.batch_records(batch_id)
         if replays:
             log.info("batch %d runs again with its %s records, try %d", batch_id, records, replays)
+            log.info("%s; %s", self._source.on_replay, self._sink.on_replay)
         return self._batches.begin(batch_id, records, executors, replays)
 
     def _written(self, split: Split | None) -> None:

@@ -15,8 +15,9 @@ from trimtab.errors import TransformError
 from trimtab.job.batches.timing import Split
 from trimtab.job.lifecycle.boundary import Gate
 from trimtab.job.pending import pending_map
-from trimtab.job.query import source, stateful, transform, writer
+from trimtab.job.query import stateful, transform, writer
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.termination import Cause
 
 log = logging.getLogger(__name__)
@@ -32,14 +33,15 @@ class StreamBuilder:
         session: SparkSession,
         job: Job,
         checkpoint: Checkpoint,
-        partitions: Callable[[], int],
+        source: Source,
+        sink: Sink,
     ) -> None:
-        """Nothing is read or started yet; `partitions` tells how many the source has."""
+        """Nothing is read or started yet."""
         self._session = session
         self._job = job
         self._checkpoint = checkpoint
-        self._partitions = partitions
-        self.live = writer.Live()
+        self._source, self._sink = source, sink
+        self.live = writer.Live(sink)
         """What may change from one batch to the next; a change holds for the next one."""
         self.stages = pending_map.Stages()
         """The stages of pending calls of the last start."""
@@ -55,7 +57,7 @@ class StreamBuilder:
         Not where nothing is written, and not with state: the commit of state ends the working out,
         and a partition of such a batch must not be worked out once more for what was lost of it.
         """
-        return self._job.sink.kind != "noop" and not self.stateful
+        return bool(self._sink.phases) and not self.stateful
 
     def start(
         self,
@@ -74,18 +76,18 @@ class StreamBuilder:
         `written` is called after that.
         """
         job = self._job
-        records = source.read(self._session, job.source, how, knobs)
+        records = self._source.read(self._session, how, knobs)
         with pending_map.declaring() as self.stages:
             frame = transform.apply(records, job.transform)
         if not frame.isStreaming:
             raise TransformError("the transform does not read the stream: select from `source`")
-        prepared = writer.prepare(frame, job.sink)
+        prepared = writer.prepare(frame, self._sink)
         self.one_to_one = transform.is_one_to_one(prepared)
         self.uses_python = transform.uses_python(prepared)
         self.stateful = stateful.settle(
-            self._session, job, self._checkpoint, prepared, self._partitions
+            self._session, job, self._checkpoint, prepared, self._source.partition_count
         )
-        write = self.writer = writer.BatchWriter(job.sink, gate, self.live, begin, written)
+        write = self.writer = writer.BatchWriter(gate, self.live, begin, written)
         try:
             return (
                 prepared.writeStream.queryName(job.pipeline)

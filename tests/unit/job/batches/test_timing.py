@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from tests.unit.job.batches.test_batches import Desk, report
 
-from trimtab.api.contract import Sink
+from trimtab.api import contract
 from trimtab.job.batches.timing import BUSY, EVERY, FIRST, MOST_BYTES, SOONER, Split, Timing
 from trimtab.job.lifecycle.boundary import Gate, GateClosedError
+from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.query.writer import BatchWriter, Live
 
 SIZE = 1e6
@@ -139,8 +140,8 @@ class Frame:
 
 def writer(*, timed: bool, gate: Gate) -> tuple[BatchWriter, list[Split | None]]:
     heard: list[Split | None] = []
-    sink = Sink(kind="kafka", bootstrap_servers="kafka:9092", topic="out")
-    return BatchWriter(sink, gate, Live(), lambda _: timed, heard.append), heard
+    sink = KafkaSink(contract.KafkaSink(bootstrap_servers="kafka:9092", topic="out"))
+    return BatchWriter(gate, Live(sink), lambda _: timed, heard.append), heard
 
 
 def test_a_timed_batch_is_kept_written_once_and_let_go() -> None:

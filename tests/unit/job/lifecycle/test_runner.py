@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from trimtab.api import contract
 from trimtab.api.contract import Job, Settings
 from trimtab.errors import ContractError
 from trimtab.job import definition
@@ -14,6 +15,7 @@ from trimtab.job.batches.batches import Batches
 from trimtab.job.lifecycle.backoff import GIVE_UP_S, LONGEST_WAIT_S, Backoff
 from trimtab.job.lifecycle.boundary import Gate
 from trimtab.job.lifecycle.runner import TICK_S, Runner, StopSignal
+from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.writer import Live
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.termination import ExitCode, JobFailureError, Reason
@@ -102,7 +104,7 @@ class FakeBuilder:
     """Starts fake queries and keeps what each was started with."""
 
     def __init__(self) -> None:
-        self.live = Live()
+        self.live = Live(open_sink(contract.NoopSink()))
         self.stages = SimpleNamespace(take=dict)
         self.can_be_timed = self.one_to_one = self.uses_python = False
         self.writer = SimpleNamespace(failure=None)
@@ -152,8 +154,8 @@ class Shell:
             "driver": self.driver,
             "batches": Batches(self.driver, self.clock),
             "checkpoint": Checkpoint(),
-            "kafka": self,
-            "sink_kafka": None,
+            "source": self,
+            "sink": self.builder.live.sink,
             "executors": None,
             "locality": SimpleNamespace(set_scope=lambda _: None),
         }
@@ -170,7 +172,12 @@ class Shell:
         self.script(self)
         assert self.now < 1000, "it never ends"
 
-    def require(self, _topics: list[str], _role: str) -> None:
+    topics = ("in",)
+
+    def fitted(self, *_: Any) -> dict[str, float]:
+        return {}
+
+    def require(self) -> None:
         if self.now < self.away_until:
             raise AWAY
 

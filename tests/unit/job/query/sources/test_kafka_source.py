@@ -1,10 +1,11 @@
-"""What is fetched at once: enough for a full batch, unless somebody says how much."""
+"""The options of the Kafka source, and what is fetched at once."""
 
 from __future__ import annotations
 
 import pytest
 
-from trimtab.job.query.source import MOST_FETCHED, fetch_sizes
+from trimtab.api.knobs import KnobValues
+from trimtab.job.query.sources.kafka import MOST_FETCHED, fetch_sizes, limits
 
 MIB = 1 << 20
 LIMIT = {"maxOffsetsPerTrigger": 40_000.0}
@@ -39,3 +40,22 @@ def test_what_somebody_says_stays() -> None:
 def test_a_cap_on_a_task_caps_what_it_fetches() -> None:
     capped = LIMIT | {"maxRecordsPerPartition": 500.0}
     assert fetch_sizes(capped, 1000.0, 4) == {}
+
+
+def test_the_source_gets_the_options_that_are_said_and_no_other() -> None:
+    assert limits({"maxOffsetsPerTrigger": 500.0, "trigger": 1.0}) == {
+        "maxOffsetsPerTrigger": "500"
+    }
+    said = KnobValues.model_validate(
+        {
+            "minPartitions": 8,
+            "maxRecordsPerPartition": 100,
+            "fetch": {"maxPartitionBytes": 2048, "maxBytes": 4096},
+        }
+    ).numbers()
+    assert limits(said) == {
+        "minPartitions": "8",
+        "maxRecordsPerPartition": "100",
+        "kafka.max.partition.fetch.bytes": "2048",
+        "kafka.fetch.max.bytes": "4096",
+    }

@@ -1,4 +1,4 @@
-"""The Kafka source as a streaming frame, with the ledger and the latency observed right at it."""
+"""Kafka topics as the source, the ledger and the latency observed right at it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
-from trimtab.api import placement
-from trimtab.api.contract import KafkaSource, SourceOptions
+from trimtab.api import contract, placement
 from trimtab.api.knobs import (
     FETCH_MAX,
     FETCH_PARTITION,
@@ -20,6 +19,8 @@ from trimtab.api.knobs import (
 )
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import AGE_SHARES, SOURCE
+from trimtab.job.query.topics import START_TIMEOUT_S, partitions_of, require_topics
+from trimtab.kafka.admin import KafkaAdmin
 from trimtab.sizing import batches
 
 CONSUMER = {
@@ -41,6 +42,8 @@ CLOSEST_REPLICA = {
     "kafka.client.rack": f"${{env:{placement.ZONE_VARIABLE}}}",
 }
 
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+
 MOST_FETCHED = 32 << 20
 """Bytes that one fetch of a partition may be made to hold: each task keeps it in memory."""
 
@@ -54,31 +57,62 @@ OPTIONS = {
 """The option of Spark's Kafka source for each knob of it."""
 
 
-def read(
-    session: SparkSession,
-    source: KafkaSource,
-    how: SourceOptions,
-    knobs: Mapping[str, float],
-    *,
-    closest_replica: bool = True,
-) -> DataFrame:
-    """The raw Kafka columns (key, value, topic, partition, offset, timestamp, timestampType).
+class KafkaSource:
+    """Reads topics, each batch a range of offsets that the checkpoint holds."""
 
-    Once a batch it yields its side of the ledger, and the distribution of their Kafka timestamps in
-    milliseconds since 1970. With `closest_replica` an executor reads from the broker of its own
-    zone, where Kafka has one.
-    """
-    options = {
-        **CONSUMER,
-        **(CLOSEST_REPLICA if closest_replica else {}),
-        "kafka.bootstrap.servers": source.bootstrap_servers,
-        "subscribe": ",".join(source.topics),
-        "startingOffsets": how.starting_offsets,
-        "failOnDataLoss": str(how.fail_on_data_loss).lower(),
-        **limits(knobs),
-    }
-    frame = session.readStream.format("kafka").options(**options).load()
-    return frame.observe(SOURCE, *_observations())
+    knobs = tuple(OPTIONS)
+    phases = ("latest_offset",)
+    columns = COLUMNS
+    on_replay = "the same offsets are read again"
+
+    def __init__(self, document: contract.KafkaSource) -> None:
+        """Connects when it is first asked."""
+        self._topics = document.topics
+        self._connection = document.connection
+        self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are read."""
+        return self._topics
+
+    def require(self) -> None:
+        """Raise JobFailureError when a topic is missing, one that heals without an answer."""
+        require_topics(self._admin, self._topics, "source")
+
+    def partition_count(self) -> int:
+        """Partitions of all topics together; raises JobFailureError (healing) without an answer."""
+        return sum(partitions_of(self._admin, self._topics).values())
+
+    def fitted(
+        self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
+    ) -> dict[str, float]:
+        """The fetch sizes that hold a full batch, see `fetch_sizes`."""
+        return fetch_sizes(knobs, record_bytes, partitions)
+
+    def read(
+        self,
+        session: SparkSession,
+        options: contract.SourceOptions,
+        knobs: Mapping[str, float],
+    ) -> DataFrame:
+        """The raw Kafka columns.
+
+        Once a batch it yields its side of the ledger, and the distribution of their Kafka
+        timestamps in milliseconds since 1970. An executor reads from the broker of its own zone,
+        where Kafka has one.
+        """
+        said = {
+            **CONSUMER,
+            **CLOSEST_REPLICA,
+            **self._connection.spark_options(),
+            "subscribe": ",".join(self._topics),
+            "startingOffsets": options.starting_offsets,
+            "failOnDataLoss": str(options.fail_on_data_loss).lower(),
+            **limits(knobs),
+        }
+        frame = session.readStream.format("kafka").options(**said).load()
+        return frame.observe(SOURCE, *_observations())
 
 
 def limits(knobs: Mapping[str, float]) -> dict[str, str]:
@@ -92,7 +126,7 @@ def fetch_sizes(
     """What must be fetched at once so that a full batch comes with one fetch of each partition.
 
     Empty where Kafka's default holds it, where somebody says a size, and while the size of a record
-    is not known. By the formula of the tuning notes (seed 000): batch bytes / partitions.
+    is not known. It is the bytes of a batch / partitions.
     """
     said = FETCH_PARTITION.name in knobs or FETCH_MAX.name in knobs
     if said or not record_bytes or not partitions:

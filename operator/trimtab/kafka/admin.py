@@ -1,4 +1,4 @@
-"""What the driver asks Kafka by itself: which topics there are, and how far they go.
+"""What is asked of a Kafka: which topics there are, who leads their partitions, where they end.
 
 Every call has a time limit; a broker that does not answer raises UnavailableError.
 """
@@ -11,20 +11,19 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from trimtab.api.connection import KafkaConnection
 from trimtab.errors import UnavailableError
-from trimtab.job.query.checkpoint import Offsets
-from trimtab.job.termination import JobFailureError, Reason
 
 
-class KafkaProbe:
+class KafkaAdmin:
     """Metadata and end offsets of one Kafka, without any consumer group."""
 
-    def __init__(self, bootstrap: str, timeout_s: float) -> None:
+    def __init__(self, connection: KafkaConnection, timeout_s: float) -> None:
         """Connects at the first call."""
-        self._bootstrap, self._timeout_s = bootstrap, timeout_s
+        self._servers, self._timeout_s = connection.servers, timeout_s
         self._admin = AdminClient(
             {
-                "bootstrap.servers": bootstrap,
+                **connection.properties(),
                 "client.id": "trimtab-driver",
                 "socket.timeout.ms": int(timeout_s * 1000),
                 "reconnect.backoff.max.ms": 2000,
@@ -38,13 +37,6 @@ class KafkaProbe:
         found = {t: metadata.topics[t] for t in topics if t in metadata.topics}
         return {t: len(m.partitions) for t, m in found.items() if m.error is None}
 
-    def partition_count(self, topics: Sequence[str]) -> int:
-        """Partitions of all these topics together; raises JobFailureError (healing) unanswered."""
-        try:
-            return sum(self.partitions(topics).values())
-        except UnavailableError as error:
-            raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
-
     def leaders(self, topics: Sequence[str]) -> list[int]:
         """The broker that leads each partition; raises UnavailableError."""
         found = self._metadata().topics
@@ -57,31 +49,22 @@ class KafkaProbe:
             asked = self._admin.describe_cluster(request_timeout=self._timeout_s)
             nodes = asked.result(self._timeout_s + 1).nodes
         except (KafkaException, TimeoutError) as error:
-            raise UnavailableError(f"Kafka does not answer: {_words(error)}") from error
+            raise UnavailableError(f"Kafka does not answer: {_message(error)}") from error
         return {node.id: (node.host, node.rack) for node in nodes}
-
-    def require(self, topics: Sequence[str], role: str) -> None:
-        """Raises JobFailureError when a topic does not exist, or (healing) without an answer."""
-        try:
-            found = self.partitions(topics)
-        except UnavailableError as error:
-            raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
-        missing = sorted(set(topics) - set(found))
-        if missing:
-            raise JobFailureError(
-                Reason.TOPIC_NOT_FOUND,
-                f"Kafka has no topic {', '.join(missing)} ({role}): create it, or mend the name",
-            )
 
     def _metadata(self) -> Any:
         try:
             return self._admin.list_topics(timeout=self._timeout_s)
         except KafkaException as error:
-            words = f"Kafka at {self._bootstrap} does not answer: {_words(error)}"
+            words = f"Kafka at {self._servers} does not answer: {_message(error)}"
             raise UnavailableError(words) from error
 
-    def end_offsets(self, topics: Sequence[str]) -> Offsets:
-        """Where each partition ends now; raises UnavailableError when any gave no answer."""
+    def end_offsets(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+        """Where each partition ends now, by topic and number.
+
+        Raises:
+            UnavailableError: one of them gave no answer.
+        """
         wanted = [
             TopicPartition(topic, partition)
             for topic, count in self.partitions(topics).items()
@@ -94,10 +77,10 @@ class KafkaProbe:
             futures = self._admin.list_offsets(latest, request_timeout=self._timeout_s)
             answers = {tp: f.result(self._timeout_s + 1) for tp, f in futures.items()}
         except (KafkaException, TimeoutError) as error:
-            raise UnavailableError(f"Kafka does not answer: {_words(error)}") from error
+            raise UnavailableError(f"Kafka does not answer: {_message(error)}") from error
         return {(tp.topic, tp.partition): info.offset for tp, info in answers.items()}
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     inner = error.args[0] if error.args else error
     return str(inner.str()) if hasattr(inner, "str") else str(error) or type(error).__name__

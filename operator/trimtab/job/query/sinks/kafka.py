@@ -1,0 +1,87 @@
+"""A Kafka topic as the sink. Its producer's knobs change from one batch to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from trimtab.api import contract
+from trimtab.api.knobs import (
+    KNOBS,
+    PRODUCER_BATCH,
+    PRODUCER_COMPRESSION,
+    PRODUCER_IN_FLIGHT,
+    PRODUCER_LINGER,
+)
+from trimtab.errors import TransformError
+from trimtab.job.query.topics import START_TIMEOUT_S, require_topics
+from trimtab.kafka.admin import KafkaAdmin
+
+TYPES = {"string", "binary"}
+"""Of the columns `key` and `value`."""
+
+OPTIONS = {
+    PRODUCER_IN_FLIGHT.name: "kafka.max.in.flight.requests.per.connection",
+    PRODUCER_BATCH.name: "kafka.batch.size",
+    PRODUCER_LINGER.name: "kafka.linger.ms",
+    PRODUCER_COMPRESSION.name: "kafka.compression.type",
+}
+"""The option of Spark's Kafka sink for each knob of it."""
+
+SAFE = {"kafka.enable.idempotence": "true"}
+"""Kafka's own default, stated all the same: a producer that could not keep the order then refuses
+to start, instead of silently giving up idempotence. It allows at most 5 requests in flight."""
+
+
+def producer_options(knobs: Mapping[str, float]) -> dict[str, str]:
+    """The options of the Kafka sink for those knobs that are set."""
+    said = {option: name for name, option in OPTIONS.items() if name in knobs}
+    return SAFE | {option: KNOBS[name].format(knobs[name]) for option, name in said.items()}
+
+
+class KafkaSink:
+    """Writes each batch to one topic."""
+
+    knobs = tuple(OPTIONS)
+    phases = ("sink",)
+    on_replay = "its records are written again, so those of its first try may be there twice"
+
+    def __init__(self, document: contract.KafkaSink) -> None:
+        """Connects when it is first asked."""
+        self._topic = document.topic
+        self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
+        self._target = {**document.connection.spark_options(), "topic": document.topic}
+        self._options: Mapping[str, str] = SAFE
+
+    def require(self) -> None:
+        """Raise JobFailureError when the topic is missing, one that heals without an answer."""
+        require_topics(self._admin, [self._topic], "sink")
+
+    def prepare(self, frame: DataFrame) -> DataFrame:
+        """`value`, and `key` and `headers` if there are any.
+
+        Raises:
+            TransformError: `value` is missing, or one of them is of another type.
+        """
+        types = dict(frame.dtypes)
+        if types.get("value") not in TYPES:
+            found = types.get("value", "missing")
+            raise TransformError(
+                f"a Kafka sink needs a column `value` of string or binary, it is {found}: "
+                "select it, e.g. CAST(... AS STRING) AS value or to_json(struct(...)) AS value"
+            )
+        if types.get("key", "binary") not in TYPES:
+            raise TransformError(f"the column `key` must be string or binary, it is {types['key']}")
+        # Spark would take columns named topic or partition as where to write to
+        keep = [c for c in frame.columns if c in {"key", "value", "headers"}]
+        return frame.select(*keep)
+
+    def follow(self, knobs: Mapping[str, float]) -> None:
+        """Set the producer's options for the next batch."""
+        self._options = producer_options(knobs)
+
+    def write(self, frame: DataFrame, batch_id: int) -> None:
+        """Append the records to the topic."""
+        del batch_id
+        frame.write.format("kafka").options(**{**self._options, **self._target}).save()

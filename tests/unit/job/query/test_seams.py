@@ -1,0 +1,100 @@
+"""The tables of sources and sinks: each kind is one module and one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import pytest
+
+from trimtab.api import contract
+from trimtab.api.connection import KafkaConnection
+from trimtab.api.knobs import EXECUTORS, KNOBS, MAX_IN_FLIGHT, SCOPE, TRIGGER, How
+from trimtab.job.query import sinks
+from trimtab.job.query.protocols import Sink, Source
+from trimtab.job.query.sinks import SINKS, open_sink
+from trimtab.job.query.sources import SOURCES, open_source
+from trimtab.job.query.writer import Live
+
+KAFKA = contract.KafkaSource(bootstrap_servers="kafka:9092", topics=["in"])
+
+
+def test_every_document_of_the_contract_has_its_part_in_the_driver() -> None:
+    union, _ = get_args(contract.Sink)
+    assert set(SINKS) == set(get_args(union))
+    assert set(SOURCES) == {contract.Job.model_fields["source"].annotation}
+
+
+def test_every_knob_has_one_home() -> None:
+    """What neither the source nor a sink brings belongs to the query or its executors."""
+    source: Source = open_source(KAFKA)
+    sink: Sink = open_sink(contract.KafkaSink(bootstrap_servers="kafka:9092", topic="out"))
+    own = {TRIGGER.name, EXECUTORS.name, SCOPE.name, MAX_IN_FLIGHT.name}
+    assert sorted([*source.knobs, *sink.knobs, *own]) == sorted(KNOBS)
+    assert {KNOBS[name].how for name in source.knobs} == {How.QUERY}
+    assert {KNOBS[name].how for name in sink.knobs} == {How.LIVE}
+
+
+class ToyDocument(contract.NoopSink):
+    """What a spec would say of a toy."""
+
+    kind: Literal["noop"] = "noop"
+
+
+class ToySink:
+    """A further kind: all that the driver has to know of it."""
+
+    knobs = ("toy.size",)
+    phases = ("sink",)
+    on_replay = "the same rows are there once"
+
+    def __init__(self, _document: ToyDocument) -> None:
+        self.rows: dict[int, Any] = {}
+        self.size = 1.0
+
+    def require(self) -> None:
+        return None
+
+    def prepare(self, frame: Any) -> Any:
+        return frame
+
+    def follow(self, knobs: Mapping[str, float]) -> None:
+        self.size = knobs.get("toy.size", 1.0)
+
+    def write(self, frame: Any, batch_id: int) -> None:
+        self.rows[batch_id] = frame
+
+
+def test_a_further_sink_is_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks, "SINKS", {**SINKS, ToyDocument: ToySink})
+    toy = open_sink(ToyDocument())
+    assert isinstance(toy, ToySink)
+    live = Live(toy)
+    live.set({"toy.size": 4.0})
+    assert toy.size == 4.0
+    frame: Any = "rows"
+    for _again in range(2):
+        live.sink.write(frame, 7)
+    assert toy.rows == {7: "rows"}
+
+
+def test_a_connection_says_the_same_to_every_client() -> None:
+    connection = KafkaConnection("a:9092,b:9092", options={"client.rack": "z1"})
+    assert connection.properties() == {"bootstrap.servers": "a:9092,b:9092", "client.rack": "z1"}
+    assert connection.spark_options() == {
+        "kafka.bootstrap.servers": "a:9092,b:9092",
+        "kafka.client.rack": "z1",
+    }
+
+
+def test_the_documents_read_as_they_always_did() -> None:
+    document = {
+        "namespace": "shop", "pipeline": "clicks", "pipelineUid": "uid",
+        "source": {"bootstrapServers": "k:9092", "topics": ["in"]}, "transform": {"sql": "x"},
+        "sink": {"kind": "kafka", "bootstrapServers": "k:9092", "topic": "out"},
+        "checkpointUri": "/c",
+    }  # fmt: skip
+    told = contract.Job.model_validate(document).to_dict()
+    assert (told["source"], told["sink"]) == (document["source"], document["sink"])
+    nowhere = contract.Job.model_validate(document | {"sink": {"kind": "noop"}})
+    assert nowhere.to_dict()["sink"] == {"kind": "noop"}
