@@ -24,7 +24,7 @@ def wait(df: DataFrame, params: dict[str, str]) -> DataFrame:
     """Wait `wait_ms` for each record, one after the other in each task."""
     seconds = float(params["wait_ms"]) / 1000
 
-    @F.udf("binary")  # type: ignore[untyped-decorator] # pyspark is untyped here
+    @F.udf("binary")
     def slow(value: Any) -> Any:
         time.sleep(seconds)
         return value

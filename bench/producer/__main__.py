@@ -18,7 +18,9 @@ import click
 from bench.producer.place import TOPIC, brokers
 
 from bench import commit
-from trimtab.cli.produce import payloads, probe, tune
+from trimtab.api.connection import KafkaConnection
+from trimtab.cli.produce import tune
+from trimtab.kafka.producer import payloads, probe
 from trimtab.tuning.producer import Probe, ProducerSettings
 from trimtab.tuning.producer_search import best_of
 
@@ -143,11 +145,13 @@ def _p95(probes: list[Probe]) -> str:
 def main(out: Path, goal_ms: float, seconds: float) -> None:
     """Measure every round trip and write producer.md."""
     records, rows, goal_s = payloads(RECORD_BYTES), [], goal_ms / 1000
-    with brokers(ROUND_TRIPS_MS) as at:
-        for round_trip_ms, bootstrap in at.items():
+    with brokers(ROUND_TRIPS_MS) as servers:
+        for round_trip_ms, bootstrap in servers.items():
 
             def measure(settings: ProducerSettings, bootstrap: str = bootstrap) -> Probe:
-                return probe(bootstrap, TOPIC, settings, seconds=seconds, records=records)
+                return probe(
+                    KafkaConnection(bootstrap), TOPIC, settings, seconds=seconds, records=records
+                )
 
             rows.append(row(round_trip_ms, measure, goal_s))
             click.echo(f"{round_trip_ms:g} ms: {rows[-1].ratio:.2f} of the grid's best")

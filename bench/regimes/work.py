@@ -32,9 +32,11 @@ def transform(df: DataFrame, params: dict[str, str]) -> DataFrame:
     table = json.loads(params["table"])
     state = {"task": -1, "records": 0, "slept": 0.0}
 
-    @F.udf("binary")  # type: ignore[untyped-decorator] # pyspark is untyped here
+    @F.udf("binary")
     def slow(value: Any) -> Any:
-        task = TaskContext.get().taskAttemptId()
+        context = TaskContext.get()
+        assert context is not None  # it runs in a task
+        task = context.taskAttemptId()
         if state["task"] != task:
             state.update(task=task, records=0, slept=0.0)
         state["records"] += 1

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
 
 from trimtab.job.batches.ledger import Side, side
 from trimtab.job.query.checkpoint import Offsets, parse_offsets
@@ -164,7 +170,7 @@ def _commit_s(operator: Mapping[str, Any], slots: int) -> float:
     return commit_ms / 1000 / at_once
 
 
-class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is untyped here
+class ProgressListener(StreamingQueryListener):
     """Hands each committed batch on; `started` is called inside the start of a query."""
 
     def __init__(
@@ -182,19 +188,19 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
         self._finished = finished
         self._slots = slots
 
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 -- Spark's name
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 -- Spark's name
         """A query begins; Spark waits for this call to return."""
         self._started(str(event.runId))
 
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """A trigger has ended."""
         progress = json.loads(event.progress.json)
         report = parse(progress, self._slots() if progress.get("stateOperators") else 1)
         if report is not None:
             self._finished(report)
 
-    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Nothing to do: the heartbeat tells idle from dead."""
 
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Nothing to do: the runner asks the query itself."""

@@ -12,12 +12,15 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+
+from pyspark import SparkContext
 
 from trimtab.api.knobs import SCOPES
+from trimtab.job import gateway
 from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.executors.locality import Locality
 from trimtab.job.executors.placement import LABELS, Step, steps
+from trimtab.job.gateway import items
 from trimtab.job.telemetry.driver_state import ExecutorStates
 
 log = logging.getLogger(__name__)
@@ -38,18 +41,18 @@ class Executors:
 
     def __init__(
         self,
-        context: Any,
+        context: SparkContext,
         plan: Sequence[Step],
         locality: Locality,
         places: Callable[[int], Mapping[str, int]],
         clock: Clock = monotonic_s,
     ) -> None:
-        """`context` is the SparkContext, which was started with the first step of `plan`.
+        """`context` was started with the first step of `plan`.
 
         `places` gives the weight of each place that a scope prefers, empty where there is none.
         """
-        self._jvm = context._jvm
-        self._scala = context._jsc.sc()
+        self._jvm = gateway.classes(context)
+        self._scala = gateway.scala_context(context)
         self._requested = plan[-1].target
         self._locality, self._places, self._clock = locality, places, clock
         self._lock = threading.Lock()
@@ -136,8 +139,7 @@ class Executors:
         self._scala.schedulerBackend().decommissionExecutor(executor, why, False, False)
 
     def _running(self) -> set[str]:
-        ids = self._scala.getExecutorIds()
-        return {str(ids.apply(i)) for i in range(ids.size())}
+        return {str(each) for each in items(self._scala.getExecutorIds())}
 
     def states(self) -> ExecutorStates:
         """The counts now; goes on with what `scale` began, so it is to be called often."""

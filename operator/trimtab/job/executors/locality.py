@@ -7,7 +7,7 @@ or go nothing waits, whatever the scope: a task would wait for one that is gone.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from trimtab.api.knobs import SCOPES
 
@@ -25,10 +25,10 @@ Kubernetes the node is the executor itself."""
 class LiveConf(Protocol):
     """The SparkConf that the scheduler reads, not a copy."""
 
-    def set(self, key: str, value: str) -> Any:
+    def set(self, key: str, value: str) -> object:
         """Set a key."""
 
-    def remove(self, key: str) -> Any:
+    def remove(self, key: str) -> object:
         """Back to the default."""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Protocol
 
 from trimtab.errors import TrimtabError
 
@@ -74,7 +74,7 @@ class Query(Protocol):
     def isActive(self) -> bool:  # noqa: N802 -- Spark's name
         """Whether it still runs."""
 
-    def stop(self) -> Any:
+    def stop(self) -> object:
         """End it now; blocks until its thread is gone."""
 
 

@@ -10,7 +10,8 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
 
 from trimtab.api.contract import Job, Settings, SourceOptions
 from trimtab.api.knobs import MAX_IN_FLIGHT, SCOPE, TRIGGER, How
@@ -83,7 +84,7 @@ class Runner:
         self._clock = clock
         self._wake = threading.Event()
         self._wait = wait or self._wait_for_news
-        self._query: Any = None
+        self._query: StreamingQuery | None = None
         self._fitted: dict[str, float] = {}
         self._gate = Gate()
         self._state = machine.State(job, settings)
@@ -108,7 +109,7 @@ class Runner:
     def _look(self) -> machine.Tick:
         query = self._query
         active = query is not None and query.isActive  # before the boundary, see `judge_stop`
-        if not self._state.at_gate:
+        if query is None or not self._state.at_gate:
             return machine.Tick(active)
         return machine.Tick(active, self._gate.at_boundary(lambda: last_committed(query)))
 
@@ -236,8 +237,7 @@ class Runner:
         self._driver.totals.changes[how] += 1
 
     def _end_query(self, outcome: Outcome) -> None:
-        if self._query.isActive:
-            stop_now(self._query)
+        self._stop_now()
         self._abandon()
         if outcome is Outcome.UNCLEAN:
             self._driver.totals.unclean_stops += 1
@@ -246,6 +246,7 @@ class Runner:
     def _diagnose(self) -> machine.QueryFailed:
         self._abandon()
         written = self._builder.writer.failure if self._builder.writer else None
+        assert self._query is not None  # it has died
         failure = classify(causes_of(self._query, written))
         return machine.QueryFailed(failure, last_committed(self._query) is not None)
 
@@ -261,6 +262,9 @@ class Runner:
 
     def abort(self) -> None:
         """Leave no query behind after a failure."""
+        self._gate.close()
+        self._stop_now()
+
+    def _stop_now(self) -> None:
         if self._query is not None and self._query.isActive:
-            self._gate.close()
             stop_now(self._query)

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pyspark import SparkContext
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import udtf
 from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.udtf import UserDefinedTableFunction
 
 from trimtab.api.knobs import MAX_IN_FLIGHT
 from trimtab.job.pending.calls import TaskCalls
@@ -143,7 +144,10 @@ def pending_map(
         null_on_error=on_error == "null",
         total=_declaring.add(stage) if _declaring is not None else None,
     )
-    function = udtf(handler(settings), returnType=schema, useArrow=False)
+    # with a class it gives the function at once, which its type does not say
+    function = cast(
+        "UserDefinedTableFunction", udtf(handler(settings), returnType=schema, useArrow=False)
+    )
     return function(df.asTable())
 
 

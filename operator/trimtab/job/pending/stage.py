@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark import TaskContext
-from pyspark.accumulators import AccumulatorParam
+from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from trimtab.job.pending.calls import Calls, TaskCalls
 
@@ -21,7 +21,7 @@ TABLE_FUNCTION = "PendingMap"
 """What the stage is called in a query plan."""
 
 
-class Gather(AccumulatorParam):  # type: ignore[misc] # pyspark is untyped here
+class Gather(AccumulatorParam[list[TaskCalls]]):
     """Brings what the tasks called to the driver, a list of `TaskCalls`."""
 
     def zero(self, value: list[TaskCalls]) -> list[TaskCalls]:
@@ -47,7 +47,7 @@ class Settings:
     default_limit: int
     timeout_s: float
     null_on_error: bool
-    total: Any
+    total: Accumulator[list[TaskCalls]] | None
     """The accumulator that gathers what was called; None where nobody asks."""
 
     def begin(self) -> Calls:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from trimtab.api.contract import Job, SourceOptions
 from trimtab.api.knobs import TRIGGER
 from trimtab.errors import TransformError
+from trimtab.job import gateway
 from trimtab.job.batches.timing import Split
+from trimtab.job.gateway import JavaObject
 from trimtab.job.lifecycle.boundary import Gate
 from trimtab.job.pending import pending_map
-from trimtab.job.query import stateful, transform, writer
+from trimtab.job.query import plan, stateful, transform, writer
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.termination import Cause
@@ -66,7 +68,7 @@ class StreamBuilder:
         gate: Gate,
         begin: Callable[[int], bool],
         written: Callable[[Split | None], None],
-    ) -> Any:
+    ) -> StreamingQuery:
         """The running query.
 
         Raises TransformError when the job cannot be made into one, and JobFailureError when its
@@ -82,8 +84,8 @@ class StreamBuilder:
         if not frame.isStreaming:
             raise TransformError("the transform does not read the stream: select from `source`")
         prepared = writer.prepare(frame, self._sink)
-        self.one_to_one = transform.is_one_to_one(prepared)
-        self.uses_python = transform.uses_python(prepared)
+        self.one_to_one = plan.is_one_to_one(prepared)
+        self.uses_python = plan.uses_python(prepared)
         self.stateful = stateful.settle(
             self._session, job, self._checkpoint, prepared, self._source.partition_count
         )
@@ -101,19 +103,19 @@ class StreamBuilder:
             raise TransformError(f"the query does not start: {transform.words(error)}") from error
 
 
-def last_committed(query: Any) -> int | None:
+def last_committed(query: StreamingQuery) -> int | None:
     """The last batch of this start that Spark reported as committed; -1 is none yet.
 
     A trigger without data is reported under the number of the batch that is still to come.
     """
-    progress = query._jsq.lastProgress()
+    progress = gateway.scala_query(query).lastProgress()
     if progress is None:
         return None
     ran = progress.durationMs().containsKey("addBatch")
     return int(progress.batchId()) - (not ran)
 
 
-def causes_of(query: Any, written: BaseException | None) -> list[Cause]:
+def causes_of(query: StreamingQuery, written: BaseException | None) -> list[Cause]:
     """The exception chain that ended a query, outermost first; empty when there is none.
 
     An exception of a write comes to Spark as the text of a Python traceback only, so the writer's
@@ -122,11 +124,11 @@ def causes_of(query: Any, written: BaseException | None) -> list[Cause]:
     if written is not None:
         origin = getattr(written, "_origin", None) or getattr(written, "java_exception", None)
         return [Cause(type(written).__name__, str(written)), *_java_chain(origin)]
-    failure = query._jsq.exception()
+    failure = gateway.scala_query(query).exception()
     return _java_chain(failure.get() if failure.isDefined() else None)
 
 
-def _java_chain(throwable: Any) -> list[Cause]:
+def _java_chain(throwable: JavaObject) -> list[Cause]:
     causes: list[Cause] = []
     while throwable is not None and len(causes) < MAX_CAUSES:
         kind, message = throwable.getClass().getName(), throwable.getMessage()

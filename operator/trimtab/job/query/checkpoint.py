@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
+from pyspark import SparkContext
+
+from trimtab.job import gateway
 from trimtab.job.query.storage import HadoopStorage, LocalStorage, Storage, local_path
 from trimtab.job.termination import JobFailureError, Reason
 
@@ -32,7 +34,7 @@ class Checkpoint:
         self._last_read: tuple[int, Offsets | None] = (-1, None)
 
     @classmethod
-    def of(cls, uri: str, context: Any = None) -> Checkpoint:
+    def of(cls, uri: str, context: SparkContext | None = None) -> Checkpoint:
         """The checkpoint of a job; one that is not on this machine needs the SparkContext.
 
         Raises:
@@ -41,8 +43,9 @@ class Checkpoint:
         if (path := local_path(uri)) is not None:
             return cls(LocalStorage(path.parent), path.name)
         root, _, name = uri.rpartition("/")
-        conf = context._jsc.hadoopConfiguration()
-        return cls(HadoopStorage(context._jvm, conf, root), name)
+        assert context is not None
+        conf = gateway.hadoop_configuration(context)
+        return cls(HadoopStorage(gateway.classes(context), conf, root), name)
 
     def next_run_number(self) -> int:
         """1 + the number of the last start, and remembers it; atomic, so a crash loses nothing."""

@@ -11,15 +11,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from trimtab.api.contract import Job
 from trimtab.api.pipeline import SHUFFLE_PARTITIONS_KEY
+from trimtab.job.gateway import JavaObject, items
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.plan import nodes, tree
 from trimtab.job.query.storage import local_path
-from trimtab.job.query.transform import items, nodes, tree
 from trimtab.job.termination import JobFailureError, Reason
 
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
@@ -51,13 +51,13 @@ def operators(frame: DataFrame) -> list[str]:
     return [_describe(node, meanings) for node in keepers]
 
 
-def _keeps_state(node: Any) -> bool:
+def _keeps_state(node: JavaObject) -> bool:
     if str(node.nodeName()) == "Join":
         return all(side.isStreaming() for side in items(node.children()))
     return str(node.nodeName()) in KEEP_STATE and bool(node.isStreaming())
 
 
-def _describe(node: Any, meanings: _Meanings) -> str:
+def _describe(node: JavaObject, meanings: _Meanings) -> str:
     name = str(node.nodeName())
     if name == "Aggregate":
         keys = [meanings.of(key) for key in items(node.groupingExpressions())]
@@ -77,11 +77,11 @@ def _describe(node: Any, meanings: _Meanings) -> str:
 class _Meanings:
     """Expressions as text in which each column stands for what it is computed from."""
 
-    def __init__(self, plan: Iterable[Any]) -> None:
+    def __init__(self, plan: Iterable[JavaObject]) -> None:
         self._aliases = dict(_aliases(plan))
         self._known: dict[str, str] = {}
 
-    def of(self, expression: Any) -> str:
+    def of(self, expression: JavaObject) -> str:
         """The text of an expression without Spark's numbering, which is new in each start."""
         alias = expression.getClass().getSimpleName() == "Alias"
         return self._text(str((expression.child() if alias else expression).toString()))
@@ -100,7 +100,7 @@ class _Meanings:
         return self._known[number]
 
 
-def _aliases(plan: Iterable[Any]) -> Iterator[tuple[str, str]]:
+def _aliases(plan: Iterable[JavaObject]) -> Iterator[tuple[str, str]]:
     for node in plan:
         for expression in items(node.expressions()):
             if expression.getClass().getSimpleName() == "Alias":

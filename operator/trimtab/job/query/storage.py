@@ -7,10 +7,11 @@ what Spark does for its logs there, atomic replacement included.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from py4j.protocol import Py4JJavaError
 
+from trimtab.job.gateway import JavaObject
 from trimtab.job.termination import JobFailureError, Reason
 
 
@@ -75,7 +76,7 @@ class HadoopStorage:
     Every method raises JobFailureError where the file system does not answer.
     """
 
-    def __init__(self, jvm: Any, conf: Any, root: str) -> None:
+    def __init__(self, jvm: JavaObject, conf: JavaObject, root: str) -> None:
         """`jvm` is py4j's view of Spark's, `conf` Hadoop's configuration in it.
 
         Raises:
@@ -92,7 +93,7 @@ class HadoopStorage:
                 " bring the connector of that file system, sparkConf its spark.hadoop.fs.* keys",
             ) from error
 
-    def _path(self, path: str) -> Any:
+    def _path(self, path: str) -> JavaObject:
         where = f"{self._root}/{path}".rstrip("/")
         return self._jvm.org.apache.hadoop.fs.Path(where)
 
@@ -101,7 +102,7 @@ class HadoopStorage:
         statuses = self._statuses(directory)
         return None if statuses is None else [str(s.getPath().getName()) for s in statuses]
 
-    def _statuses(self, path: str) -> list[Any] | None:
+    def _statuses(self, path: str) -> list[JavaObject] | None:
         try:
             where = self._path(path)
             return list(self._files.list(where)) if self._files.exists(where) else None

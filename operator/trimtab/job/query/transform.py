@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -11,17 +11,9 @@ from pyspark.sql import DataFrame
 
 from trimtab.api.contract import Transform
 from trimtab.errors import TransformError
-from trimtab.job.pending.stage import TABLE_FUNCTION
 from trimtab.job.termination import ModuleMissingError
 
 VIEW = "source"
-KEEPS_EVERY_RECORD = frozenset(
-    {
-        "Project", "SubqueryAlias", "View", "CollectMetrics", "StreamingRelationV2",
-        "RepartitionByExpression", "Repartition", "EventTimeWatermark", "WithCTE",
-    }
-)  # fmt: skip
-"""Nodes of a logical plan that give one record for each that they get."""
 
 
 def apply(frame: DataFrame, transform: Transform) -> DataFrame:
@@ -31,52 +23,6 @@ def apply(frame: DataFrame, transform: Transform) -> DataFrame:
     if transform.module is not None and transform.sql is None:
         return _by_module(frame, transform.module, transform.params)
     raise TransformError("a transform is either sql or a python module: write exactly one")
-
-
-def is_one_to_one(frame: DataFrame) -> bool:
-    """Whether every record that is read gives exactly one that is written, by the plan."""
-    return all(
-        str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node) for node in nodes(frame)
-    )
-
-
-def uses_python(frame: DataFrame) -> bool:
-    """Whether Python workers of the executors have a part in it, by the plan's expressions."""
-    return any(
-        _is_pending(node)
-        or any(
-            "Python" in expression.getClass().getSimpleName()
-            for root in items(node.expressions())
-            for expression in tree(root)
-        )
-        for node in nodes(frame)
-    )
-
-
-def _is_pending(node: Any) -> bool:
-    """Whether a node of a plan is a stage of pending calls: a join with its table function."""
-    if str(node.nodeName()) != "LateralJoin":
-        return False
-    return f"Generate {TABLE_FUNCTION}(" in str(node.right().plan().toString())
-
-
-def nodes(frame: DataFrame) -> Iterator[Any]:
-    """All nodes of a frame's analyzed plan, from the result down to the sources."""
-    return tree(frame._jdf.queryExecution().analyzed())
-
-
-def tree(root: Any) -> Iterator[Any]:
-    """A node of a plan or an expression, and all below it."""
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += items(node.children())
-
-
-def items(scala_seq: Any) -> list[Any]:
-    """A Scala sequence as a list."""
-    return [scala_seq.apply(i) for i in range(scala_seq.size())]
 
 
 def _by_sql(frame: DataFrame, sql: str) -> DataFrame:

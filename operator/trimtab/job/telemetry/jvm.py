@@ -14,9 +14,13 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from pyspark import SparkContext
+
+from trimtab.job import gateway
 from trimtab.job.clock import Clock, monotonic_s
+from trimtab.job.gateway import JavaObject, items
 from trimtab.job.telemetry.driver_state import NEW, OLD, DriverState, JvmTotals
 
 log = logging.getLogger(__name__)
@@ -142,18 +146,19 @@ class JvmWatch:
 class SparkJvms:
     """Reads the JVMs of one Spark application through py4j."""
 
-    def __init__(self, context: Any, executor_heap: int) -> None:
-        """`context` is the SparkContext; `executor_heap` in bytes."""
-        self._store = context._jsc.sc().statusStore()
-        self._find(context._jvm.java.lang.management.ManagementFactory)
-        own = int(context._jvm.java.lang.Runtime.getRuntime().maxMemory())
+    def __init__(self, context: SparkContext, executor_heap: int) -> None:
+        """`executor_heap` in bytes."""
+        self._store = gateway.scala_context(context).statusStore()
+        java = gateway.classes(context).java
+        self._find(java.lang.management.ManagementFactory)
+        own = int(java.lang.Runtime.getRuntime().maxMemory())
         self._limits = {DRIVER: own, EXECUTOR: executor_heap}
         conf = context.getConf()
         self._options = {
             role: conf.get(f"spark.{role}.extraJavaOptions", "") for role in (DRIVER, EXECUTOR)
         }
 
-    def _find(self, beans: Any) -> None:
+    def _find(self, beans: JavaObject) -> None:
         """The driver's collector and pools, whose names go by the collector: they stay the same."""
         names = [bean.getName() for bean in beans.getGarbageCollectorMXBeans()]
         self._collector = next((_COLLECTORS[name] for name in names if name in _COLLECTORS), None)
@@ -171,9 +176,8 @@ class SparkJvms:
 
     def read(self) -> Mapping[str, Reading]:
         """Every JVM that has told its metrics; the driver tells its own in the same way."""
-        summaries, found = self._store.executorList(True), {}
-        for index in range(summaries.size()):
-            summary = summaries.apply(index)
+        found = {}
+        for summary in items(self._store.executorList(True)):
             if (told := summary.peakMemoryMetrics()).isDefined():
                 found[summary.id()] = _reading(told.get().getMetricValue)
         return found

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+
+from trimtab.job import gateway
+from trimtab.job.gateway import JavaObject, items
 
 ENDED = {"COMPLETE", "FAILED", "SKIPPED"}
 MISSES = 4
@@ -67,9 +70,9 @@ class StageWork:
 class SparkWork:
     """Reads the executors and stages of one Spark application."""
 
-    def __init__(self, context: Any) -> None:
-        """`context` is the SparkContext; begins with the application's first stage."""
-        self._scala = context._jsc.sc()
+    def __init__(self, context: SparkContext) -> None:
+        """Begins with the application's first stage."""
+        self._scala = gateway.scala_context(context)
         self._next = 0
         self._jobs = 0
         self._misses = 0
@@ -79,9 +82,7 @@ class SparkWork:
         store = self._scala.statusStore()
         running = _counts(self._scala.taskScheduler().runningTasksByExecutors())
         executors, gc_ms = {}, 0
-        summaries = store.executorList(True)
-        for index in range(summaries.size()):
-            summary = summaries.apply(index)
+        for summary in items(store.executorList(True)):
             if slots := summary.maxTasks():
                 name = summary.id()
                 executors[name] = ExecutorWork(running.get(name, 0), slots, summary.totalDuration())
@@ -108,23 +109,21 @@ class SparkWork:
         return found
 
 
-def _waiting(store: Any) -> int:
+def _waiting(store: JavaObject) -> int:
     """Tasks of the stages under way that have not begun."""
-    stages = store.activeStages()
     waiting = 0
-    for index in range(stages.size()):
-        stage = stages.apply(index)
+    for stage in items(store.activeStages()):
         waiting += stage.numTasks() - stage.numActiveTasks() - stage.numCompleteTasks()
     return max(0, waiting)
 
 
-def _counts(scala_map: Any) -> dict[str, int]:
+def _counts(scala_map: JavaObject) -> dict[str, int]:
     """A Scala map of whole numbers, in one call: `a -> 1,b -> 2`."""
     pairs = (pair.rpartition(" -> ") for pair in scala_map.mkString(",").split(",") if pair)
     return {key: int(value) for key, _, value in pairs}
 
 
-def _stage_work(store: Any, stage: Any) -> StageWork:
+def _stage_work(store: JavaObject, stage: JavaObject) -> StageWork:
     peak = stage.peakExecutorMetrics()
     heap = peak.get().getMetricValue("JVMHeapMemory") if peak.isDefined() else 0
     return StageWork(
@@ -135,9 +134,10 @@ def _stage_work(store: Any, stage: Any) -> StageWork:
     )
 
 
-def heap_limit(context: Any) -> int:
+def heap_limit(context: SparkContext) -> int:
     """Bytes of heap that an executor may use; the driver's own in local mode."""
-    if context.master.startswith("local"):
-        return int(context._jvm.java.lang.Runtime.getRuntime().maxMemory())
+    if str(context.master).startswith("local"):
+        return int(gateway.classes(context).java.lang.Runtime.getRuntime().maxMemory())
     memory = context.getConf().get("spark.executor.memory")
-    return int(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(memory))
+    utilities = gateway.classes(context).org.apache.spark.network.util.JavaUtils
+    return int(utilities.byteStringAsBytes(memory))

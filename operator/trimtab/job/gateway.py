@@ -1,0 +1,45 @@
+"""The edge to the JVM, through py4j: what Spark has no Python API for.
+
+What comes from there has no types. So it is `JavaObject` here and nothing but values elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+JavaObject = Any
+"""An object, a class or a package of the JVM."""
+
+
+def classes(context: SparkContext) -> JavaObject:
+    """The packages of the JVM; its classes are found below them by name."""
+    return cast("JavaObject", context._jvm)
+
+
+def scala_context(context: SparkContext) -> JavaObject:
+    """Spark's own SparkContext."""
+    return context._jsc.sc()
+
+
+def hadoop_configuration(context: SparkContext) -> JavaObject:
+    """Hadoop's configuration, with all that sparkConf says of it."""
+    return context._jsc.hadoopConfiguration()
+
+
+def analyzed_plan(frame: DataFrame) -> JavaObject:
+    """The logical plan of a frame, its names resolved."""
+    return cast("JavaObject", frame)._jdf.queryExecution().analyzed()
+
+
+def scala_query(query: StreamingQuery) -> JavaObject:
+    """Spark's own StreamingQuery."""
+    return query._jsq
+
+
+def items(scala_seq: JavaObject) -> list[JavaObject]:
+    """A Scala sequence as a list."""
+    return [scala_seq.apply(i) for i in range(scala_seq.size())]

@@ -1,0 +1,60 @@
+"""What the logical plan of a query tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame
+
+from trimtab.job import gateway
+from trimtab.job.gateway import JavaObject, items
+from trimtab.job.pending.stage import TABLE_FUNCTION
+
+KEEPS_EVERY_RECORD = frozenset(
+    {
+        "Project", "SubqueryAlias", "View", "CollectMetrics", "StreamingRelationV2",
+        "RepartitionByExpression", "Repartition", "EventTimeWatermark", "WithCTE",
+    }
+)  # fmt: skip
+"""Nodes of a logical plan that give one record for each that they get."""
+
+
+def is_one_to_one(frame: DataFrame) -> bool:
+    """Whether every record that is read gives exactly one that is written, by the plan."""
+    return all(
+        str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node) for node in nodes(frame)
+    )
+
+
+def uses_python(frame: DataFrame) -> bool:
+    """Whether Python workers of the executors have a part in it, by the plan's expressions."""
+    return any(
+        _is_pending(node)
+        or any(
+            "Python" in expression.getClass().getSimpleName()
+            for root in items(node.expressions())
+            for expression in tree(root)
+        )
+        for node in nodes(frame)
+    )
+
+
+def _is_pending(node: JavaObject) -> bool:
+    """Whether a node of a plan is a stage of pending calls: a join with its table function."""
+    if str(node.nodeName()) != "LateralJoin":
+        return False
+    return f"Generate {TABLE_FUNCTION}(" in str(node.right().plan().toString())
+
+
+def nodes(frame: DataFrame) -> Iterator[JavaObject]:
+    """All nodes of a frame's analyzed plan, from the result down to the sources."""
+    return tree(gateway.analyzed_plan(frame))
+
+
+def tree(root: JavaObject) -> Iterator[JavaObject]:
+    """A node of a plan or an expression, and all below it."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += items(node.children())
