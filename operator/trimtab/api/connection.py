@@ -1,4 +1,4 @@
-"""How a client reaches a Kafka: one value, handed on as a whole."""
+"""How a client connects to Kafka, as one value."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class KafkaSecurity:
-    """Encryption of the connection, and who the client is. Plain text so far: nothing to say."""
+    """Encryption and authentication. Empty for now: only plain text is supported."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaConnection:
-    """The servers of a Kafka, how to be let in, and further properties of its clients."""
+    """The bootstrap servers of a cluster, its security, and further client properties."""
 
     servers: str
-    """host:port of some brokers, comma separated."""
+    """host:port of some brokers, separated by commas."""
     security: KafkaSecurity = field(default_factory=KafkaSecurity)
     options: Mapping[str, str] = field(default_factory=dict)
-    """By the names that Kafka's own client and librdkafka share."""
+    """By names that the Java client and librdkafka share."""
 
     def properties(self) -> dict[str, str]:
-        """The properties of a client, by those names."""
+        """The properties of a client."""
         return {**self.options, "bootstrap.servers": self.servers}
 
     def spark_options(self) -> dict[str, str]:
-        """The same as options of Spark's Kafka source or sink."""
+        """The properties as options of Spark's Kafka source or sink."""
         return {f"kafka.{name}": value for name, value in self.properties().items()}

@@ -75,13 +75,13 @@ class Settings(_Document):
 
 
 class _OnKafka(_Document):
-    """What lies on a Kafka, and how to reach it."""
+    """Something in a Kafka cluster."""
 
     bootstrap_servers: str = Field(alias="bootstrapServers")
 
     @property
     def connection(self) -> KafkaConnection:
-        """For every client that goes there."""
+        """How to connect to the cluster."""
         return KafkaConnection(self.bootstrap_servers)
 
 
@@ -110,13 +110,13 @@ class KafkaSink(_OnKafka):
 
 
 class NoopSink(_Document):
-    """The results are computed and thrown away."""
+    """The results are computed and discarded."""
 
     kind: Literal["noop"] = "noop"
 
 
 Sink = Annotated[KafkaSink | NoopSink, Field(discriminator="kind")]
-"""Where the results go. The driver's part of each kind is in `job/query/sinks`."""
+"""Where the results go. `job/query/sinks` has a module for each kind."""
 
 
 class Executors(_Document):

@@ -1,4 +1,4 @@
-"""The driver runtime: builds one pipeline's query, runs it, applies knobs, exports what it sees.
+"""The driver: builds and runs one pipeline's query, applies its knobs, exports its metrics.
 
-Started as `python -m trimtab.job`; the only package that imports pyspark.
+Started as `python -m trimtab.job`.
 """

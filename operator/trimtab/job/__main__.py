@@ -1,7 +1,7 @@
 """`python -m trimtab.job`: wires the driver's parts together and sets the exit code.
 
-Exit codes: 0 a stop at a batch boundary; 1 a failure, with reason and words in the termination
-log; 3 a stop in mid-batch because the drain timeout was over.
+Exit codes: 0, stopped at a batch boundary; 1, failed, with the reason in the termination log;
+3, stopped in mid-batch because the drain timeout expired.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from trimtab.kafka.admin import KafkaAdmin
 log = logging.getLogger("trimtab.job")
 
 PROBE_TIMEOUT_S = 4.0
-"""Of a poll of the lag: it is out of date by then."""
+"""Limit of one lag poll: a later answer would be out of date."""
 SPARK_STOP_S = 8.0
 
 
 class Flags(NamedTuple):
-    """The two ways to say stop: to the helping threads, and to the query."""
+    """The two stop flags: one for the background threads, one for the query."""
 
     stopping: threading.Event
     stop: StopSignal
@@ -124,7 +124,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
 
 
 def _plan(job: Job, knobs: Mapping[str, float], places: Places) -> list[Step]:
-    """The executors to begin with, place by place where the scope asks for places."""
+    """The initial executors, one node or zone at a time if the scope asks for it."""
     count, scope = int(knobs.get(EXECUTORS.name, 0)), int(knobs.get(SCOPE.name, 0))
     own = job.executors.node_selector if job.executors else {}
     if LABELS.get(scope) in own:
@@ -145,7 +145,7 @@ def _assemble(
     flags: Flags,
     make: Callable[..., Executors] | None,
 ) -> Runner:
-    """All parts around one session, their threads started; `make` makes the executors."""
+    """Build everything around one session and start the threads; `make` makes the executors."""
     context = session.sparkContext
     checkpoint = Checkpoint.of(job.checkpoint_uri, context)
     batches = Batches(driver, wall_s)
@@ -188,18 +188,18 @@ def _settings_texts(
 
 
 def _delete_old_executors(api: ClusterApi, job: Job) -> None:
-    """Pods of a driver that died in this same pod still hold cores; none is ours yet."""
+    """Delete executors left by a driver that died in this pod: they still hold cores."""
     try:
         count = api.delete_pods(f"spark-role=executor,{UID_LABEL}={job.pipeline_uid}")
     except UnavailableError as error:
-        log.warning("executors of an older driver may be left: %s", error)
+        log.warning("executors of an earlier driver may be left: %s", error)
         return
     if count:
-        log.info("deleted %d executors of an older driver", count)
+        log.info("deleted %d executors of an earlier driver", count)
 
 
 def _stop_spark() -> None:
-    """Stop Spark, but never wait longer than the kubelet does for us."""
+    """Stop Spark, but never take longer than the kubelet waits for this pod."""
     session = SparkSession.getActiveSession()
     if session is None:
         return

@@ -1,7 +1,7 @@
-"""The driver's own small client of the Kubernetes API: one ConfigMap, and its pods.
+"""A small client of the Kubernetes API for the driver: one ConfigMap, and its pods.
 
-Standard library only: the pipeline image holds no Kubernetes client. It uses the pod's service
-account, whose token Kubernetes renews on disk, so it is read for each request.
+Standard library only, because the pipeline image has no Kubernetes client. It uses the pod's
+service account. Kubernetes renews the token on disk, so each request reads it again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RETRY_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class ClusterApi:
-    """Requests of one namespace to the API server that this pod runs under."""
+    """Requests to the API server of this pod's cluster, in one namespace."""
 
     def __init__(self, namespace: str, account: Path = ACCOUNT) -> None:
         """Raises UnavailableError outside a cluster."""
@@ -73,7 +73,7 @@ class ClusterApi:
         query: Mapping[str, str],
         patch: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """One request and its JSON; raises UnavailableError with status and words."""
+        """Send a request and return its JSON; raises UnavailableError with status and message."""
         try:
             connection, response = self._open(method, path, query, TIMEOUT_S, patch)
             with closing(connection):
@@ -90,7 +90,7 @@ class ClusterApi:
         self.request("PATCH", f"pods/{name}", {}, {"metadata": {"annotations": {key: text}}})
 
     def node_of(self, name: str) -> str | None:
-        """The node that a pod of this namespace runs on; None when there is no such pod."""
+        """The node of a pod in this namespace; None if there is no such pod."""
         only = {"fieldSelector": f"metadata.name={name}"}
         found = self.request("GET", "pods", only)["items"]
         return found[0]["spec"].get("nodeName") if found else None
@@ -106,7 +106,7 @@ class ClusterApi:
     def follow_configmap(self, name: str, key: str, stopping: threading.Event) -> Iterator[str]:
         """The text of one key whenever the ConfigMap changes, until `stopping` is set.
 
-        Reconnects by itself, ever more slowly; whatever changed meanwhile is seen by then.
+        Reconnects with growing delays, and then yields whatever has changed meanwhile.
         """
         failures = 0
         while not stopping.is_set():
@@ -136,7 +136,7 @@ class ClusterApi:
                 raise UnavailableError(f"watch of configmaps: status {response.status}")
             for line in response:
                 event = json.loads(line)
-                if event["type"] == "ERROR":  # e.g. too old a version: list again
+                if event["type"] == "ERROR":  # such as an expired resource version: list again
                     return
                 text = _text(event["object"], key)
                 if event["type"] in {"ADDED", "MODIFIED"} and text is not None:

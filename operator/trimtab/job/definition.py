@@ -1,4 +1,4 @@
-"""What the driver is told at start: its arguments, `job.json` and the first `settings.json`."""
+"""The driver's input at start: its arguments, `job.json` and the first `settings.json`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Options:
 
 
 def parse_options(arguments: Sequence[str], env: Mapping[str, str] = os.environ) -> Options:
-    """Read the arguments; ends the process with usage words on a wrong one."""
+    """Parse the arguments; exits with a usage message if one is wrong."""
     parser = argparse.ArgumentParser(prog="python -m trimtab.job", description=__doc__)
     parser.add_argument("--job", type=Path, default=JOB_PATH)
     parser.add_argument("--settings", type=Path, default=SETTINGS_PATH)
@@ -74,7 +74,7 @@ def load_job(path: Path) -> Job:
 
 
 def load_settings(path: Path, job: Job) -> Settings:
-    """The settings to start at; raises ContractError when they are not this pipeline's."""
+    """The settings to start with; raises ContractError if they belong to another pipeline."""
     settings = Settings.from_json(_read(path))
     if settings.pipeline_uid != job.pipeline_uid:
         raise ContractError(
@@ -85,10 +85,10 @@ def load_settings(path: Path, job: Job) -> Settings:
 
 
 def effective(settings: Settings, job: Job) -> dict[str, float]:
-    """The value in force of every knob: what the settings say, else the default.
+    """The value in force of every knob: the one in the settings, else the default.
 
-    Knobs that are left to Spark and Kafka where nothing is said are not in it then. Without
-    executor pods (Spark's local mode) there is no executors knob.
+    Unset knobs that are left to Spark and Kafka are omitted. Without executor pods (Spark's local
+    mode) there is no executors knob.
     """
     values = {name: knob.default for name, knob in KNOBS.items() if knob.always}
     values |= settings.settings.numbers()

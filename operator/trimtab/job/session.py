@@ -1,7 +1,7 @@
 """The SparkSession: client mode with executor pods on Kubernetes, or Spark's local mode.
 
-Three layers of configuration, later ones win: our defaults, the pipeline's `sparkConf`, and the
-owned keys, which carry what trimtab tunes or what its guarantees rest on.
+Three layers of configuration, later ones win: trimtab's defaults, the pipeline's `sparkConf`, and
+the keys that trimtab owns, because it tunes them or its guarantees depend on them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 UID_LABEL = "trimtab.dev/pipeline-uid"
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 ROCKSDB_SHARE = 0.25
-"""Of an executor's memory beside the heap, for all state in it."""
+"""Share of an executor's memory outside the heap that RocksDB may use for all its state."""
 HEAP_MIN_BYTES = 450 * MIB
-"""Below this Spark refuses to start an executor."""
+"""Spark refuses to start an executor with less."""
 POD_TEMPLATE = Path(tempfile.gettempdir(), "trimtab-executor-pod.json")
-"""What executor pods have beyond what Spark's keys can say."""
+"""The parts of an executor pod that Spark's keys cannot express."""
 POD_TEMPLATE_KEY = "spark.kubernetes.executor.podTemplateFile"
 
 DEFAULTS = {
@@ -39,20 +39,20 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.executor.heartbeatInterval": "5s",
-    # the query is planned while the executors start, instead of after
+    # the query is planned while the executors start
     "spark.scheduler.minRegisteredResourcesRatio": "0",
-    "spark.executor.metrics.pollingInterval": "1s",  # else a short stage shows no heap
+    "spark.executor.metrics.pollingInterval": "1s",  # otherwise a short stage shows no heap
     "spark.sql.execution.pythonUDF.arrow.enabled": "false",  # the image has no Arrow
-    # state outside the heap; a commit writes what changed, and not all files of it
+    # state outside the heap; a commit writes changes instead of whole files
     PROVIDER_KEY: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     f"{ROCKSDB}.changelogCheckpointing.enabled": "true",
-    f"{ROCKSDB}.boundedMemoryUsage": "true",  # else it grows with the partitions of the state
+    f"{ROCKSDB}.boundedMemoryUsage": "true",  # else it grows with the state partitions
 }
 OWNED = {
     "spark.dynamicAllocation.enabled": "false",  # two controllers on one count would fight
-    "spark.decommission.enabled": "true",  # the way down that lets tasks finish
-    "spark.speculation": "false",  # a second attempt of a write task writes twice
-    "spark.locality.wait": "0s",  # no stall behind an executor that has just gone
+    "spark.decommission.enabled": "true",  # lets tasks finish before an executor exits
+    "spark.speculation": "false",  # a second attempt of a task would write twice
+    "spark.locality.wait": "0s",  # no waiting for an executor that has just exited
 }
 OWNED_PREFIXES = ("spark.dynamicAllocation.", "spark.speculation.", "spark.locality.wait.")
 
@@ -60,9 +60,9 @@ OWNED_PREFIXES = ("spark.dynamicAllocation.", "spark.speculation.", "spark.local
 def configuration(
     job: Job, options: Options, executors: int | None, selector: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Every Spark key of this driver.
+    """The whole Spark configuration of this driver.
 
-    `executors` is the count to begin with, `selector` has the keys of the place where they go.
+    `executors` is the initial count, `selector` the keys that choose where they run.
     """
     owned = dict(OWNED)
     owned["spark.app.name"] = job.pipeline
@@ -106,7 +106,7 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
         "spark.kubernetes.driver.pod.name": options.pod_name or "",
         "spark.kubernetes.container.image": pods.image,
         "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
-        # neither is used, and without them the driver's role needs no right to write either kind
+        # neither is used, and without them the driver's role needs no write access to either kind
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
         "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
@@ -131,8 +131,8 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
 def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int, int]:
     """(heap, overhead) in bytes of a driver or executor pod of that size.
 
-    The overhead holds the Python workers, the network buffers and the JVM itself; it is the usual
-    part of the pod where nothing is asked for.
+    The overhead holds the Python workers, the network buffers and the JVM itself. If
+    `asked_overhead` is unset it is the default share of the pod.
 
     Raises:
         JobFailureError: the pod is too small for Spark.
@@ -150,14 +150,14 @@ def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int
 
 
 def pod_template(checkpoint_claim: str | None = None) -> str:
-    """The template of executor pods: each knows its node and zone, and may share the checkpoint."""
+    """The template of executor pods: tells them node and zone, and mounts a shared checkpoint."""
     container: dict[str, Any] = {"env": placement.variables()}
     spec: dict[str, Any] = {"containers": [container]}
     if checkpoint_claim is not None:
         container["volumeMounts"] = [{"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY}]
         claim = {"claimName": checkpoint_claim}
         spec["volumes"] = [{"name": "checkpoint", "persistentVolumeClaim": claim}]
-        # as the driver has it: both must be able to write what the other one made
+        # as in the driver's pod: each must be able to write the other's files
         spec["securityContext"] = {"fsGroup": USER_ID, "fsGroupChangePolicy": "OnRootMismatch"}
     return json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": spec})
 

@@ -1,7 +1,7 @@
-"""Why the driver ends: one word for machines, one sentence for people, one exit code.
+"""Why the driver exits: a reason for machines, a message for people, an exit code.
 
-Kubernetes shows the termination log in the pod's status, and the operator copies reason and
-message from there into the pipeline's condition.
+Kubernetes copies the termination log into the pod's status. The operator copies reason and message
+from there into the pipeline's condition.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from trimtab.errors import ContractError, TransformError, TrimtabError
 
 MAX_MESSAGE = 1500
-"""Characters; Kubernetes cuts the whole log at 4096 bytes."""
+"""Characters; Kubernetes truncates the whole log at 4096 bytes."""
 
 
 class Reason(StrEnum):
@@ -54,7 +54,7 @@ class Cause(NamedTuple):
 
 
 class JobFailureError(TrimtabError):
-    """The pipeline cannot go on; `heals` says that waiting can cure it."""
+    """The pipeline cannot continue; `heals` means that the cause may disappear by itself."""
 
     def __init__(self, reason: Reason, message: str, *, heals: bool = False) -> None:
         super().__init__(message)
@@ -83,7 +83,7 @@ _INCOMPATIBLE = re.compile(
 _OUT_OF_MEMORY = re.compile(
     r"OutOfMemoryError|OOMKilled|\bOOM\b|exit(ed with)? code:? (52|137)\b|Exit status: (52|137)\b"
 )
-"""52 is how Spark's executors end when the heap is full, 137 how a pod does at its limit."""
+"""Exit code 52 is an executor with a full heap, 137 a pod at its memory limit."""
 _ON_EXECUTOR = re.compile(r"ExecutorLostFailure|Lost task|executor (?!driver\b)\w+\)")
 _PYTHON = "PythonException"
 _PYTHON_ERROR = re.compile(r"^(?P<error>[A-Za-z_][\w.]*(Error|Exception|Exit|Warning)\b.*)$", re.M)
@@ -92,7 +92,7 @@ _PYTHON_ERROR = re.compile(r"^(?P<error>[A-Za-z_][\w.]*(Error|Exception|Exit|War
 def classify(causes: Sequence[Cause]) -> JobFailureError:
     """What a query's exception chain (outermost first) means for the pipeline."""
     text = "\n".join(f"{cause.kind}: {cause.message}" for cause in causes)
-    root = _root_words(causes)
+    root = _root_message(causes)
     if _KAFKA_DENIED.search(text):
         return JobFailureError(Reason.KAFKA_DENIED, f"Kafka refused access: {root}")
     if _INCOMPATIBLE.search(text):
@@ -123,7 +123,7 @@ def _out_of_memory(text: str, root: str) -> JobFailureError:
 
 
 def of(error: BaseException) -> JobFailureError:
-    """The failure that an exception of our own code stands for."""
+    """The failure that an exception of the driver's own code means."""
     if isinstance(error, JobFailureError):
         return error
     if isinstance(error, ModuleMissingError):
@@ -136,7 +136,7 @@ def of(error: BaseException) -> JobFailureError:
 
 
 def write(path: Path, failure: JobFailureError) -> None:
-    """Write the termination log; a log that cannot be written never hides the failure itself."""
+    """Write the termination log; an error in writing it never hides the failure itself."""
     document = {"reason": str(failure.reason), "message": _cut(str(failure))}
     try:
         path.write_text(json.dumps(document))
@@ -144,7 +144,7 @@ def write(path: Path, failure: JobFailureError) -> None:
         return
 
 
-def _root_words(causes: Sequence[Cause]) -> str:
+def _root_message(causes: Sequence[Cause]) -> str:
     said = [cause for cause in causes if cause.message.strip()]
     if not said:
         return causes[-1].kind if causes else "the query ended without an exception"

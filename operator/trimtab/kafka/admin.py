@@ -1,6 +1,6 @@
-"""What is asked of a Kafka: which topics there are, who leads their partitions, where they end.
+"""Reads topics, partition leaders, brokers and end offsets from a Kafka cluster.
 
-Every call has a time limit; a broker that does not answer raises UnavailableError.
+Every call has a time limit and raises UnavailableError if no broker answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trimtab.errors import UnavailableError
 
 
 class KafkaAdmin:
-    """Metadata and end offsets of one Kafka, without any consumer group."""
+    """Metadata and end offsets of one cluster, without a consumer group."""
 
     def __init__(self, connection: KafkaConnection, timeout_s: float) -> None:
         """Connects at the first call."""
@@ -27,12 +27,12 @@ class KafkaAdmin:
                 "client.id": "trimtab-driver",
                 "socket.timeout.ms": int(timeout_s * 1000),
                 "reconnect.backoff.max.ms": 2000,
-                "log_level": 0,  # its troubles come back to us as exceptions
+                "log_level": 0,  # its errors reach us as exceptions
             }
         )
 
     def partitions(self, topics: Sequence[str]) -> dict[str, int]:
-        """Partition counts of those topics that exist; raises UnavailableError."""
+        """Partition counts of the topics that exist; raises UnavailableError."""
         metadata = self._metadata()
         found = {t: metadata.topics[t] for t in topics if t in metadata.topics}
         return {t: len(m.partitions) for t, m in found.items() if m.error is None}
@@ -60,7 +60,7 @@ class KafkaAdmin:
             raise UnavailableError(words) from error
 
     def end_offsets(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
-        """Where each partition ends now, by topic and number.
+        """The end offset of each partition, by topic and number.
 
         Raises:
             UnavailableError: one of them gave no answer.

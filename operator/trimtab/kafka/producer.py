@@ -1,4 +1,4 @@
-"""A producer that is driven as fast as it goes, and measured: rate, latency, round trip."""
+"""Drives a producer as fast as it goes and measures its rate, latency and round trip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trimtab.errors import UnavailableError
 from trimtab.tuning.producer import Probe, ProducerSettings
 
 WARM_S = 0.5
-"""Of each probe left out: metadata, connections, the first batches."""
+"""Ignored at the start of each probe: metadata, connections, the first batches."""
 
 SAMPLE, POLLED = 32, 256
 """Times one record in 32; serves the callbacks once in 256."""
@@ -29,7 +29,7 @@ PAYLOADS = 64
 
 @dataclass(slots=True)
 class _Meter:
-    """What a producer's callbacks tell."""
+    """What a producer's callbacks report."""
 
     latencies: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -44,8 +44,8 @@ class _Meter:
 
 
 def payloads(record_bytes: int) -> list[bytes]:
-    """Records that compress about as text of machines does: words from a small set, in JSON."""
-    rng = random.Random("trimtab/produce")  # noqa: S311 -- a load, no secret
+    """Records that compress about as well as logs do: words from a small set, in JSON."""
+    rng = random.Random("trimtab/produce")  # noqa: S311 -- a load, not a secret
     words = [f"{rng.randrange(16**6):06x}" for _ in range(256)]
     texts = ('{"v":"' + " ".join(rng.choices(words, k=record_bytes // 6)) for _ in range(PAYLOADS))
     return [text[: record_bytes - 2].ljust(record_bytes - 2).encode() + b'"}' for text in texts]
@@ -75,7 +75,7 @@ def probe(
     connection: KafkaConnection, topic: str, settings: ProducerSettings, *, seconds: float,
     records: list[bytes],
 ) -> Probe:  # fmt: skip
-    """Send as fast as the settings let for some seconds, and say what came of it.
+    """Send as fast as the settings allow for some seconds and return the measurement.
 
     Raises:
         UnavailableError: the broker does not answer, or a record was not acknowledged.
@@ -109,7 +109,7 @@ def _now() -> float:
 def _send(
     producer: Producer, topic: str, records: list[bytes], until_s: float, meter: _Meter
 ) -> int:
-    """Hand records over until a time; how many."""
+    """Produce records until a time; returns how many."""
     for count, record in enumerate(itertools.cycle(records)):
         at = _now()
         if at >= until_s:
@@ -142,7 +142,7 @@ def _timer(meter: _Meter, at: float) -> Callable[[KafkaError | None, Message], N
 
 
 def _offer(producer: Producer, topic: str, record: bytes, timed: Any) -> bool:
-    """Whether there was room in the producer's memory."""
+    """Produce one record; returns False if the producer's buffer is full."""
     try:
         if timed is None:
             producer.produce(topic, record)

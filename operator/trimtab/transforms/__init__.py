@@ -1,8 +1,8 @@
-"""What Python transforms may import from trimtab: the public part of the driver.
+"""What Python transforms may import from trimtab.
 
     from trimtab.transforms import pending_map
 
-Nothing else that runs in the driver is promised to stay.
+Nothing else that runs in the driver is part of the public API.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Transforms to try trimtab with: work that waits, as a call of a slow service would."""
+"""Sample transforms: work that waits, as a call of a slow service does."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def transform(df: DataFrame, params: dict[str, str]) -> DataFrame:
 
 
 def calls(df: DataFrame, params: dict[str, str]) -> DataFrame:
-    """The same work as a stage of pending calls.
+    """The same work with several calls in flight.
 
-    `params["fail"]` is a value that the call refuses, `params["hang"]` one that it never answers;
+    A call fails for the value `params["fail"]` and hangs for `params["hang"]`.
     `params["on_error"]` and `params["timeout_s"]` are those of the stage.
     """
     wait_s = float(params.get("wait_ms", WAIT_MS)) / 1000

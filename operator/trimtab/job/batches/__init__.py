@@ -1,1 +1,1 @@
-"""What is known of the batches: progress, ledger, times."""
+"""The batches: their progress, delivery ledger and timing."""

@@ -1,7 +1,7 @@
-"""What is known of batches beyond Spark's report: which settings, which start, which executors.
+"""What Spark does not report about a batch: its settings, its start, its executors.
 
-The gate tells when a batch begins, the listener when it was committed, possibly after the next
-one has begun; so everything is kept by batch id and by Spark's run id.
+The gate tells when a batch begins and the listener when it was committed, possibly after the next
+one has begun. So everything is kept by batch id and by Spark's run id.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.telemetry.driver_state import CommittedBatch, DriverState, RunningBatch
 
 HISTORY = 32
-"""Settings generations to remember; a batch outlives fewer changes than this."""
+"""Settings generations to remember; no batch outlives that many changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start of the query: its number, and the batch that it runs again."""
+    """One start of the query: its number, and the batch that it replays."""
 
     number: int
     replay_batch: int | None
@@ -30,7 +30,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """An interruption after the start `after`, which ends with the first commit of a later one."""
+    """An interruption after start number `after`; ends with the first commit of a later start."""
 
     how: How
     after: int
@@ -38,7 +38,7 @@ class Pause:
 
 
 class Batches:
-    """Follows the batches of all starts and tells the driver's state what to export."""
+    """Tracks the batches of all starts and updates the driver's state with them."""
 
     def __init__(self, driver: DriverState, clock: Callable[[], float]) -> None:
         """`clock` gives seconds since 1970."""
@@ -62,18 +62,18 @@ class Batches:
         self.timing.changed()
 
     def expect(self, start: Start) -> None:
-        """A query is about to start; the next run id that Spark tells is this start's."""
+        """A query is about to start; the next run id that Spark reports belongs to it."""
         with self._driver.writing() as driver:
             self._expected = start
             driver.run_number = start.number
 
     def started(self, run_id: str) -> None:
-        """Spark has given the expected start its run id."""
+        """Spark has assigned this run id to the expected start."""
         if self._expected is not None:
             self._starts[run_id] = self._expected
 
     def pausing(self, how: How, trigger_s: float) -> None:
-        """The query is interrupted by a change; it had been running at this trigger."""
+        """A change interrupts the query, which was running with this trigger."""
         if self._pause is None:
             after = self._expected.number if self._expected else 0
             self._pause = Pause(how, after, trigger_s)
@@ -88,15 +88,15 @@ class Batches:
             self._driver.totals.pause_s[pause.how] += max(0.0, gap)
 
     def replays(self, batch_id: int) -> bool:
-        """Whether a batch of the present start was planned by one before it."""
+        """Whether an earlier start planned this batch of the current one."""
         return self._expected is not None and self._expected.replay_batch == batch_id
 
     def begin(
         self, batch_id: int, records: int | None, executors: int | None, replays: int = 0
     ) -> bool:
-        """A batch has passed the gate, with so many records; `replays` times not for the first.
+        """A batch has passed the gate; `replays` counts its earlier attempts.
 
-        Returns whether it is to be timed; one that runs again never is.
+        Returns whether to time it; a replayed batch never is.
         """
         with self._driver.writing() as driver:
             each = driver.record_bytes
@@ -106,20 +106,20 @@ class Batches:
                 batch_id, self._clock(), records, executors, replays, timed
             )
             self._executors = {k: v for k, v in self._executors.items() if k >= batch_id - 2}
-            self._executors.pop(batch_id, None)  # of a start before this one
+            self._executors.pop(batch_id, None)  # from an earlier start
             if executors is not None:
                 self._executors[batch_id] = executors
 
         return timed
 
     def written(self, split: Split | None) -> None:
-        """The batch under way was written, with what was measured if it was timed."""
+        """The running batch was written; `split` has its measurement if it was timed."""
         with self._driver.writing() as driver:
             if split is not None and driver.running is not None:
                 self._splits = {driver.running.batch_id: split}
 
     def sample_executors(self, running: int) -> None:
-        """So many executors are registered now."""
+        """This many executors are registered now."""
         with self._driver.writing() as driver:
             if driver.running is not None:
                 batch_id = driver.running.batch_id
@@ -128,7 +128,7 @@ class Batches:
                 driver.running = replace(driver.running, executors_min=fewest)
 
     def abandon(self) -> None:
-        """The query has ended: nothing is under way."""
+        """The query has ended: no batch is running."""
         with self._driver.writing() as driver:
             driver.running = None
 

@@ -1,8 +1,8 @@
-"""The delivery ledger: what a batch read and what it handed on, as count, sum and XOR.
+"""The delivery ledger: count, sum and XOR of the records that a batch read and handed on.
 
-After the acker of Storm (seed 000): each record has an identity, a hash of where it stands in
-Kafka, and the XOR of all that were read and all that were handed on is 0 when they are the same.
-One that is doubled escapes the XOR, but not the sum.
+The idea is that of Apache Storm's acker. Each record has an identity, a hash of its position in
+Kafka. If the same records were read and handed on, the XOR over both sides is 0. A duplicate can
+escape the XOR, but not the sum.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 IDENTITY = ("topic", "partition", "offset")
-"""The columns that a transform keeps to have its records told apart on both sides."""
+"""The columns that a transform must keep so that its records can be told apart."""
 
 _SUM_BITS = 40
-"""Bits of each hash that are summed: 8 million records of a batch stay below 64 bits."""
+"""Bits of each hash that are summed: the sum of 8 million records fits in 64 bits."""
 
 SHOWN = (1 << 48) - 1
-"""Bits of a sum or an XOR that are exported: a metric holds no more than 53."""
+"""Bits of a sum or XOR that are exported: a metric holds at most 53."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of one batch; no sum and XOR where its records have lost their identity."""
+    """One side of one batch; sum and XOR are None where records have lost their identity."""
 
     records: int
     total: int | None = None
     xor: int | None = None
 
     def differs(self, other: Side) -> int:
-        """How many records at least are missing or too many on one side."""
+        """The least number of records that are missing or duplicated on one side."""
         if self.records != other.records:
             return abs(self.records - other.records)
         if None in {self.xor, other.xor}:
@@ -52,7 +52,7 @@ def observations(columns: Collection[str]) -> list[Column]:
 
 
 def side(observed: Mapping[str, Any]) -> Side | None:
-    """The side that was observed in a batch; None where nothing was."""
+    """The observed side of a batch; None if nothing was observed."""
     if "records" not in observed:
         return None
     return Side(observed["records"], observed.get("total"), observed.get("xor"))

@@ -25,8 +25,8 @@ SINK = "trimtab_sink"
 QUANTILES = (0.5, 0.95, 0.99)
 SLICES = 20
 AGE_SHARES = (*QUANTILES, *((i + 0.5) / SLICES for i in range(SLICES)))
-"""The quantiles of the latency that are asked for: three for the loop, and the middles of
-twenty equal slices of the batch for the histogram."""
+"""The latency quantiles that are observed: three for the control loop, and the midpoints of twenty
+equal slices of the batch for the histogram."""
 
 PHASES = {
     "queryPlanning": "planning",
@@ -41,7 +41,7 @@ PHASES = {
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How old the records of a batch were when it was committed, in seconds, never below 0."""
+    """Age of a batch's records at its commit, in seconds, never below 0."""
 
     quantiles: Mapping[float, float]
     slices: tuple[float, ...]
@@ -55,14 +55,14 @@ class StateSize:
 
     rows: int
     bytes: int
-    """Memory of the stores, and with RocksDB its files."""
+    """Memory of the state stores; with RocksDB also their files."""
     commit_s: float
-    """Of the batch's own time, as the tasks that commit share the slots."""
+    """Part of the batch's duration, given that committing tasks share the slots."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """One committed batch, as Spark tells it; times in seconds since 1970."""
+    """One committed batch, as Spark reports it; times in seconds since 1970."""
 
     run_id: str
     batch_id: int
@@ -76,7 +76,7 @@ class BatchReport:
     read: Side | None
     handed_on: Side | None
     bytes: int | None
-    """Of the records' keys and values."""
+    """Size of the records' keys and values."""
     state: StateSize | None
 
     @property
@@ -86,9 +86,9 @@ class BatchReport:
 
 
 def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
-    """The report of a progress event; None when its trigger ran no batch.
+    """The report of a progress event; None if the trigger ran no batch.
 
-    `slots` tells how many tasks could run at once.
+    `slots` is how many tasks could run at once.
     """
     durations = progress.get("durationMs") or {}
     if "addBatch" not in durations:
@@ -155,7 +155,7 @@ def _state(operators: list[Mapping[str, Any]], slots: int, add_batch_s: float) -
     return StateSize(
         rows=sum(o["numRowsTotal"] for o in operators),
         bytes=sum(o["memoryUsedBytes"] + _file_bytes(o) for o in operators),
-        commit_s=min(commit_s, add_batch_s),  # it is a part of that
+        commit_s=min(commit_s, add_batch_s),  # it is part of it
     )
 
 
@@ -164,14 +164,14 @@ def _file_bytes(operator: Mapping[str, Any]) -> int:
 
 
 def _commit_s(operator: Mapping[str, Any], slots: int) -> float:
-    """Spark adds up all tasks; those that run at once take the batch's time but once."""
+    """Spark adds up all tasks, but tasks that run in parallel take up the time only once."""
     at_once: int = max(1, min(slots, operator.get("numShufflePartitions", 1)))
     commit_ms: int = operator.get("commitTimeMs", 0)
     return commit_ms / 1000 / at_once
 
 
 class ProgressListener(StreamingQueryListener):
-    """Hands each committed batch on; `started` is called inside the start of a query."""
+    """Reports each committed batch; `started` is called while a query starts."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class ProgressListener(StreamingQueryListener):
     ) -> None:
         """The callbacks run on Spark's threads and must be quick.
 
-        `slots` tells how many tasks can run at once; it is asked for stateful queries only.
+        `slots` returns how many tasks can run at once; it is called for stateful queries only.
         """
         super().__init__()
         self._started = started
@@ -200,7 +200,7 @@ class ProgressListener(StreamingQueryListener):
             self._finished(report)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Nothing to do: the heartbeat tells idle from dead."""
+        """Nothing to do: the heartbeat shows that the driver lives."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Nothing to do: the runner asks the query itself."""

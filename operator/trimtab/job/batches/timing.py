@@ -1,11 +1,12 @@
-"""Timed batches: now and then one is worked out first and written after, so that both parts show.
+"""Timed batches: some are computed first and written afterwards, so that both parts show.
 
-A task reads, works and writes one record after the other, and Spark keeps no time of its Kafka
-writer. So about one batch of thirty is kept on the executors once it is worked out and written
-from there: the same rows, once. What that costs, a copy, makes it longer than others, therefore a
-timed batch teaches the controller nothing but how its time divides.
+A task reads, computes and writes one record after the other, and Spark does not time its Kafka
+writer. So about one batch in thirty is computed, cached on the executors, and written from there:
+the same rows, once. The copy makes it longer than others. So the controller learns from a timed
+batch only how its time divides.
 
-In other batches the writer sends while the task works, so there its part is at most the measured.
+In other batches the producer sends while the task computes, so the measured share of writing is
+an upper bound for them.
 """
 
 from __future__ import annotations
@@ -14,37 +15,37 @@ import threading
 from dataclasses import dataclass
 
 FIRST = 3
-"""Batches after a change before one is timed: on those the controller judges the change."""
+"""Batches after a change before one is timed: the controller judges the change by these."""
 
 EVERY = 30
-"""Batches from one that is timed to the next."""
+"""Batches from one timed batch to the next."""
 
 SOONER, GREW = 5, 1.5
-"""The same where batches have come to take so many times as long: they divide otherwise now."""
+"""Batches until the next if they now take that many times as long: their split has changed."""
 
 BUSY = 0.3
-"""Share of the trigger below which a batch is too short for the question to matter."""
+"""Share of the trigger interval below which batches are too short to be worth timing."""
 
 MOST_BYTES = 256 << 20
-"""Of a batch, as read: a larger one is not copied."""
+"""Size of a batch above which it is not timed, because the copy would be too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Seconds of a timed batch: reading and working on records, and writing them."""
+    """Seconds of a timed batch: reading and computing records, and writing them."""
 
     compute_s: float
     sink_s: float
 
     @property
     def sink_share(self) -> float:
-        """Share of the time in which records were written; 0 of nothing."""
+        """Share of the time that was spent writing; 0 if there was none."""
         whole_s = self.compute_s + self.sink_s
         return self.sink_s / whole_s if whole_s > 0 else 0.0
 
 
 class Timing:
-    """Says which batches are timed; asked by the writer, told by the listener and the runner."""
+    """Chooses the batches to time, by what the listener and the runner report."""
 
     def __init__(self) -> None:
         """No batch is timed before `fit`."""
@@ -56,17 +57,17 @@ class Timing:
         self._warm = False
 
     def fit(self, *, possible: bool, trigger_s: float) -> None:
-        """A query has started; `possible` says whether its batches can be timed at all."""
+        """A query has started; `possible` tells whether its batches can be timed at all."""
         with self._lock:
             self._possible, self._trigger_s = possible, trigger_s
 
     def changed(self) -> None:
-        """Other settings are in force: batches may divide otherwise from now on."""
+        """New settings are in force: batches may divide differently from now on."""
         with self._lock:
             self._since, self._known_s = 0, None
 
     def due(self, size: float | None) -> bool:
-        """Whether to time the batch that begins, of so many bytes; None is not known."""
+        """Whether to time the batch that begins; `size` in bytes, None if unknown."""
         with self._lock:
             too_large = size is None or size > MOST_BYTES
             if not self._possible or too_large or self._last_s < BUSY * self._trigger_s:
@@ -80,7 +81,7 @@ class Timing:
         """A batch was committed."""
         with self._lock:
             if timed:
-                # the first one also pays for the warm-up of what keeps rows: once more, soon
+                # the first one also warms up the cache: time another one soon
                 self._since, self._known_s = 0, self._last_s if self._warm else None
                 self._warm = True
             else:

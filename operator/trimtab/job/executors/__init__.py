@@ -1,1 +1,1 @@
-"""The executor pods: how many, where, and which tasks they prefer."""
+"""The executor pods: how many there are, where they run, and how tasks are placed on them."""

@@ -1,9 +1,9 @@
-"""Executor pods of a running query: count up, count down, where new ones go, and their states.
+"""Scales the executor pods of a running query, chooses where they go, and counts their states.
 
-The calls reach Spark's scheduler through py4j: there is no Python API for them. Up is an absolute
-target (the relative call counts from a total of its own). Down is by decommission, while no batch
-is written: an executor leaves within moments of its last task's end, and where the loss is heard
-of before the result is read, Spark runs that task again.
+The calls reach Spark's scheduler through py4j: there is no Python API for them. Scaling up sets an
+absolute target, because the relative call counts from a total of its own. Scaling down
+decommissions executors while no batch is being written: an executor exits moments after its last
+task, and if Spark notices the loss before it has read the result, it runs that task again.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from trimtab.job.telemetry.driver_state import ExecutorStates
 log = logging.getLogger(__name__)
 
 STEP_TIMEOUT_S = 60.0
-"""Executors that have not come to their place by then are taken anywhere."""
+"""If executors have not registered in their place by then, any place will do."""
 
 
 def pick_to_remove(running: Iterable[str], leaving: Iterable[str], surplus: int) -> list[str]:
-    """The youngest executors: the older ones have warm code and warm Python workers."""
+    """The newest executors: older ones have compiled code and warm Python workers."""
     gone = set(leaving)
     staying = sorted((e for e in running if e not in gone), key=int, reverse=True)
     return staying[: max(0, surplus)]
 
 
 class Executors:
-    """The executors of one Spark application on Kubernetes; may be used by several threads."""
+    """The executors of one Spark application on Kubernetes; thread-safe."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Executors:
     ) -> None:
         """`context` was started with the first step of `plan`.
 
-        `places` gives the weight of each place that a scope prefers, empty where there is none.
+        `places` returns the weight of each place that a scope prefers; empty if it prefers none.
         """
         self._jvm = gateway.classes(context)
         self._scala = gateway.scala_context(context)
@@ -69,16 +69,16 @@ class Executors:
         return self._requested
 
     def places(self) -> dict[str, int]:
-        """In how many nodes and zones the partitions are led; empty where nobody asks for a scope.
+        """How many nodes and zones lead partitions; empty if no scope is set.
 
-        0 is not known.
+        0 means unknown.
         """
         if self._locality.scope is None:
             return {}
         return {SCOPES[scope]: len(self._places(scope)) for scope in LABELS}
 
     def scale(self, target: int) -> None:
-        """Ask for `target` executors; returns before they have come or gone."""
+        """Request `target` executors; returns before any has started or exited."""
         scope = self._locality.scope
         weights = self._places(scope) if scope is not None and target > self._requested else {}
         with self._lock:
@@ -87,25 +87,25 @@ class Executors:
             staying = len(running - self._leaving)
             self._steps = deque(steps(staying, target, weights, scope))
             self._requested = target
-            # the target first, as an absolute number: it removes none that runs, but withdraws
-            # pods that are still pending and keeps Spark from replacing those that leave
+            # Set the target first, as an absolute number: it stops no running executor, but cancels
+            # pending pods and keeps Spark from replacing executors that leave.
             self._next_step()
             self._release(running)
 
     def batch_begins(self) -> ExecutorStates:
-        """A batch is about to be written, none of its tasks is under way yet; the counts then."""
+        """A batch is about to be written and has no tasks yet; returns the counts at that time."""
         with self._lock:
             states = self._look()
             self._writing = True
             return states
 
     def batch_ended(self) -> None:
-        """It is written, or given up: until the next begins no task runs."""
+        """The batch was written or abandoned: no task runs until the next one begins."""
         with self._lock:
             self._writing = False
 
     def _release(self, running: set[str]) -> None:
-        """Send away those above the target, unless a batch is being written."""
+        """Decommission executors above the target, unless a batch is being written."""
         if self._writing:
             return
         surplus = len(running - self._leaving) - self._requested
@@ -119,7 +119,7 @@ class Executors:
         self._scala.requestTotalExecutors(self._step.target, 0, none)
 
     def _select(self, step: Step | None) -> None:
-        """Set the node selector of pods that are made from now on; take the last one away."""
+        """Set the node selector of new pods in place of the previous one."""
         conf = self._scala.conf()
         if self._selector is not None:
             conf.remove(self._selector)
@@ -142,7 +142,7 @@ class Executors:
         return {str(each) for each in items(self._scala.getExecutorIds())}
 
     def states(self) -> ExecutorStates:
-        """The counts now; goes on with what `scale` began, so it is to be called often."""
+        """The counts now; also continues what `scale` began, so call it often."""
         with self._lock:
             return self._look()
 
@@ -161,7 +161,7 @@ class Executors:
             return
         late = self._clock() - self._step_since > STEP_TIMEOUT_S
         if late and step.label is not None and staying < step.target:
-            log.warning("no executors come to %s: they are taken anywhere", step.value)
+            log.warning("no executors start in %s: any place will do", step.value)
             self._steps = deque([Step(self._requested)])
             self._next_step()
         elif staying >= step.target and self._steps:

@@ -1,8 +1,8 @@
-"""How near to their data tasks run: the waits of Spark's scheduler, changed live.
+"""Task locality: the locality waits of Spark's scheduler, changed live.
 
-Spark gives each Kafka partition a preferred executor, the one that holds its consumer. In the scope
-*Process* a task waits for it a while; in the others it takes any slot at once. While executors come
-or go nothing waits, whatever the scope: a task would wait for one that is gone.
+Spark gives each Kafka partition a preferred executor, the one that caches its consumer. In scope
+*Process* a task waits briefly for that executor; in other scopes it takes any free slot. While
+executors start or exit no task waits, whatever the scope: it might wait for one that is gone.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from trimtab.api.knobs import SCOPES
 PROCESS, NODE, ZONE, ANY = range(len(SCOPES))
 
 WAIT = "1s"
-"""A task of a near executor that is busy goes elsewhere after this long."""
+"""How long a task waits for its preferred executor before it takes another one."""
 
 NO_WAIT = "0s"
 WAIT_KEYS = ("spark.locality.wait.process", "spark.locality.wait.node")
-"""Spark looks them up for each stage anew. It asks for both before it takes any slot, and on
-Kubernetes the node is the executor itself."""
+"""Spark reads both for each stage. It waits for each in turn before it takes any slot, and on
+Kubernetes the 'node' is the executor itself."""
 
 
 class LiveConf(Protocol):
@@ -33,10 +33,10 @@ class LiveConf(Protocol):
 
 
 class Locality:
-    """Sets the waits by scope, and by whether the executors are settled."""
+    """Sets the waits according to the scope and to whether the executors have settled."""
 
     def __init__(self, conf: LiveConf) -> None:
-        """Touches nothing until a scope is asked for."""
+        """Changes nothing until a scope is set."""
         self._conf = conf
         self._scope: int | None = None
         self._settled = True
@@ -44,7 +44,7 @@ class Locality:
 
     @property
     def scope(self) -> int | None:
-        """The scope in force; None where nobody asks for one, then nothing waits."""
+        """The scope in force; None if none is set: then nothing waits."""
         return self._scope
 
     def set_scope(self, scope: int | None) -> None:
@@ -53,7 +53,7 @@ class Locality:
         self._apply()
 
     def settle(self, *, settled: bool) -> None:
-        """Whether no executor is on its way in or out."""
+        """Whether no executor is starting or leaving."""
         self._settled = settled
         self._apply()
 
@@ -67,9 +67,9 @@ class Locality:
 
 
 def wait_is_inert(scope: float | None, tasks_asked: float | None, partitions: int) -> bool | None:
-    """Whether the wait does nothing, since Spark gives split partitions no preferred executor.
+    """Whether waiting has no effect: Spark gives split partitions no preferred executor.
 
-    `tasks_asked` is minPartitions; None for a scope that does not wait.
+    `tasks_asked` is minPartitions. Returns None for a scope that does not wait.
     """
     if scope != PROCESS:
         return None

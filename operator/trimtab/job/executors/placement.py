@@ -1,9 +1,9 @@
-"""Where new executors go in the scopes *Node* and *Zone*: to the brokers that lead the partitions.
+"""Places new executors in the scopes *Node* and *Zone*: near the brokers that lead the partitions.
 
-A node selector of Spark takes one value for a label and holds for every pod that is made while it
-is set. So executors for several places are asked for in steps, one place at a time: set the
-selector, raise the target, wait until they have registered, go on. `Executors` does that; here is
-who goes where.
+A node selector of Spark has one value per label and applies to every pod that is created while it
+is set. So executors for several places are requested in steps, one place at a time: set the
+selector, raise the target, wait until they have registered, continue. This module plans the
+steps; `Executors` takes them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 SELECTOR = "spark.kubernetes.executor.node.selector."
 
 LABELS = {NODE: HOST_LABEL, ZONE: ZONE_LABEL}
-"""The label of nodes that tells a place of a scope."""
+"""The node label that identifies a place of a scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Where a broker of the source runs, as far as is known."""
+    """Where a broker of the source runs, as far as known."""
 
     node: str | None
     zone: str | None
@@ -40,7 +40,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Executors to ask for together: up to `target` in all; no selector means anywhere."""
+    """Executors to request together, up to `target` in all; without a label they go anywhere."""
 
     target: int
     label: str | None = None
@@ -48,16 +48,16 @@ class Step:
 
     @property
     def selector(self) -> dict[str, str]:
-        """Spark's key and value for it; empty for anywhere."""
+        """Spark's configuration key and value; empty for anywhere."""
         return {} if self.label is None else {SELECTOR + self.label: str(self.value)}
 
 
 def leaders_by_place(
     leaders: Iterable[int], brokers: Mapping[int, Broker], scope: int
 ) -> Counter[str]:
-    """How many partitions each place leads; empty where a scope needs no place or none is known.
+    """How many partitions each place leads; empty if the scope has no places or none is known.
 
-    `leaders` has the broker of each partition.
+    `leaders` has the leader of each partition.
     """
     if scope not in LABELS:
         return Counter()
@@ -66,10 +66,10 @@ def leaders_by_place(
 
 
 def steps(now: int, target: int, weights: Mapping[str, int], scope: int | None) -> list[Step]:
-    """How to come from `now` executors to `target`: each place gets its share of the new ones.
+    """The steps from `now` executors to `target`: each place gets its share of the new ones.
 
-    Shares follow the partitions that a place leads, by largest remainder; names break ties. Without
-    places, or downwards, it is one step without a selector.
+    Shares are proportional to the partitions that a place leads, by largest remainder; names break
+    ties. Without places, or when scaling down, it is one step without a selector.
     """
     new, whole = target - now, sum(weights.values())
     if scope not in LABELS or new <= 0 or not whole:
@@ -88,16 +88,16 @@ def steps(now: int, target: int, weights: Mapping[str, int], scope: int | None) 
 
 
 class Places:
-    """The places of the source's partitions, asked of Kafka whenever executors are to be placed."""
+    """The places of the source's partitions, read from Kafka whenever executors are placed."""
 
     def __init__(
         self, kafka: KafkaAdmin, topics: Sequence[str], node_of: Callable[[str], str | None]
     ) -> None:
-        """`node_of` gives the node of the pod whose name a broker's address begins with."""
+        """`node_of` returns the node of the pod whose name a broker's address begins with."""
         self._kafka, self._topics, self._node_of = kafka, topics, node_of
 
     def __call__(self, scope: int) -> Counter[str]:
-        """How many partitions each place leads; empty, with a word in the log, if none is known."""
+        """How many partitions each place leads; empty, with a log message, if none is known."""
         if scope not in LABELS:
             return Counter()
         try:

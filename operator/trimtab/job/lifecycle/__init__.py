@@ -1,1 +1,1 @@
-"""When the query starts, stops and restarts, and who carries that out."""
+"""The life of the query: decides when it starts, restarts and stops, and carries that out."""

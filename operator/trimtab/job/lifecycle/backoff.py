@@ -1,4 +1,4 @@
-"""Waits between two tries of what can heal."""
+"""Delays between retries of what can recover."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 10.0
 GIVE_UP_S = 300.0
-"""How long a cause that can heal is waited for, since its first failure without a success."""
+"""How long to retry after the first failure without any success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Ever longer waits, 1 s to 10 s, until 300 s have gone by without success.
+    """Growing delays, 1 s to 10 s, until 300 s have passed without success.
 
-    After a success begin with a new one.
+    Start with a new one after a success.
     """
 
     since: float | None = None
     wait_s: float = FIRST_WAIT_S
 
     def next(self, now: float) -> tuple[float | None, Backoff]:
-        """Seconds to wait before the next try, None to give up; and what to ask after that one.
+        """Seconds until the next try, None to give up; and the back-off for the try after that.
 
-        `now` in seconds of any clock that only grows.
+        `now` in seconds of a monotonic clock.
         """
         since = now if self.since is None else self.since
         if now - since >= GIVE_UP_S:

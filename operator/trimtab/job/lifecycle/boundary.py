@@ -1,10 +1,10 @@
-"""THE boundary stop: a query ends between two batches, and nothing is written twice.
+"""The boundary stop: a query ends between two batches, and nothing is written twice.
 
-Every write goes through a gate. To stop, the gate is closed first: from then on no batch can
-begin to write. The one batch that is already past the gate is waited for until Spark has
-committed it. Then the query is stopped; whatever Spark was planning at that moment has written
-nothing, and its range runs again after the next start. This holds at any load, also when the
-next batch is planned in the same millisecond in which the last one ends.
+Every write passes a gate. A stop closes the gate first: from then on no batch can begin to write.
+Then it waits until Spark has committed the batch that has already passed. Only then is the query
+stopped. Whatever Spark was planning at that moment has written nothing, and its range runs again
+after the next start. This holds under any load, even if the next batch is planned in the same
+millisecond in which the last one ends.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Protocol
 from trimtab.errors import TrimtabError
 
 POLL_S = 0.01
-"""How often a stopping query is looked at."""
+"""How often a stopping query is checked."""
 STOP_TIMEOUT_S = 5.0
 
 
 class GateClosedError(TrimtabError):
-    """Raised inside the query in place of a write: a planned stop, not a failure."""
+    """Raised inside the query instead of a write: a planned stop, not a failure."""
 
 
 class Gate:
-    """Lets batches write until it is closed; one gate per query start."""
+    """Lets batches write until it is closed; each start of the query has its own."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,7 +35,7 @@ class Gate:
         self._refused = False
 
     def enter(self, batch_id: int) -> None:
-        """Called by the writer before a batch writes; raises GateClosedError when closed."""
+        """Called before a batch is written; raises GateClosedError if the gate is closed."""
         with self._lock:
             if self._closed:
                 self._refused = True
@@ -43,21 +43,21 @@ class Gate:
             self._entered = batch_id
 
     def close(self) -> int | None:
-        """Let no more batch begin; returns the last that did."""
+        """Let no further batch begin; returns the last one that did."""
         with self._lock:
             self._closed = True
             return self._entered
 
     @property
     def refused(self) -> bool:
-        """A batch was turned away, so the one before it was committed."""
+        """Whether a batch was turned away, which proves that the one before it was committed."""
         with self._lock:
             return self._refused
 
     def at_boundary(self, last_committed: Callable[[], int | None]) -> bool:
-        """Whether the closed gate has no batch behind it that is not committed.
+        """Whether every batch that passed the closed gate is committed.
 
-        `last_committed` tells the last batch of this start whose commit Spark reported, if any.
+        `last_committed` returns the last batch of this start that Spark reported as committed.
         """
         with self._lock:
             entered, refused = self._entered, self._refused
@@ -68,14 +68,14 @@ class Gate:
 
 
 class Query(Protocol):
-    """The two things of a StreamingQuery that a stop needs."""
+    """The part of a StreamingQuery that a stop needs."""
 
     @property
     def isActive(self) -> bool:  # noqa: N802 -- Spark's name
         """Whether it still runs."""
 
     def stop(self) -> object:
-        """End it now; blocks until its thread is gone."""
+        """Stop it now; blocks until its thread has ended."""
 
 
 class Outcome(Enum):
@@ -85,17 +85,17 @@ class Outcome(Enum):
     UNCLEAN = auto()
     """Cut short in the middle of a batch."""
     FAILED = auto()
-    """The query died meanwhile by itself, with the batch past the gate uncommitted."""
+    """The query failed before the batch past the gate was committed."""
 
 
 def judge_stop(*, active: bool, at_boundary: bool, give_up: bool) -> Outcome | None:
-    """How the stop of a query with a closed gate went; None while it is to be waited for.
+    """How the stop of a query behind a closed gate went; None while it still has to wait.
 
     Args:
-        active: whether the query ran, read before `at_boundary`: once it has ended, nothing more
-            is committed.
-        at_boundary: what `Gate.at_boundary` said.
-        give_up: whether the batch past the gate has had its time.
+        active: whether the query was running, read before `at_boundary`: after its end nothing
+            more is committed.
+        at_boundary: the answer of `Gate.at_boundary`.
+        give_up: whether the time for the batch past the gate is up.
     """
     if at_boundary:
         return Outcome.CLEAN

@@ -1,11 +1,11 @@
 """When the query starts, restarts, stops and gives up: decisions only, no I/O and no clock.
 
-    connecting -> running -> stopping -> running     other settings, by a restart
+    connecting -> running -> stopping -> running     new settings, by a restart
         |  ^         |
         v  |         v
-      waiting <-- failed                             what can heal is tried again
+      waiting <-- failed                             retried while it can heal
 
-Any of them leads to `ended`: by way of `draining` where a query runs, at once where none does.
+Every phase can lead to `ended`: through `draining` while a query runs, otherwise at once.
 
 `step` takes a state, an event and the time, and returns the next state and the commands that go
 with it. The runner carries the commands out in order and reports back with events.
@@ -26,19 +26,19 @@ from trimtab.job.termination import ExitCode, JobFailureError
 
 
 class Phase(Enum):
-    """What the driver is about."""
+    """What the driver is doing."""
 
     CONNECTING = auto()
-    """Asks Kafka for the topics, before each start that follows a failure and the first."""
+    """Checks the topics, before the first start and before each one that follows a failure."""
     WAITING = auto()
-    """Backs off before it asks again."""
+    """Backs off before the next try."""
     RUNNING = auto()
     FAILED = auto()
-    """The query died by itself; why is being found out."""
+    """The query failed; the cause is being diagnosed."""
     STOPPING = auto()
-    """Ends the query at a batch boundary, to start it anew with other settings."""
+    """Stops the query at a batch boundary, to restart it with new settings."""
     DRAINING = auto()
-    """Ends the query at a batch boundary, for good."""
+    """Stops the query at a batch boundary for good."""
     ENDED = auto()
 
 
@@ -51,16 +51,16 @@ class State:
     """In force."""
     phase: Phase = Phase.CONNECTING
     opened: bool = False
-    """The checkpoint was looked at, which happens once, before the first start."""
+    """Whether the checkpoint was checked, which happens once, before the first start."""
     pending: Settings | None = None
-    """The newest settings that nobody applied yet."""
+    """The newest settings that are not applied yet."""
     applying: Settings | None = None
-    """While it is stopping: those to start with."""
+    """While stopping: the settings to restart with."""
     backoff: Backoff = field(default_factory=Backoff)
     retry_at: float = 0.0
-    """While it is waiting."""
+    """While waiting: when to try again."""
     stop_at: float | None = None
-    """When the stop was asked for; the drain timeout counts from then."""
+    """When the stop was requested; the drain timeout counts from then."""
     end: ExitCode | JobFailureError | None = None
 
     @property
@@ -70,7 +70,7 @@ class State:
 
     @property
     def at_gate(self) -> bool:
-        """The gate is closed, and the batch that is past it is waited for."""
+        """Whether the gate is closed and the batch that has passed it may still be running."""
         return self.phase in {Phase.STOPPING, Phase.DRAINING}
 
 
@@ -84,26 +84,26 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class TopicsFound:
-    """All topics of source and sink are there."""
+    """All topics of source and sink exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectFailed:
-    """They are not, or Kafka does not say."""
+    """A topic is missing, or Kafka does not answer."""
 
     failure: JobFailureError
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointOpened:
-    """The checkpoint suits the job; whether batches were committed to it before."""
+    """The checkpoint fits the job; `used_before` tells whether it holds committed batches."""
 
     used_before: bool
 
 
 @dataclass(frozen=True, slots=True)
 class QueryFailed:
-    """Why the query died by itself; whether it had reported a trigger since its start."""
+    """Why the query failed; `progressed`: it had reported a trigger since its start."""
 
     failure: JobFailureError
     progressed: bool
@@ -111,21 +111,21 @@ class QueryFailed:
 
 @dataclass(frozen=True, slots=True)
 class NewSettings:
-    """Newer settings were found."""
+    """Newer settings have arrived."""
 
     settings: Settings
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """End at the next boundary; asked for at that time."""
+    """Stop at the next boundary; requested at this time."""
 
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A look: whether the query runs, and whether the batch past the closed gate is committed."""
+    """Whether the query is running, and whether every batch past the closed gate is committed."""
 
     active: bool = False
     at_boundary: bool | None = None
@@ -148,26 +148,26 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class CheckTopics:
-    """Ask Kafka for the topics; answered by TopicsFound or ConnectFailed."""
+    """Check that the topics exist; answered by TopicsFound or ConnectFailed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCheckpoint:
-    """Compare the checkpoint with the job; answered by CheckpointOpened."""
+    """Check the checkpoint against the job; answered by CheckpointOpened."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoLive:
-    """Hand over what the next batch takes up by itself, and how many executors there shall be."""
+    """Hand over the knobs that the next batch picks up, and the number of executors."""
 
     knobs: Mapping[str, float]
     executors: int | None = None
-    """None: as many as there are."""
+    """None leaves it unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountChange:
-    """A change takes effect in this way; `pauses_at` is the trigger of the query it interrupts."""
+    """Count a change; `pauses_at` is the trigger of the query if the change interrupts it."""
 
     how: How
     pauses_at: float | None = None
@@ -175,7 +175,7 @@ class CountChange:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """These settings are in force from now on; the names of what they changed."""
+    """These settings are in force from now on; `changed` names what they change."""
 
     settings: Settings
     changed: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Export what is in force; a start does so by itself."""
+    """Export the values in force; a start does this by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,19 +201,19 @@ class CloseGate:
 
 @dataclass(frozen=True, slots=True)
 class EndQuery:
-    """Stop what is left of the query, whose stop at the boundary went like this."""
+    """Stop what is left of the query; `outcome` tells how the stop at the boundary went."""
 
     outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnose:
-    """Find out why the query died; answered by QueryFailed."""
+    """Find out why the query failed; answered by QueryFailed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Say why the driver is not ready: what is waited for, or None for a stop."""
+    """Report why the driver is not ready: the failure it waits out, or None for a stop."""
 
     failure: JobFailureError | None = None
     wait_s: float = 0.0
@@ -239,7 +239,7 @@ Step = tuple[State, list[Command]]
 
 
 def step(state: State, event: Event, now: float) -> Step:
-    """The next state, and what to do; `now` in seconds of the clock that `StopRequested` tells."""
+    """The next state and the commands; `now` in seconds of the clock that StopRequested uses."""
     match event:
         case StopRequested(at):
             return _stop(state, at)
@@ -251,7 +251,7 @@ def step(state: State, event: Event, now: float) -> Step:
             fresh = replace(state, backoff=Backoff()) if progressed else state
             return _heal(fresh, failure, now)
     if state.phase is not Phase.CONNECTING:
-        return state, []  # a stop was asked for before the answer came
+        return state, []  # a stop was requested before the answer came
     match event:
         case Begin():
             return state, [CheckTopics()]
@@ -293,11 +293,11 @@ def _look(state: State, tick: Tick, now: float) -> Step:
 
 
 def _apply(state: State, new: Settings) -> Step:
-    """Put settings in force by the cheapest way that what changed allows."""
+    """Apply settings in the cheapest way that their changes allow."""
     knobs, changed, hows = _difference(state, new)
     commands: list[Command] = []
     if How.LIVE in hows:
-        # the scope before the count: it says where new executors go
+        # the scope comes first: it determines where new executors go
         count = int(knobs[EXECUTORS.name]) if EXECUTORS.name in changed else None
         commands += [GoLive(knobs, count), CountChange(How.LIVE)]
     if How.QUERY in hows:
@@ -308,7 +308,7 @@ def _apply(state: State, new: Settings) -> Step:
 def _difference(
     state: State, new: Settings
 ) -> tuple[dict[str, float], tuple[str, ...], frozenset[How]]:
-    """The knobs of other settings, the names of what they change, and how that takes effect."""
+    """The new knobs, the names of what changes, and the ways in which that takes effect."""
     old, knobs = state.knobs, definition.effective(new, state.job)
     changed = sorted(n for n in knobs.keys() | old.keys() if knobs.get(n) != old.get(n))
     hows = {KNOBS[name].how for name in changed}
@@ -319,7 +319,7 @@ def _difference(
 
 
 def _stopped(state: State, outcome: Outcome) -> Step:
-    """The query has come to its end: start it with other settings, or end."""
+    """The query has stopped: restart it with the new settings, or end."""
     new = state.applying
     if new is None:
         code = ExitCode.UNCLEAN if outcome is Outcome.UNCLEAN else ExitCode.CLEAN
@@ -352,7 +352,7 @@ def _start(state: State) -> Step:
 
 
 def _heal(state: State, failure: JobFailureError, now: float) -> Step:
-    """Try again later what can heal; end with the failure that cannot, or has not in 300 s."""
+    """Back off if the failure can heal; otherwise, or after 300 s, end with it."""
     wait_s, backoff = state.backoff.next(now) if failure.heals else (None, state.backoff)
     if wait_s is None:
         return replace(state, phase=Phase.ENDED, end=failure), []

@@ -1,7 +1,7 @@
-"""Carries out what the state machine decides: starts, changes and ends the one query.
+"""Carries out what the state machine decides: starts, changes and stops the query.
 
-One loop in the main thread. Everything that happens elsewhere (a signal, new settings, a query
-that died) only sets a flag, so no two changes ever meet.
+One loop in the main thread. Everything that happens elsewhere (a signal, new settings, a failed
+query) only sets a flag, so changes never overlap.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ TICK_S = 0.2
 
 
 class StopSignal:
-    """Set once, by SIGTERM; a plain attribute, because a signal handler must take no lock."""
+    """Set once, by SIGTERM; a plain attribute, because a signal handler must not take a lock."""
 
     def __init__(self, clock: Clock = monotonic_s) -> None:
-        """`clock` gives seconds that only grow; the runner has the same one."""
+        """`clock` must be the runner's own."""
         self._clock = clock
         self.at: float | None = None
 
     def request(self) -> None:
-        """End at the next boundary; the drain timeout counts from the first call."""
+        """Stop at the next boundary; the drain timeout counts from the first call."""
         if self.at is None:
             self.at = self._clock()
 
@@ -71,7 +71,7 @@ class Runner:
     ) -> None:
         """Nothing starts before `run`.
 
-        `clock` gives seconds that only grow; `wait` lets so many of them pass, or fewer.
+        `clock` is monotonic; `wait` returns after that many seconds or sooner.
         """
         self._builder = builder
         self._driver = driver
@@ -91,7 +91,7 @@ class Runner:
         self.inbox = Inbox(settings, self._wake.set, self._refused)
 
     def run(self) -> ExitCode:
-        """Run until the stop signal; raises JobFailureError when the pipeline cannot go on."""
+        """Run until the stop signal; raises JobFailureError if the pipeline cannot continue."""
         self._feed(machine.Begin())
         while (end := self._state.end) is None:
             self._wait(POLL_S if self._state.at_gate else TICK_S)
@@ -114,7 +114,7 @@ class Runner:
         return machine.Tick(active, self._gate.at_boundary(lambda: last_committed(query)))
 
     def _feed(self, event: machine.Event) -> None:
-        """Take a step of the machine, and those that its commands answer with."""
+        """Step the machine with an event, then with the answers of its commands."""
         events: deque[machine.Event] = deque([event])
         while events:
             if self._signal.at is not None and self._state.stop_at is None:
@@ -184,21 +184,21 @@ class Runner:
         log.info("run %d started with %s", number, knobs)
 
     def _show(self) -> None:
-        """Export what is in force now."""
+        """Export the values in force."""
         places = self._executors.places() if self._executors else {}
         with self._driver.writing() as driver:
             driver.effective = self._in_force()
             driver.places = places
 
     def _in_force(self) -> dict[str, float]:
-        """The knobs that have something to move: no calls in flight without a stage of them."""
+        """The knobs that have an effect: maxInFlight has none without a stage of calls."""
         knobs = {k: v for k, v in self._state.knobs.items() if k != MAX_IN_FLIGHT.name}
         if self._builder.stages:
             knobs[MAX_IN_FLIGHT.name] = self._builder.live.max_in_flight
         return knobs | self._fitted
 
     def _begin(self, batch_id: int) -> bool:
-        """A batch has passed the gate; whether to time it."""
+        """A batch has passed the gate; returns whether to time it."""
         executors = self._executors.batch_begins().staying if self._executors else None
         replays = 0
         if self._batches.replays(batch_id):
@@ -219,7 +219,7 @@ class Runner:
             driver.totals.add_calls(calls)
 
     def _abandon(self) -> None:
-        """No batch of this start is being written any more."""
+        """No batch of this start is being written any longer."""
         self._batches.abandon()
         if self._executors is not None:
             self._executors.batch_ended()
@@ -246,7 +246,7 @@ class Runner:
     def _diagnose(self) -> machine.QueryFailed:
         self._abandon()
         written = self._builder.writer.failure if self._builder.writer else None
-        assert self._query is not None  # it has died
+        assert self._query is not None  # it has failed
         failure = classify(causes_of(self._query, written))
         return machine.QueryFailed(failure, last_committed(self._query) is not None)
 
@@ -261,7 +261,7 @@ class Runner:
         self._driver.rejected_generation = generation
 
     def abort(self) -> None:
-        """Leave no query behind after a failure."""
+        """Stop the query after a failure of the driver."""
         self._gate.close()
         self._stop_now()
 

@@ -1,7 +1,7 @@
-"""Where new settings come from, and which of them are taken.
+"""Where new settings come from, and which of them are accepted.
 
-In a cluster the one ConfigMap is watched through the API; outside of it a file is read again
-whenever it changes. What cannot be taken never stops the pipeline.
+In a cluster the driver watches one ConfigMap through the API; elsewhere it rereads a file whenever
+it changes. A rejected document never stops the pipeline.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ FILE_POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A document that is not taken: its generation, if it tells one, and why."""
+    """A rejected document: its generation, if it has one, and the reason."""
 
     generation: int | None
     why: str
 
 
 def judge(text: str, pipeline_uid: str, newest: int) -> Settings | Refused | None:
-    """The settings to apply; Refused; or None for what is not newer than `newest`."""
+    """The settings to apply; Refused; or None if they are not newer than `newest`."""
     try:
         settings = Settings.from_json(text)
     except ContractError as error:
@@ -53,12 +53,12 @@ def _generation(text: str) -> int | None:
 
 
 class Inbox:
-    """Keeps the newest settings that wait to be applied."""
+    """Holds the newest settings until they are applied."""
 
     def __init__(
         self, current: Settings, wake: Callable[[], None], refused: Callable[[int], None]
     ) -> None:
-        """`wake` is called on new settings, `refused` with the generation that is not taken."""
+        """`wake` is called on new settings, `refused` with a rejected generation."""
         self._lock = threading.Lock()
         self._uid = current.pipeline_uid
         self._newest = current.generation
@@ -68,7 +68,7 @@ class Inbox:
         self._on_refused = refused
 
     def offer(self, text: str) -> None:
-        """Hear a document as it was found; called from the watching thread."""
+        """Receive a document as it was found; called from the watching thread."""
         with self._lock:
             verdict = judge(text, self._uid, self._newest)
             if isinstance(verdict, Settings):
@@ -87,14 +87,14 @@ class Inbox:
             self._on_refused(refused.generation)
 
     def take(self) -> Settings | None:
-        """The newest settings that nobody took yet; those in between are skipped."""
+        """The newest settings, once; older ones are skipped."""
         with self._lock:
             waiting, self._waiting = self._waiting, None
             return waiting
 
 
 def follow_file(path: Path, stopping: threading.Event) -> Iterator[str]:
-    """The file's text whenever it has changed; a file that is away is waited for."""
+    """Yield the file's text whenever it changes; waits for a missing file."""
     seen: str | None = None
     while not stopping.is_set():
         try:

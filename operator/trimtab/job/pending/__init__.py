@@ -1,1 +1,1 @@
-"""Stages of pending calls: `pending_map`, and its part that runs in Python workers."""
+"""Stages of calls in flight: `pending_map`, and its part that runs in Python workers."""

@@ -1,7 +1,7 @@
-"""The calls of one task of a `pending_map` stage: so many at a time, answers in order.
+"""The calls of one task of a `pending_map` stage: limited in number, answered in order.
 
-No Spark in here: it runs in the executors' Python workers, one object for each task. Threads make
-the calls; they are daemons, because a call that hangs must not keep a worker from ending.
+Independent of Spark: it runs in the executors' Python workers, one object per task. Daemon threads
+make the calls, because a call that hangs must not keep a worker from exiting.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from trimtab.errors import TrimtabError
 from trimtab.job.clock import Clock, monotonic_s, wall_s
 
 AHEAD = 4
-"""Records taken in per call allowed: calls go on behind a slow one, whose answer comes first."""
+"""Records accepted per call allowed: calls continue behind a slow one, whose answer comes first."""
 
 
 class PendingCallError(TrimtabError):
-    """A call failed, or none can begin any more; ends the task."""
+    """A call failed, or no further call can begin; fails the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCalls:
-    """What one task has called; times in seconds since 1970."""
+    """The calls that one task has made; times in seconds since 1970."""
 
     began: float
     ended: float
     most: int
-    """Most calls under way at once."""
+    """Most calls in flight at once."""
     count: int
     seconds: float
-    """All calls together; one that was given up counts its time-out."""
+    """Total duration of all calls; a call that timed out counts its time-out."""
     errors: int
 
 
@@ -50,7 +50,7 @@ class _Call:
 
 
 class Calls:
-    """Makes calls in threads, at most `limit` at a time; gives answers in the records' order."""
+    """Makes calls in threads, at most `limit` at a time; returns answers in record order."""
 
     def __init__(
         self,
@@ -66,14 +66,14 @@ class Calls:
         """No thread starts before the first record.
 
         Args:
-            call: gets one record; runs in a thread of its own beside others.
+            call: gets one record; runs in parallel with other calls, in its own thread.
             stage: the name for messages.
-            limit: most calls under way at once; one that is past its time-out still counts, since
-                the service may still be at work on it.
-            timeout_s: seconds from the begin of a call after which its answer is given up.
-            null_on_error: an answer that failed or was given up is None, instead of the end.
-            wall: seconds since 1970, which tasks on other machines tell alike.
-            monotonic: seconds that only grow.
+            limit: most calls in flight at once; a call that timed out still counts, because the
+                service may still be working on it.
+            timeout_s: seconds after which a call times out.
+            null_on_error: a call that failed or timed out yields None instead of an error.
+            wall: seconds since 1970, comparable between machines.
+            monotonic: for durations.
         """
         self._call, self._stage = call, stage
         self._limit, self._timeout_s = limit, timeout_s
@@ -89,10 +89,10 @@ class Calls:
         self._began = wall()
 
     def put(self, record: Any) -> Iterator[tuple[Any, Any]]:
-        """Take one more record; yields (record, answer) of earlier ones while too many wait.
+        """Accept a record; yields (record, answer) of earlier ones while too many are waiting.
 
         Raises:
-            PendingCallError: a call failed and failures end the task, or all calls hang.
+            PendingCallError: a call failed and failures fail the task, or all calls hang.
         """
         call = _Call(record)
         self._waiting.append(call)
@@ -106,12 +106,12 @@ class Calls:
                 return
 
     def finish(self) -> Iterator[tuple[Any, Any]]:
-        """Yield the answers that are still out; raises as `put` does."""
+        """Yield the remaining answers; raises as `put` does."""
         while self._waiting:
             yield self._oldest()
 
     def close(self) -> TaskCalls:
-        """End the threads, begin no more calls; what was called, for the sum over all tasks."""
+        """End the threads and begin no more calls; returns the calls that were made."""
         with self._lock:
             self._closed = True
             for _ in range(self._threads):
@@ -129,7 +129,7 @@ class Calls:
             call.began.set()
             try:
                 call.answer = self._call(call.record)
-            except BaseException as error:  # whatever a user's call raises is told, never lost
+            except BaseException as error:  # whatever a user's call raises is reported, never lost
                 call.error = error
             with self._lock:
                 self._under_way -= 1
@@ -139,7 +139,7 @@ class Calls:
                     call.done.set()
 
     def _answered(self, call: _Call) -> bool:
-        """Wait for an answer; one that is not there in time is given up."""
+        """Wait for an answer; returns False if the call timed out."""
         left_s = call.began_at + self._timeout_s - self._monotonic()
         call.done.wait(max(0.0, left_s))
         with self._lock:
@@ -151,8 +151,8 @@ class Calls:
 
     def _oldest(self) -> tuple[Any, Any]:
         call = self._waiting[0]
-        # those before it are all done or given up: it has begun, unless hanging calls hold all
-        # places, and then the first of them has to end within one more time-out
+        # Those before it are all done or timed out, so it has begun, unless hanging calls occupy
+        # every place. Then one of them has to return within one more time-out.
         if not call.began.wait(self._timeout_s):
             raise PendingCallError(
                 f"stage {self._stage!r}: no call can begin: all {self._limit} under way have been"
@@ -174,7 +174,7 @@ class Calls:
 
 
 def name_of(record: Any) -> str:
-    """A record for people: its key and where it stood in Kafka, as far as its columns tell."""
+    """A record as people know it: its key and its position in Kafka, if it has these columns."""
     columns = record.asDict()
     words = "a record"
     if columns.get("key") is not None:

@@ -2,12 +2,12 @@
 
     from trimtab.transforms import pending_map
 
-A plain UDF makes one call after the other in each task. Here up to *maxInFlight* calls of a task
-are under way at once, and that limit is a knob which changes from one batch to the next.
+A plain UDF makes one call after the other in each task. Here a task has up to *maxInFlight* calls
+in flight at once. That limit is a knob, which changes from one batch to the next.
 
-The stage is a Python table function over the whole frame: it gets the rows one by one and may give
-out earlier ones while later ones are still at the service. That needs no Arrow in the image and
-works in a streaming query.
+The stage is a Python table function over the whole frame: it gets the rows one by one and may emit
+earlier ones while calls for later ones are in flight. That needs no Arrow in the image and works
+in a streaming query.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class StageCalls:
-    """What one stage called in one batch."""
+    """The calls of one stage in one batch."""
 
     most: int
-    """Most calls under way at once, over all tasks; each task counts with its own most."""
+    """Most calls in flight at once over all tasks; each task counts with its own maximum."""
     count: int
     seconds: float
     errors: int
 
 
 class Stages:
-    """The stages of one query, by name, and what they called."""
+    """The stages of one query by name, and their calls."""
 
     def __init__(self) -> None:
         self._calls: dict[str, Accumulator[list[TaskCalls]]] = {}
@@ -53,7 +53,7 @@ class Stages:
         return bool(self._calls)
 
     def add(self, stage: str) -> Accumulator[list[TaskCalls]]:
-        """A further stage; raises ValueError for a name that another one has."""
+        """Add a stage; raises ValueError if another one has this name."""
         if stage in self._calls:
             raise ValueError(f"two stages are called {stage!r}: give each pending_map its own name")
         context = SparkContext.getOrCreate()
@@ -61,7 +61,7 @@ class Stages:
         return calls
 
     def take(self) -> Mapping[str, StageCalls]:
-        """What was called since the last time, by stage."""
+        """The calls since the last time, by stage."""
         taken = {}
         for stage, calls in self._calls.items():
             taken[stage] = total(calls.value)
@@ -74,7 +74,7 @@ def total(tasks: Iterable[TaskCalls]) -> StageCalls:
     tasks = list(tasks)
     moments = [(t.began, t.most) for t in tasks] + [(t.ended, -t.most) for t in tasks]
     most = under_way = 0
-    for _, step in sorted(moments):  # at equal times the end first
+    for _, step in sorted(moments):  # at equal times, ends come first
         under_way += step
         most = max(most, under_way)
     return StageCalls(
@@ -90,8 +90,8 @@ _declaring: Stages | None = None
 
 @contextmanager
 def declaring() -> Iterator[Stages]:
-    """Hear of the stages that are made meanwhile: what the driver does around a transform."""
-    global _declaring  # noqa: PLW0603 -- the user's function has no place to hand it through
+    """Collect the stages that a transform creates meanwhile."""
+    global _declaring  # noqa: PLW0603 -- the user's function cannot pass it on
     _declaring = Stages()
     try:
         yield _declaring
@@ -109,26 +109,26 @@ def pending_map(
     timeout_s: float = TIMEOUT_S,
     on_error: Literal["fail", "null"] = "fail",
 ) -> DataFrame:
-    """The frame with one more column: what `call` answers for each record.
+    """The frame with one more column: the answer of `call` for each record.
 
-    At most *maxInFlight* calls of a task are under way at a time (1 where the knob is not set).
-    Records keep their order within a partition, however long their calls take.
+    A task has at most *maxInFlight* calls in flight at a time (1 if the knob is not set). Records
+    keep their order within a partition, however long their calls take.
 
     Args:
-        df: the records, streaming or not. All of its columns go through Python: select those that
-            are needed first.
+        df: the records, streaming or not. All columns pass through Python: select the ones you
+            need first.
         call: gets a record as a Row and returns the answer. It runs in the executors, in several
-            threads at once, and may be asked again for a record when a batch is repeated.
-        column: where the answer goes; a column of that name is replaced.
+            threads at once, and is called again for a record if its batch is repeated.
+        column: the column of the answer; replaces an existing column of that name.
         returns: type of the answer, as for a UDF.
-        stage: its name in metrics and messages; each stage of a query has its own.
-        timeout_s: seconds after which the answer of a call is given up. Python cannot end a thread,
-            so the call counts as under way until it returns: give its client a shorter time-out.
-        on_error: what becomes of a record whose call raised or was given up: `fail` ends the task,
-            and with it the batch; `null` leaves the answer empty and counts an error.
+        stage: the name in metrics and messages; must be unique within a query.
+        timeout_s: seconds after which a call times out. Python cannot end a thread, so the call
+            stays in flight until it returns: give its client a shorter time-out.
+        on_error: what happens if a call raises or times out: `fail` fails the task and with it the
+            batch; `null` leaves the answer empty and counts an error.
 
     Raises:
-        ValueError: an argument has no meaning, or another stage of the query has the same name.
+        ValueError: an argument is invalid, or another stage of the query has the same name.
     """
     if timeout_s <= 0:
         raise ValueError(f"timeout_s must be greater than 0, it is {timeout_s:g}")
@@ -144,7 +144,7 @@ def pending_map(
         null_on_error=on_error == "null",
         total=_declaring.add(stage) if _declaring is not None else None,
     )
-    # with a class it gives the function at once, which its type does not say
+    # given a class it returns the function itself, which its type does not tell
     function = cast(
         "UserDefinedTableFunction", udtf(handler(settings), returnType=schema, useArrow=False)
     )

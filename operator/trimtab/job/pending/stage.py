@@ -1,6 +1,6 @@
 """The part of `pending_map` that runs in the executors: the table function of one stage.
 
-It imports little, since every Python worker loads it anew.
+It imports little, because every Python worker loads it again.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from trimtab.job.pending.calls import Calls, TaskCalls
 
 LIMIT_PROPERTY = "trimtab.maxInFlight"
-"""The property of a Spark job that carries the limit to its tasks; the writer sets it per batch."""
+"""The Spark job property that carries the limit to the tasks; the writer sets it per batch."""
 
 TABLE_FUNCTION = "PendingMap"
-"""What the stage is called in a query plan."""
+"""The stage's name in a query plan."""
 
 
 class Gather(AccumulatorParam[list[TaskCalls]]):
-    """Brings what the tasks called to the driver, a list of `TaskCalls`."""
+    """Collects the calls of the tasks in the driver, as a list of `TaskCalls`."""
 
     def zero(self, value: list[TaskCalls]) -> list[TaskCalls]:
-        """Nothing called."""
+        """No calls."""
         del value
         return []
 
@@ -38,20 +38,20 @@ class Gather(AccumulatorParam[list[TaskCalls]]):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a stage is, for its tasks."""
+    """The configuration of a stage, for its tasks."""
 
     call: Callable[[Any], Any]
     stage: str
     place: int
-    """The column of the answer; one beyond the columns that come in adds it."""
+    """Index of the answer's column; one past the last input column adds it."""
     default_limit: int
     timeout_s: float
     null_on_error: bool
     total: Accumulator[list[TaskCalls]] | None
-    """The accumulator that gathers what was called; None where nobody asks."""
+    """The accumulator that collects the calls; None if nobody reads it."""
 
     def begin(self) -> Calls:
-        """The calls of this very task; its job brought the limit along."""
+        """The calls of the current task; its job carries the limit."""
         task = TaskContext.get()
         said = task.getLocalProperty(LIMIT_PROPERTY) if task else None
         return Calls(
@@ -63,29 +63,29 @@ class Settings:
         )
 
     def joined(self, record: Any, answer: Any) -> tuple[Any, ...]:
-        """The row that goes out."""
+        """The output row."""
         values = tuple(record)
         return (*values[: self.place], answer, *values[self.place + 1 :])
 
 
 def handler(settings: Settings) -> type:
-    """The table function; made here, so that it travels to the executors with its settings."""
+    """The table function; defined here, so that it is shipped with its settings."""
 
     class PendingMap:
-        """One object for each task."""
+        """One object per task."""
 
         def __init__(self) -> None:
             self._calls: Calls | None = None
 
         def eval(self, row: Any) -> Iterator[tuple[Any, ...]]:
-            """One record in; those whose answers are there out."""
+            """Accept a record; emit those whose answers have arrived."""
             if self._calls is None:
                 self._calls = settings.begin()
             for record, answer in self._calls.put(row):
                 yield settings.joined(record, answer)
 
         def terminate(self) -> Iterator[tuple[Any, ...]]:
-            """The end of the partition: what is still out."""
+            """The end of the partition: emit the rest."""
             if self._calls is None:
                 return
             for record, answer in self._calls.finish():

@@ -1,1 +1,1 @@
-"""The query itself: how it is built, written and checked against its checkpoint."""
+"""The query: its sources and sinks, how it is built, and its checkpoint."""

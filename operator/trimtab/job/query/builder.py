@@ -1,4 +1,4 @@
-"""Builds and starts the streaming query, and reads from Spark how it stands and why it died."""
+"""Builds and starts the streaming query, and reads its progress and its failure from Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_CAUSES = 20
 
 
 class StreamBuilder:
-    """Makes the query of one job, again for each start."""
+    """Builds the query of one job, anew for each start."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class StreamBuilder:
         self._checkpoint = checkpoint
         self._source, self._sink = source, sink
         self.live = writer.Live(sink)
-        """What may change from one batch to the next; a change holds for the next one."""
+        """What may change from one batch to the next."""
         self.stages = pending_map.Stages()
-        """The stages of pending calls of the last start."""
+        """The stages of calls in the query of the last start."""
         self.one_to_one = False
         self.uses_python = False
         self.stateful = False
@@ -56,8 +56,8 @@ class StreamBuilder:
     def can_be_timed(self) -> bool:
         """Whether batches of the query can be timed.
 
-        Not where nothing is written, and not with state: the commit of state ends the working out,
-        and a partition of such a batch must not be worked out once more for what was lost of it.
+        Not if nothing is written. Not with state either: computing a partition commits its state,
+        so a partition must not be computed again if its cached copy is lost.
         """
         return bool(self._sink.phases) and not self.stateful
 
@@ -71,11 +71,12 @@ class StreamBuilder:
     ) -> StreamingQuery:
         """The running query.
 
-        Raises TransformError when the job cannot be made into one, and JobFailureError when its
-        state does not fit the checkpoint.
+        `begin` gets the id of each batch before it is written and returns whether to time it;
+        `written` is called after the write.
 
-        `begin` hears the id of each batch before it is written, and says whether to time it;
-        `written` is called after that.
+        Raises:
+            TransformError: the query cannot be built from the job.
+            JobFailureError: its state does not fit the checkpoint.
         """
         job = self._job
         records = self._source.read(self._session, how, knobs)
@@ -100,13 +101,15 @@ class StreamBuilder:
                 .start()
             )
         except PySparkException as error:
-            raise TransformError(f"the query does not start: {transform.words(error)}") from error
+            raise TransformError(
+                f"the query does not start: {transform.message_of(error)}"
+            ) from error
 
 
 def last_committed(query: StreamingQuery) -> int | None:
-    """The last batch of this start that Spark reported as committed; -1 is none yet.
+    """The last batch of this start that Spark reported as committed; None before any report.
 
-    A trigger without data is reported under the number of the batch that is still to come.
+    Spark reports a trigger without data under the number of the next batch, so this may be -1.
     """
     progress = gateway.scala_query(query).lastProgress()
     if progress is None:
@@ -116,10 +119,10 @@ def last_committed(query: StreamingQuery) -> int | None:
 
 
 def causes_of(query: StreamingQuery, written: BaseException | None) -> list[Cause]:
-    """The exception chain that ended a query, outermost first; empty when there is none.
+    """The exception chain that ended a query, outermost first; empty if there is none.
 
-    An exception of a write comes to Spark as the text of a Python traceback only, so the writer's
-    own is looked at instead when there is one.
+    Spark gets an exception of a write only as the text of a Python traceback, so the writer's own
+    exception takes precedence.
     """
     if written is not None:
         origin = getattr(written, "_origin", None) or getattr(written, "java_exception", None)

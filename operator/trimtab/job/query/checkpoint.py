@@ -1,8 +1,7 @@
-"""What a checkpoint directory tells: the batch that will replay, its ranges, the run number.
+"""Reads a checkpoint directory: the batch that will be replayed, its ranges, the run number.
 
-Spark logs a batch's offsets in `offsets/N` before it runs and marks it in `commits/N` after.
-Files are read as Spark writes them (a version line, then JSON). The run number lies beside the
-checkpoint.
+Spark logs a batch's offsets in `offsets/N` before it runs and marks it in `commits/N` afterwards.
+Both hold a version line, then JSON. The run number is stored beside the checkpoint.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ Offsets = Mapping[tuple[str, int], int]
 class Checkpoint:
     """One checkpoint directory; a missing file is no error.
 
-    Every method raises JobFailureError where a file system elsewhere does not answer.
+    Every method raises JobFailureError if a remote file system does not answer.
     """
 
     def __init__(self, beside: Storage, name: str) -> None:
-        """`name` is the directory's own, `beside` the one in which it lies."""
+        """`name` is that of the directory, `beside` its parent."""
         self._beside, self._name = beside, name
         self._last_read: tuple[int, Offsets | None] = (-1, None)
 
     @classmethod
     def of(cls, uri: str, context: SparkContext | None = None) -> Checkpoint:
-        """The checkpoint of a job; one that is not on this machine needs the SparkContext.
+        """The checkpoint of a job; a remote one needs the SparkContext.
 
         Raises:
-            JobFailureError: there is no way to the file system of the URI.
+            JobFailureError: the file system of the URI cannot be reached.
         """
         if (path := local_path(uri)) is not None:
             return cls(LocalStorage(path.parent), path.name)
@@ -48,7 +47,7 @@ class Checkpoint:
         return cls(HadoopStorage(gateway.classes(context), conf, root), name)
 
     def next_run_number(self) -> int:
-        """1 + the number of the last start, and remembers it; atomic, so a crash loses nothing."""
+        """Increment and return the run number; atomic, so a crash loses nothing."""
         try:
             number = 1 + int(self._beside.read(RUN_NUMBER) or 0)
         except ValueError:
@@ -57,12 +56,12 @@ class Checkpoint:
         return number
 
     def replay_batch(self) -> int | None:
-        """The batch that was planned but not committed: it runs again with its old range."""
+        """The batch that was planned but not committed: it will run again with its old range."""
         planned, committed = self._last("offsets"), self._last("commits")
         return planned if planned is not None and planned != committed else None
 
     def count_replay(self, batch_id: int) -> int:
-        """How often that batch has begun again, this time included; a crash loses no count."""
+        """Count and return the replays of a batch, this one included; survives a crash."""
         file = f"{self._name}.replays.json"
         try:
             known = json.loads(self._beside.read(file) or "")
@@ -85,9 +84,9 @@ class Checkpoint:
         return self._initial_offsets() if committed is None else self._offsets(committed)
 
     def batch_records(self, batch_id: int) -> int | None:
-        """How many records a planned batch holds, by its offsets; None when the log is away.
+        """Number of records in a planned batch, by its offsets; None if the log is missing.
 
-        The offsets are kept for the next batch, which begins at them.
+        The offsets are cached for the next batch, which begins there.
         """
         known_id, before = self._last_read
         if before is None or known_id != batch_id - 1:
@@ -99,7 +98,7 @@ class Checkpoint:
         return sum(end - before.get(key, 0) for key, end in after.items())
 
     def pinned(self) -> Mapping[str, str]:
-        """Spark's keys that the newest planned batch was logged with; empty before the first."""
+        """The Spark configuration logged with the newest planned batch; empty before the first."""
         planned = self._last("offsets")
         if planned is None:
             return {}
@@ -115,9 +114,9 @@ class Checkpoint:
         return self._last("commits") is not None and not kept
 
     def state_operators(self, spark: str) -> list[str] | None:
-        """What made the state, as this version of Spark describes it; None when not known.
+        """The operators that wrote the state, as this Spark describes them; None if unknown.
 
-        Before the first commit there is none: a query that failed then may be mended.
+        Unknown before the first commit, so that a query that failed before it can be corrected.
         """
         if self._last("commits") is None:
             return None
@@ -128,7 +127,7 @@ class Checkpoint:
             return None
 
     def remember_state_operators(self, operators: list[str], spark: str) -> None:
-        """Keep beside the checkpoint what makes its state; atomic, so a crash loses nothing."""
+        """Store the operators beside the checkpoint; atomic, so a crash loses nothing."""
         document = {"spark": spark, "operators": operators}
         self._beside.replace(self._state_file, json.dumps(document))
 
@@ -137,7 +136,7 @@ class Checkpoint:
         return f"{self._name}.state.json"
 
     def require_topics(self, topics: list[str]) -> None:
-        """Raises JobFailureError when the checkpoint holds offsets of a topic not read now."""
+        """Raises JobFailureError if the checkpoint has offsets of a topic that is not read now."""
         known = self.committed_offsets() or {}
         foreign = sorted({topic for topic, _ in known} - set(topics))
         if foreign:
@@ -168,7 +167,7 @@ def parse_offsets(document: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 def _offsets_in(log: str | None) -> Offsets | None:
-    """The offsets of a log file; None where it holds none, or is not there."""
+    """The offsets in a log file; None if it is missing or has none."""
     try:
         last = (log or "").strip().splitlines()[-1]
         document = json.loads(last[last.index("{") :])

@@ -1,4 +1,4 @@
-"""What the logical plan of a query tells."""
+"""What the logical plan tells about a query."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ KEEPS_EVERY_RECORD = frozenset(
         "RepartitionByExpression", "Repartition", "EventTimeWatermark", "WithCTE",
     }
 )  # fmt: skip
-"""Nodes of a logical plan that give one record for each that they get."""
+"""Nodes of a logical plan that emit exactly one record for each input record."""
 
 
 def is_one_to_one(frame: DataFrame) -> bool:
-    """Whether every record that is read gives exactly one that is written, by the plan."""
+    """Whether, by its plan, the query writes exactly one record for each that it reads."""
     return all(
         str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node) for node in nodes(frame)
     )
 
 
 def uses_python(frame: DataFrame) -> bool:
-    """Whether Python workers of the executors have a part in it, by the plan's expressions."""
+    """Whether, by the plan's expressions, the query uses Python workers on the executors."""
     return any(
         _is_pending(node)
         or any(
@@ -40,7 +40,7 @@ def uses_python(frame: DataFrame) -> bool:
 
 
 def _is_pending(node: JavaObject) -> bool:
-    """Whether a node of a plan is a stage of pending calls: a join with its table function."""
+    """Whether a node is a `pending_map` stage: a join with its table function."""
     if str(node.nodeName()) != "LateralJoin":
         return False
     return f"Generate {TABLE_FUNCTION}(" in str(node.right().plan().toString())
@@ -52,7 +52,7 @@ def nodes(frame: DataFrame) -> Iterator[JavaObject]:
 
 
 def tree(root: JavaObject) -> Iterator[JavaObject]:
-    """A node of a plan or an expression, and all below it."""
+    """A node of a plan or an expression, and all its descendants."""
     pending = [root]
     while pending:
         node = pending.pop()

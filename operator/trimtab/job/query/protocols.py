@@ -1,7 +1,7 @@
-"""What the driver needs of where records come from and of where they go.
+"""What the driver requires of a source and of a sink.
 
-A further kind is one module in `sources` or `sinks` and one line in the table there, beside its
-document in `api/contract.py`. No other module of the driver knows which kinds there are.
+A new kind takes a module in `sources` or `sinks`, a line in the table there, and its document in
+`api/contract.py`. No other module of the driver knows which kinds there are.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ class Source(Protocol):
 
     @property
     def knobs(self) -> Collection[str]:
-        """Names of the knobs that `read` takes up; a change of one restarts the query."""
+        """Names of the knobs that `read` applies; changing one restarts the query."""
 
     @property
     def phases(self) -> Collection[str]:
-        """Phases of a batch that it brings: what it takes to learn how far there is to read."""
+        """Batch phases that it adds: finding out how far there is to read."""
 
     @property
     def columns(self) -> Collection[str]:
-        """What a transform gets."""
+        """The columns that a transform gets."""
 
     @property
     def on_replay(self) -> str:
-        """What a batch that runs again reads."""
+        """What a replayed batch reads."""
 
     @property
     def topics(self) -> list[str]:
-        """By which the checkpoint tells its offsets."""
+        """The topics whose offsets are in the checkpoint."""
 
     def require(self) -> None:
-        """Raise JobFailureError when it is not there, one that heals when it does not answer."""
+        """Raise JobFailureError if it is missing, or a healing one if it does not answer."""
 
     def partition_count(self) -> int:
-        """Partitions of all topics together; raises JobFailureError (healing) without an answer."""
+        """Partitions of all topics; raises a healing JobFailureError without an answer."""
 
     def fitted(
         self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
     ) -> dict[str, float]:
-        """Knobs of its own that it sets by the others, where nobody sets them.
+        """Values for its own unset knobs that suit the other knobs.
 
-        `record_bytes` is the mean size of a record, None before it is known.
+        `record_bytes` is the mean size of a record, None if unknown.
         """
 
     def read(
         self, session: SparkSession, options: SourceOptions, knobs: Mapping[str, float]
     ) -> DataFrame:
-        """The records as a stream, its side of the ledger and their ages observed on the way."""
+        """The records as a stream, with their side of the ledger and their ages observed."""
 
 
 class Sink(Protocol):
@@ -62,24 +62,24 @@ class Sink(Protocol):
 
     @property
     def knobs(self) -> Collection[str]:
-        """Names of the knobs that `follow` takes up, from one batch to the next."""
+        """Names of the knobs that `follow` applies from one batch to the next."""
 
     @property
     def phases(self) -> Collection[str]:
-        """Phases of a batch that it brings when one is timed; empty where nothing is written."""
+        """Phases that it adds to a timed batch; empty if it writes nothing."""
 
     @property
     def on_replay(self) -> str:
-        """What a batch leaves behind that runs again after it was written, in part or whole."""
+        """What a batch leaves behind if it is replayed after it was written in part or whole."""
 
     def require(self) -> None:
-        """Raise JobFailureError when it is not there, one that heals when it does not answer."""
+        """Raise JobFailureError if it is missing, or a healing one if it does not answer."""
 
     def prepare(self, frame: DataFrame) -> DataFrame:
-        """The columns that it writes; raises TransformError when they do not suit it."""
+        """Select the columns to write; raises TransformError if they do not fit."""
 
     def follow(self, knobs: Mapping[str, float]) -> None:
-        """Take up its knobs for the next batch; unset knobs keep their defaults."""
+        """Apply its knobs to the next batch; unset knobs get their defaults."""
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
-        """Write one batch, which `prepare` has seen; `batch_id` is the same when it runs again."""
+        """Write one prepared batch; a replayed batch has the same `batch_id`."""

@@ -1,9 +1,9 @@
 """The state of a query: whether it keeps any, and what its checkpoint pins.
 
-Spark keeps the state in so many partitions, and by such a provider, as the checkpoint began with,
-whatever is asked for now. It refuses other key or value types and other kinds of operators in the
-first batch, but not a window of another length or a key computed in another way: the numbers are
-wrong then, without a word. So all of it is compared before the query starts.
+Spark keeps the number of state partitions and the provider that the checkpoint began with, whatever
+is configured now. In the first batch it rejects different key or value types and different kinds
+of operators, but not a window of another length or a key that is computed differently: then the
+results are silently wrong. So all of it is compared before the query starts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trimtab.job.termination import JobFailureError, Reason
 
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 MOST_BY_DEFAULT = 64
-"""Each partition of the state is a task and a commit in every batch."""
+"""Default limit: each state partition costs a task and a commit in every batch."""
 
 KEEP_STATE = frozenset(
     {
@@ -33,17 +33,17 @@ KEEP_STATE = frozenset(
         "TransformWithStateInPySpark",
     }
 )  # fmt: skip
-"""Nodes of a logical plan that keep state when their input is a stream; a join, when both are."""
+"""Plan nodes that keep state if their input is a stream; a join does if both inputs are."""
 
 _ATTRIBUTE = re.compile(r"(\w*)#(\d+)L?(-T\d+ms)?")
-_NEW = "put the old one back, or raise checkpoint.generation to begin a new checkpoint"
+_NEW = "restore the old one, or raise checkpoint.generation to begin a new checkpoint"
 
 
 def operators(frame: DataFrame) -> list[str]:
-    """What keeps state, each with a digest of its keys and aggregates; empty for a stateless query.
+    """The operators that keep state, each with a digest of its keys and aggregates.
 
-    A digest stays the same over restarts. Names of columns, the watermark and what is made of the
-    result are not part of it, since none of them touches the state.
+    A digest is stable across restarts. It leaves out column names, the watermark and everything
+    computed from the result, because none of them affects the state.
     """
     plan = list(nodes(frame))
     keepers = [node for node in plan if _keeps_state(node)]
@@ -61,7 +61,7 @@ def _describe(node: JavaObject, meanings: _Meanings) -> str:
     name = str(node.nodeName())
     if name == "Aggregate":
         keys = [meanings.of(key) for key in items(node.groupingExpressions())]
-        # what else stands beside them only formats the result
+        # anything else only formats the result
         values = {
             meanings.of(part)
             for root in items(node.aggregateExpressions())
@@ -75,14 +75,14 @@ def _describe(node: JavaObject, meanings: _Meanings) -> str:
 
 
 class _Meanings:
-    """Expressions as text in which each column stands for what it is computed from."""
+    """Expressions as text in which each column is replaced by what it is computed from."""
 
     def __init__(self, plan: Iterable[JavaObject]) -> None:
         self._aliases = dict(_aliases(plan))
         self._known: dict[str, str] = {}
 
     def of(self, expression: JavaObject) -> str:
-        """The text of an expression without Spark's numbering, which is new in each start."""
+        """The text of an expression without Spark's numbering, which differs at each start."""
         alias = expression.getClass().getSimpleName() == "Alias"
         return self._text(str((expression.child() if alias else expression).toString()))
 
@@ -115,12 +115,12 @@ def settle(
     session: SparkSession, job: Job, checkpoint: Checkpoint, frame: DataFrame,
     partitions: Callable[[], int],
 ) -> bool:  # fmt: skip
-    """Make a query that is about to start fit its checkpoint; returns whether it keeps state.
+    """Fit a query that is about to start to its checkpoint; returns whether it keeps state.
 
-    `partitions` tells how many partitions the source has.
+    `partitions` returns the number of partitions of the source.
 
     Raises:
-        JobFailureError: the state could not be kept, or is not the one in the checkpoint.
+        JobFailureError: the state cannot be stored, or does not match the checkpoint.
     """
     found = operators(frame)
     if found and _only_here(job):
@@ -137,7 +137,7 @@ def settle(
 
 
 def _only_here(job: Job) -> bool:
-    """Whether the executors are elsewhere than the checkpoint: it is a volume of the driver's."""
+    """Whether only the driver can reach the checkpoint: it is on a volume of its own."""
     pods = job.executors
     return pods is not None and not pods.checkpoint_claim and bool(local_path(job.checkpoint_uri))
 
@@ -146,9 +146,9 @@ def _not_shared(found: list[str]) -> str:
     kinds = ", ".join(sorted({operator.split()[0] for operator in found}))
     return (
         f"the query keeps state ({kinds}) that the executors write, but only the driver mounts the"
-        " checkpoint: a claim cannot become shared, so make the pipeline anew with"
-        " checkpoint.volumeClaim.shared: true and a storage class of ReadWriteMany, after deleting"
-        " it and its claim <name>-checkpoint; or with checkpoint.uri in place of the claim"
+        " checkpoint: a claim cannot become shared, so delete the pipeline and its claim"
+        " <name>-checkpoint, and create it again with checkpoint.volumeClaim.shared: true and a"
+        " storage class with ReadWriteMany, or with checkpoint.uri instead of the claim"
     )
 
 
@@ -173,7 +173,7 @@ def _require_pinned(said: Mapping[str, str | None], pinned: Mapping[str, str]) -
 
 
 def _require_same(checkpoint: Checkpoint, found: list[str], spark: str) -> None:
-    """Compare with the operators that made the state; another Spark may describe them otherwise."""
+    """Compare with the operators that wrote the state, if this version of Spark described them."""
     known = checkpoint.state_operators(spark)
     if known is None and found and checkpoint.begun_stateless():
         raise JobFailureError(

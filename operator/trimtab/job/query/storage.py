@@ -1,7 +1,7 @@
-"""Files beside and below a checkpoint: on a mounted volume, or behind a file system of Hadoop.
+"""Files in and beside a checkpoint: on a mounted volume or in a Hadoop file system.
 
-A URI is read and written by Spark's own `CheckpointFileManager`, which does for each file system
-what Spark does for its logs there, atomic replacement included.
+A URI is read and written through Spark's own `CheckpointFileManager`, which treats each file system
+as Spark does for its own logs, including atomic replacement.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ class Storage(Protocol):
     """One directory; paths are relative to it, a missing file is no error."""
 
     def names(self, directory: str) -> list[str] | None:
-        """What lies in a directory; None where there is no such directory."""
+        """The names in a directory; None if it does not exist."""
 
     def read(self, path: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """The text of a file; None if it does not exist."""
 
     def modified_s(self, path: str) -> float:
-        """When a file that is there was last written, in seconds since 1970."""
+        """When an existing file was last written, in seconds since 1970."""
 
     def replace(self, path: str, text: str) -> None:
-        """Write a file as a whole or not at all."""
+        """Replace a file atomically."""
 
 
 def local_path(uri: str) -> Path | None:
-    """The path of a URI on this machine; None where it lies elsewhere."""
+    """The local path of a URI; None if it is remote."""
     path = uri.removeprefix("file://") if uri.startswith("file:///") else uri
     path = path.removeprefix("file:")
     return None if "://" in path else Path(path)
@@ -42,27 +42,27 @@ class LocalStorage:
     """A mounted directory."""
 
     def __init__(self, root: Path) -> None:
-        """`root` is made at the first write."""
+        """`root` is created on the first write."""
         self._root = root
 
     def names(self, directory: str) -> list[str] | None:
-        """What lies in a directory; None where there is no such directory."""
+        """The names in a directory; None if it does not exist."""
         path = self._root / directory
         return [f.name for f in path.iterdir()] if path.is_dir() else None
 
     def read(self, path: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """The text of a file; None if it does not exist."""
         try:
             return (self._root / path).read_text(encoding="utf-8")
         except OSError:
             return None
 
     def modified_s(self, path: str) -> float:
-        """When a file that is there was last written, in seconds since 1970."""
+        """When an existing file was last written, in seconds since 1970."""
         return (self._root / path).stat().st_mtime
 
     def replace(self, path: str, text: str) -> None:
-        """Write a file as a whole or not at all."""
+        """Replace a file atomically."""
         file = self._root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
@@ -71,16 +71,16 @@ class LocalStorage:
 
 
 class HadoopStorage:
-    """A directory of any file system that Hadoop knows by the scheme of its URI.
+    """A directory in any file system for which Hadoop has a connector.
 
-    Every method raises JobFailureError where the file system does not answer.
+    Every method raises JobFailureError if the file system does not answer.
     """
 
     def __init__(self, jvm: JavaObject, conf: JavaObject, root: str) -> None:
-        """`jvm` is py4j's view of Spark's, `conf` Hadoop's configuration in it.
+        """`conf` is Hadoop's configuration.
 
         Raises:
-            JobFailureError: there is no such file system here, or it refuses.
+            JobFailureError: the file system is unknown or refuses access.
         """
         self._jvm, self._root = jvm, root
         checkpointing = jvm.org.apache.spark.sql.execution.streaming.checkpointing
@@ -89,7 +89,7 @@ class HadoopStorage:
         except Py4JJavaError as error:
             raise JobFailureError(
                 Reason.SETTINGS_INVALID,
-                f"the checkpoint's place {root} cannot be opened: {_words(error)}; the image must"
+                f"the checkpoint's place {root} cannot be opened: {_message(error)}; the image must"
                 " bring the connector of that file system, sparkConf its spark.hadoop.fs.* keys",
             ) from error
 
@@ -98,7 +98,7 @@ class HadoopStorage:
         return self._jvm.org.apache.hadoop.fs.Path(where)
 
     def names(self, directory: str) -> list[str] | None:
-        """What lies in a directory; None where there is no such directory."""
+        """The names in a directory; None if it does not exist."""
         statuses = self._statuses(directory)
         return None if statuses is None else [str(s.getPath().getName()) for s in statuses]
 
@@ -110,7 +110,7 @@ class HadoopStorage:
             raise self._unreachable(path, error) from error
 
     def read(self, path: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """The text of a file; None if it does not exist."""
         try:
             where = self._path(path)
             if not self._files.exists(where):
@@ -124,14 +124,14 @@ class HadoopStorage:
             raise self._unreachable(path, error) from error
 
     def modified_s(self, path: str) -> float:
-        """When a file that is there was last written, in seconds since 1970."""
+        """When an existing file was last written, in seconds since 1970."""
         directory, _, name = path.rpartition("/")
         found = self._statuses(directory) or ()
         times = (s.getModificationTime() for s in found if s.getPath().getName() == name)
         return float(next(times)) / 1000
 
     def replace(self, path: str, text: str) -> None:
-        """Write a file as a whole or not at all."""
+        """Replace a file atomically."""
         try:
             where = self._path(path)
             self._files.mkdirs(where.getParent())
@@ -148,10 +148,10 @@ class HadoopStorage:
     def _unreachable(self, path: str, error: Py4JJavaError) -> JobFailureError:
         where = f"{self._root}/{path}"
         return JobFailureError(
-            Reason.CHECKPOINT_UNREACHABLE, f"the checkpoint at {where}: {_words(error)}"
+            Reason.CHECKPOINT_UNREACHABLE, f"the checkpoint at {where}: {_message(error)}"
         )
 
 
-def _words(error: Py4JJavaError) -> str:
-    """The first line of what Java says."""
+def _message(error: Py4JJavaError) -> str:
+    """The first line of a Java exception."""
     return str(error.java_exception.toString()).splitlines()[0]

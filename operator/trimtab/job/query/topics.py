@@ -1,4 +1,4 @@
-"""Whether the topics of a source or a sink are there, as the driver's own failures."""
+"""Checks that the topics of a source or a sink exist, and fails as the driver does."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from trimtab.job.termination import JobFailureError, Reason
 from trimtab.kafka.admin import KafkaAdmin
 
 START_TIMEOUT_S = 15.0
-"""Of one question before a start: a Kafka that comes up may take its time."""
+"""Limit of one request before a start: a Kafka that is coming up may take its time."""
 
 
 def partitions_of(kafka: KafkaAdmin, topics: Sequence[str]) -> dict[str, int]:
-    """Partition counts of those topics that exist; raises JobFailureError (healing) unanswered."""
+    """Partition counts of the topics that exist; raises a healing JobFailureError if unanswered."""
     try:
         return kafka.partitions(topics)
     except UnavailableError as error:
@@ -21,10 +21,10 @@ def partitions_of(kafka: KafkaAdmin, topics: Sequence[str]) -> dict[str, int]:
 
 
 def require_topics(kafka: KafkaAdmin, topics: Sequence[str], role: str) -> None:
-    """Raises JobFailureError when a topic does not exist, or (healing) without an answer."""
+    """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
     missing = sorted(set(topics) - set(partitions_of(kafka, topics)))
     if missing:
         raise JobFailureError(
             Reason.TOPIC_NOT_FOUND,
-            f"Kafka has no topic {', '.join(missing)} ({role}): create it, or mend the name",
+            f"Kafka has no topic {', '.join(missing)} ({role}): create it or correct the name",
         )

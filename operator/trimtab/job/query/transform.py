@@ -17,7 +17,7 @@ VIEW = "source"
 
 
 def apply(frame: DataFrame, transform: Transform) -> DataFrame:
-    """The transformed frame; raises TransformError that says in words what to mend."""
+    """The transformed frame; raises TransformError that says what to correct."""
     if transform.sql is not None and transform.module is None:
         return _by_sql(frame, transform.sql)
     if transform.module is not None and transform.sql is None:
@@ -30,7 +30,7 @@ def _by_sql(frame: DataFrame, sql: str) -> DataFrame:
     try:
         return frame.sparkSession.sql(sql)
     except PySparkException as error:
-        raise TransformError(f"the SQL does not work: {words(error)}") from error
+        raise TransformError(f"the SQL does not work: {message_of(error)}") from error
 
 
 def _by_module(frame: DataFrame, reference: str, params: dict[str, str]) -> DataFrame:
@@ -38,7 +38,7 @@ def _by_module(frame: DataFrame, reference: str, params: dict[str, str]) -> Data
     try:
         result = function(frame, dict(params))
     except PySparkException as error:
-        raise TransformError(f"{reference} failed: {words(error)}") from error
+        raise TransformError(f"{reference} failed: {message_of(error)}") from error
     except Exception as error:
         raise TransformError(f"{reference} raised {type(error).__name__}: {error}") from error
     if not isinstance(result, DataFrame):
@@ -47,14 +47,14 @@ def _by_module(frame: DataFrame, reference: str, params: dict[str, str]) -> Data
 
 
 def load_function(reference: str) -> Callable[[Any, dict[str, str]], Any]:
-    """The function that `module:function` names; raises TransformError when there is none."""
+    """The function that `module:function` names; raises TransformError if there is none."""
     module_name, _, name = reference.partition(":")
     if not module_name or not name:
         raise TransformError(f"{reference!r} is no transform: write it like jobs.clicks:transform")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        # an import inside the user's module may be the missing one: say which
+        # the missing module may be one that the user's module imports: name it
         raise ModuleMissingError(
             f"{reference}: no module named {error.name!r} in the image or the mounted modules"
         ) from error
@@ -67,8 +67,8 @@ def load_function(reference: str) -> Callable[[Any, dict[str, str]], Any]:
     return function  # type: ignore[no-any-return]
 
 
-def words(error: PySparkException) -> str:
-    """Spark's own message, which says the line, without the plan that it prints below."""
+def message_of(error: PySparkException) -> str:
+    """Spark's own message, which names the line, without the plan below it."""
     said, _, _ = str(error).partition("\nJVM stacktrace")
     lines = [line for line in said.splitlines() if line.strip()]
     plan = next((i for i, line in enumerate(lines) if line.startswith(("'", "+-"))), len(lines))

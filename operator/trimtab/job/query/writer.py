@@ -1,7 +1,6 @@
-"""The one way out of a query: a foreachBatch writer behind the gate, whatever the sink.
+"""Writes all batches of a query: a foreachBatch function behind the gate, for any sink.
 
-The limit of pending calls is read anew at each batch, so it changes from one batch to the next
-without a restart.
+It reads the limit of calls in flight at each batch, so the limit changes without a restart.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ from trimtab.job.query.protocols import Sink
 
 @dataclass(slots=True)
 class Live:
-    """What holds for the next batch; the writer reads it when a batch begins."""
+    """The live knobs; the writer reads them when a batch begins."""
 
     sink: Sink
     max_in_flight: int = int(MAX_IN_FLIGHT.default)
 
     def set(self, knobs: Mapping[str, float]) -> None:
-        """Take the live knobs over; unset knobs have their defaults again."""
+        """Set the live knobs; unset knobs get their defaults."""
         self.sink.follow(knobs)
         self.max_in_flight = int(knobs.get(MAX_IN_FLIGHT.name, MAX_IN_FLIGHT.default))
 
 
 def prepare(frame: DataFrame, sink: Sink) -> DataFrame:
-    """The frame as it is handed to the writer, its side of the ledger observed on the way.
+    """The frame as the writer gets it, with its side of the ledger observed.
 
     Raises:
-        TransformError: the columns do not suit the sink.
+        TransformError: the columns do not fit the sink.
     """
     return sink.prepare(frame.observe(SINK, *ledger.observations(frame.columns)))
 
 
 class BatchWriter:
-    """What Spark calls once a batch."""
+    """The function that Spark calls for each batch."""
 
     def __init__(
         self,
@@ -55,10 +54,10 @@ class BatchWriter:
         *,
         clock: Clock = monotonic_s,
     ) -> None:
-        """`begin` hears the id of each batch that passes the gate, and says whether to time it.
+        """`begin` gets the id of each batch that passes the gate and returns whether to time it.
 
-        `written` follows its write, with what was measured if it was timed. `clock` gives seconds
-        that only grow.
+        `written` is called after the write, with the measurement if the batch was timed. `clock`
+        is monotonic.
         """
         self._gate = gate
         self._live = live
@@ -66,10 +65,10 @@ class BatchWriter:
         self._written = written
         self._clock = clock
         self.failure: Exception | None = None
-        """What the last write raised."""
+        """The exception of the last write that failed."""
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
-        """Write one batch; raises GateClosedError instead when the query is stopping."""
+        """Write one batch; raises GateClosedError instead if the query is stopping."""
         self._gate.enter(batch_id)
         timed = self._begin(batch_id)
         limit = str(self._live.max_in_flight)
@@ -84,11 +83,11 @@ class BatchWriter:
         self._written(split)
 
     def _write_timed(self, frame: DataFrame, batch_id: int) -> Split:
-        """Work the batch out, then write it; every row is made once and written once."""
+        """Compute the batch, then write it; every row is computed once and written once."""
         frame.persist()
         try:
             began_s = self._clock()
-            frame.count()  # asks for every row of it, so that all are kept
+            frame.count()  # computes every row, so that all are cached
             worked_out_s = self._clock()
             self._live.sink.write(frame, batch_id)
             return Split(worked_out_s - began_s, self._clock() - worked_out_s)

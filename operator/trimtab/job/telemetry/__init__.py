@@ -1,1 +1,1 @@
-"""What the driver sees and exports."""
+"""What the driver measures and exports."""

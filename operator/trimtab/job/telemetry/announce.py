@@ -1,7 +1,7 @@
-"""Tell the operator why the query does not run, while the driver still tries to start it.
+"""Tells the operator why the query is not running while the driver keeps trying to start it.
 
-A driver that ends says so in its termination log. One that waits for something to heal has only
-its pod to write on: an annotation, which the operator watches. It needs no Prometheus.
+A driver that exits leaves a termination log. One that waits for a cause to heal annotates its own
+pod, which the operator watches. This works without Prometheus.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ log = logging.getLogger(__name__)
 INTERVAL_S = 0.5
 
 
-def words(not_ready: str | None) -> str:
-    """`Reason: message` of a trouble; empty when the query runs, starts or stops."""
+def message(not_ready: str | None) -> str:
+    """`Reason: message` while a failure is being waited out; empty otherwise."""
     return not_ready if not_ready and ": " in not_ready else ""
 
 
 def start(
     driver: DriverState, write: Callable[[str, str], None], stopping: threading.Event
 ) -> threading.Thread:
-    """Write the words on the pod whenever they change, until `stopping` is set.
+    """Annotate the pod whenever the message changes, until `stopping` is set.
 
-    `write(key, text)` may raise UnavailableError: then it is tried again.
+    If `write(key, text)` raises UnavailableError, it is tried again.
     """
 
     def run() -> None:
         told = ""
         while not stopping.wait(INTERVAL_S):
-            now = words(driver.not_ready)
+            now = message(driver.not_ready)
             if now == told:
                 continue
             try:

@@ -1,4 +1,4 @@
-"""What the driver knows at this moment: written by its parts, read by the exporter.
+"""What the driver knows now: written by its parts, read by the exporter.
 
 None means unknown. Unknown values are omitted from the export, never zero.
 """
@@ -25,19 +25,19 @@ NEW, OLD = "new", "old"
 
 @dataclass(frozen=True, slots=True)
 class CommittedBatch:
-    """A batch report with what only the runner knows about it."""
+    """A batch report, and what Spark does not report about the batch."""
 
     report: BatchReport
     settings_generation: int | None
     executors_min: int | None
     replayed: bool
     timed: bool = False
-    """It was worked out before it was written, see `timing`."""
+    """Whether it was computed before it was written, see `timing`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningBatch:
-    """The batch that is under way."""
+    """The batch that is running."""
 
     batch_id: int
     since: float
@@ -45,13 +45,13 @@ class RunningBatch:
     executors_min: int | None
     """Fewest executors since it began; None in local mode."""
     replays: int = 0
-    """How often it has begun again with the records that it was planned with; 0: it is new."""
+    """How often it has been replayed with the records it was planned with; 0 if it is new."""
     timed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutorStates:
-    """Executor pods by state; pending = requested and not yet registered."""
+    """Executor pods by state; pending means requested but not yet registered."""
 
     requested: int
     running: int
@@ -59,20 +59,20 @@ class ExecutorStates:
 
     @property
     def staying(self) -> int:
-        """There, and not on the way out: those that are given tasks."""
+        """Running and not decommissioning: these get tasks."""
         return self.running - self.decommissioning
 
     @property
     def pending(self) -> int:
-        """Asked for, but not there yet."""
+        """Requested but not yet registered."""
         return max(0, self.requested - self.staying)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """One partition: all that was ever written, and what is not yet committed.
+    """One partition: its end offset, and what is not yet committed.
 
-    `records` and `seconds` are None while the query's position or its age is not known.
+    `records` and `seconds` are None while the query's position or its age is unknown.
     """
 
     end: int
@@ -82,7 +82,7 @@ class PartitionLag:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorLoad:
-    """Storm's two measures of one executor, as shares of 1; see `sampler.executor_loads`."""
+    """Two measures of one executor, as ratios; see `sampler.executor_loads`."""
 
     load: float
     capacity: float | None
@@ -90,7 +90,7 @@ class ExecutorLoad:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How busy the executors are, as shares of 1; None where there is no measure yet."""
+    """How busy the executors are, as ratios; None before the first measurement."""
 
     slots_busy: float | None = None
     gc: float | None = None
@@ -101,25 +101,25 @@ class Load:
 
 @dataclass(slots=True)
 class JvmTotals:
-    """All JVMs of one role since this driver began, the warm-up of each left out."""
+    """All JVMs of one role since this driver started, without the warm-up of each."""
 
     seconds: float = 0.0
-    """Their time, so that rates are those of one JVM however many there were."""
+    """Their total running time, so that rates are per JVM."""
     count: dict[str, int] = field(default_factory=lambda: dict.fromkeys((NEW, OLD), 0))
     collecting_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys((NEW, OLD), 0.0))
     heap_limit: int = 0
     heap_peak: int = 0
-    """Of the JVMs that are there now, the fullest that one was, garbage included."""
+    """Peak heap, including garbage, of any JVM that is running now."""
     allocated_bytes: float | None = None
     live_bytes: int | None = None
     collector: str | None = None
     new_bytes: int | None = None
-    """The new generation where its size was set."""
+    """Size of the new generation if it was set."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """Counters since this driver began."""
+    """Counters since this driver started."""
 
     records: int = 0
     batches: int = 0
@@ -127,7 +127,7 @@ class Totals:
     ledger: Counter[str] = field(default_factory=Counter)
     ledger_xor: dict[str, int] = field(default_factory=dict)
     ledger_sum: dict[str, int] = field(default_factory=dict)
-    """XOR and sum of the identities by side, where records have one."""
+    """XOR and sum of the identities by side, if records have one."""
     ledger_mismatch: int | None = None
     clipped: int = 0
     latency_buckets: list[float] = field(
@@ -143,7 +143,7 @@ class Totals:
     call_errors: Counter[str] = field(default_factory=Counter)
 
     def add_calls(self, stages: Mapping[str, StageCalls]) -> None:
-        """Count what a batch called, by stage."""
+        """Count the calls of a batch, by stage."""
         for stage, called in stages.items():
             self.calls[stage] += called.count
             self.call_s[stage] += called.seconds
@@ -166,7 +166,7 @@ class Totals:
 
     def _enter(self, name: str, side: Side) -> None:
         self.ledger[name] += side.records
-        if side.xor is not None:  # None: nothing, or records without an identity
+        if side.xor is not None:  # None: no records, or records without an identity
             self.ledger_xor[name] = self.ledger_xor.get(name, 0) ^ side.xor
             self.ledger_sum[name] = self.ledger_sum.get(name, 0) + (side.total or 0)
 
@@ -183,28 +183,28 @@ class Totals:
 
 @dataclass(slots=True)
 class DriverState:
-    """All that can be exported. Write inside `with state.writing() as driver`."""
+    """Everything that can be exported. Change it inside `with state.writing() as driver`."""
 
     settings_generation: int | None = None
     rejected_generation: int | None = None
     run_number: int | None = None
     effective: Mapping[str, float] = field(default_factory=dict)
     record_bytes: float | None = None
-    """Bytes of key and value of a record, the mean of the last batch that had any."""
+    """Mean size of a record, key and value, in the last batch that had any."""
     places: Mapping[str, int] = field(default_factory=dict)
-    """In how many nodes and zones the source's partitions are led, by scope."""
+    """How many nodes and zones lead partitions of the source, by scope."""
     last: CommittedBatch | None = None
     sink_share: float | None = None
-    """Share of the work on records that was writing, in the last batch that was timed."""
+    """Share of writing in the time of the last timed batch."""
     running: RunningBatch | None = None
     executors: ExecutorStates | None = None
     load: Load | None = None
     jvms: Mapping[str, JvmTotals] = field(default_factory=dict)
     """By role: driver, executor."""
     uses_python: bool | None = None
-    """Whether the query has Python workers at work on the executors."""
+    """Whether the query uses Python workers on the executors."""
     calls: Mapping[str, StageCalls] = field(default_factory=dict)
-    """What the last batch called, by stage of pending calls."""
+    """The calls of the last batch, by stage."""
     lag: Mapping[tuple[str, int], PartitionLag] | None = None
     heartbeat: float | None = None
     not_ready: str | None = "starting"
@@ -213,6 +213,6 @@ class DriverState:
 
     @contextmanager
     def writing(self) -> Iterator[DriverState]:
-        """Change several fields as one; readers take the same lock."""
+        """Change several fields atomically; readers take the same lock."""
         with self._lock:
             yield self

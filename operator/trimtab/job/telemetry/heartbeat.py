@@ -1,6 +1,6 @@
-"""The heartbeat: a thread that says every second that the driver lives.
+"""The heartbeat: a thread that shows every second that the driver is alive.
 
-It asks nothing of Spark, so a hung query still beats: an idle or slow pipeline is not a dead one.
+It does not use Spark, so it continues while a query hangs: idle or slow is not dead.
 """
 
 from __future__ import annotations

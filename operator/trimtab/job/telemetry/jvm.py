@@ -1,9 +1,9 @@
-"""The collections and heaps of driver and executors, read every five seconds.
+"""Garbage collections and heaps of driver and executors, read every five seconds.
 
-Counts and times are Spark's own executor metrics, which come with the heartbeats. Spark keeps the
-highest value that it heard of each, and of a counter that is the last. They know the new and the
-old generation by the collectors' names, so Serial, Parallel and G1 read alike; under G1 an
-old-gen collection is a full one, and mixed ones count as new.
+Counts and times are Spark's own executor metrics, which arrive with the heartbeats. Spark keeps the
+highest value of each, which for a counter is the latest. It tells new and old generation by the
+collectors' names, so Serial, Parallel and G1 look alike. With G1 an old-generation collection is
+a full one; mixed ones count as new.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from trimtab.job.telemetry.driver_state import NEW, OLD, DriverState, JvmTotals
 log = logging.getLogger(__name__)
 
 INTERVAL_S = 5.0
-"""The heartbeats of the executors bring nothing newer."""
+"""As often as the executors' heartbeats bring news."""
 
 WARM_UP_S = 30.0
-"""Of each JVM left out: while classes are loaded, the growing metaspace alone starts old-gen
-collections, whatever the heap."""
+"""Ignored at the start of each JVM: while classes are loaded, the growing metaspace alone triggers
+old-generation collections, whatever the heap."""
 
 DRIVER, EXECUTOR = "driver", "executor"
 
@@ -38,7 +38,7 @@ _COUNTS = {NEW: ("MinorGCCount", "MinorGCTime"), OLD: ("MajorGCCount", "MajorGCT
 _COLLECTORS = {
     "Copy": "Serial", "PS Scavenge": "Parallel", "G1 Young Generation": "G1",
 }  # fmt: skip
-"""The collector by the name of its bean for the new generation."""
+"""The collector, by the name of its bean for the new generation."""
 _COLLECTOR = re.compile(r"-XX:\+Use(Serial|Parallel|G1)GC")
 _NEW_MIB = re.compile(r"-XX:MaxNewSize=(\d+)m")
 _OLD_POOLS = ("Tenured Gen", "PS Old Gen", "G1 Old Gen")
@@ -46,7 +46,7 @@ _OLD_POOLS = ("Tenured Gen", "PS Old Gen", "G1 Old Gen")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One JVM's counters since it began: (collections, seconds) by generation; peak in bytes."""
+    """One JVM's counters since its start: (collections, seconds) by generation; peak in bytes."""
 
     collections: Mapping[str, tuple[int, float]]
     heap_peak: int
@@ -54,42 +54,42 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class OwnHeap:
-    """What only the JVM itself can tell: the driver's. None is not known."""
+    """What only the JVM itself knows: here the driver's. None means unknown."""
 
     collector: str | None
     live_bytes: int | None
-    """What was left in the old generation after its last collection."""
+    """Old generation in use after its last collection."""
     eden_bytes: int | None
 
 
 class Jvms(Protocol):
-    """What tells of the JVMs: Spark."""
+    """Where readings of the JVMs come from: Spark."""
 
     def read(self) -> Mapping[str, Reading]:
-        """Every JVM that has told its metrics, by executor id."""
+        """The reading of every JVM that has reported metrics, by executor id."""
 
     def own(self) -> OwnHeap:
         """The driver's own heap."""
 
     def heap_limit(self, role: str) -> int:
-        """Bytes that the heap of a role may use."""
+        """Maximum heap of a role, in bytes."""
 
     def options(self, role: str) -> str:
-        """The options that its JVMs were started with."""
+        """The JVM options of a role."""
 
 
 class JvmWatch:
-    """Adds up what the JVMs tell, for the exporter."""
+    """Adds up the readings of the JVMs for the exporter."""
 
     def __init__(self, driver: DriverState, jvms: Jvms, clock: Clock = monotonic_s) -> None:
-        """`clock` gives seconds that only grow."""
+        """`clock` is monotonic."""
         self._driver, self._jvms, self._clock = driver, jvms, clock
         self._since: dict[str, float] = {}
         self._last: dict[str, tuple[float, Reading]] = {}
         self._totals: dict[str, JvmTotals] = defaultdict(JvmTotals)
 
     def look(self) -> None:
-        """One look at all JVMs."""
+        """Read all JVMs once."""
         now, found, own = self._clock(), self._jvms.read(), self._jvms.own()
         with self._driver.writing() as driver:
             self._add(now, found, own)
@@ -114,7 +114,7 @@ class JvmWatch:
             driver.live_bytes, driver.collector = own.live_bytes, own.collector
 
     def _count(self, name: str, role: str, now: float, reading: Reading, own: OwnHeap) -> None:
-        """Add what a JVM did since the last look at it; the first one only begins."""
+        """Add what a JVM did since its last reading; the first reading is only a start."""
         totals = self._totals[role]
         if name in self._last:
             then, before = self._last[name]
@@ -129,14 +129,14 @@ class JvmWatch:
         self._last[name] = (now, reading)
 
     def start(self, stopping: threading.Event) -> threading.Thread:
-        """Look until `stopping` is set."""
+        """Read until `stopping` is set."""
 
         def run() -> None:
             while not stopping.wait(INTERVAL_S):
                 try:
                     self.look()
-                except Exception as error:  # py4j raises what it likes while Spark goes down
-                    log.debug("no look at the JVMs: %s", error)
+                except Exception as error:  # py4j may raise anything while Spark shuts down
+                    log.debug("JVMs not read: %s", error)
 
         thread = threading.Thread(target=run, name="trimtab-jvm", daemon=True)
         thread.start()
@@ -159,7 +159,7 @@ class SparkJvms:
         }
 
     def _find(self, beans: JavaObject) -> None:
-        """The driver's collector and pools, whose names go by the collector: they stay the same."""
+        """Find the driver's collector and memory pools, which do not change."""
         names = [bean.getName() for bean in beans.getGarbageCollectorMXBeans()]
         self._collector = next((_COLLECTORS[name] for name in names if name in _COLLECTORS), None)
         pools = {pool.getName(): pool for pool in beans.getMemoryPoolMXBeans()}
@@ -167,15 +167,15 @@ class SparkJvms:
         self._eden = next((pools[name] for name in pools if name.endswith("Eden Space")), None)
 
     def heap_limit(self, role: str) -> int:
-        """Bytes that the heap of a role may use."""
+        """Maximum heap of a role, in bytes."""
         return self._limits[role]
 
     def options(self, role: str) -> str:
-        """The options that its JVMs were started with, as far as trimtab or a person set them."""
+        """The JVM options of a role that trimtab or a person has set."""
         return str(self._options[role])
 
     def read(self) -> Mapping[str, Reading]:
-        """Every JVM that has told its metrics; the driver tells its own in the same way."""
+        """The reading of every JVM that has reported metrics, the driver included."""
         found = {}
         for summary in items(self._store.executorList(True)):
             if (told := summary.peakMemoryMetrics()).isDefined():
@@ -183,10 +183,10 @@ class SparkJvms:
         return found
 
     def own(self) -> OwnHeap:
-        """The driver's own heap: two pools asked, since each call goes through to the JVM."""
+        """The driver's own heap; reads only two pools, because each call crosses to the JVM."""
         live = eden = None
         if self._old is not None:
-            # 0 is said before the first old-gen collection: then what stays is not known
+            # 0 before the first old-generation collection: then the live size is unknown
             live = int(self._old.getCollectionUsage().getUsed()) or None
         if self._eden is not None:
             eden = int(self._eden.getUsage().getCommitted())

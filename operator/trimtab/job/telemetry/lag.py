@@ -1,8 +1,8 @@
-"""Lag and input of each partition, polled every second by the driver itself.
+"""Lag and input of each partition, polled every second with the driver's own admin client.
 
-Lag in records is the end of the partition − the offset up to which batches are committed. Lag
-in seconds is how long ago the partition's end stood where the query is now, interpolated
-between polls; before the history reaches back that far it is not known and left out.
+Lag in records is the end offset of the partition minus the committed offset. Lag in seconds is how
+long ago the partition ended where the query is now, interpolated between polls. It is unknown, and
+omitted, while the history does not reach back that far.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
 log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0
-"""Well below a scrape interval: the input rate is read between two scrapes, and a poll that falls
-on the wrong side of one must not look like a halt or a doubling."""
+"""Well below a scrape interval: the input rate is computed between two scrapes, and a poll on the
+wrong side of one must not look as if the input had stopped or doubled."""
 
 HISTORY = 2000
-"""Samples kept; when full every second old one is dropped, so that it reaches ever further."""
+"""Samples kept; when full, every other one is dropped, so that the history reaches further back."""
 
 
 class EndOffsets(Protocol):
@@ -37,21 +37,21 @@ class EndOffsets(Protocol):
 
 
 class EndHistory:
-    """When the end of one partition stood where, from samples (seconds, offset)."""
+    """The end offsets of one partition over time, as samples (seconds, offset)."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int]] = deque()
 
     def add(self, at: float, end: int) -> None:
-        """Remember a sample; `at` grows from call to call."""
+        """Add a sample; `at` must increase from call to call."""
         if self._samples and self._samples[-1][1] > end:
-            self._samples.clear()  # the topic was made anew
+            self._samples.clear()  # the topic was recreated
         self._samples.append((at, end))
         if len(self._samples) > HISTORY:
             self._samples = deque(list(self._samples)[::2])
 
     def age_of(self, position: int, now: float) -> float | None:
-        """Seconds since the record at `position` was written; 0 when it is not written yet."""
+        """Seconds since the record at `position` was written; 0 if it is not written yet."""
         if not self._samples:
             return None
         if position >= self._samples[-1][1]:
@@ -62,13 +62,13 @@ class EndHistory:
         return None
 
     def forget_before(self, position: int) -> None:
-        """Drop what lies behind the query for good."""
+        """Drop the samples that the query has passed."""
         while len(self._samples) > 1 and self._samples[1][1] <= position:
             self._samples.popleft()
 
 
 class LagPoller:
-    """Polls Kafka in a thread of its own and hands the answer to the exporter."""
+    """Polls Kafka in its own thread and hands the lag to the exporter."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class LagPoller:
         committed: Callable[[], Offsets | None],
         clock: Clock = wall_s,
     ) -> None:
-        """`committed` tells the query's position, None before it is known.
+        """`committed` returns the query's position, None while it is unknown.
 
         `clock` gives seconds since 1970.
         """
@@ -90,7 +90,7 @@ class LagPoller:
         self._histories: dict[tuple[str, int], EndHistory] = {}
 
     def poll(self, now: float) -> None:
-        """One poll; without an answer the lag is unknown, never an old one."""
+        """Poll once; without an answer the lag is unknown, never an old value."""
         try:
             ends = self._kafka.end_offsets(self._topics)
         except UnavailableError as error:

@@ -1,7 +1,7 @@
 """The driver's state as Prometheus metrics; docs/metrics.md lists names, types and units.
 
-Unknown values are omitted, never zero. Namespace and pipeline are not
-labels here: they come from relabelling by the pod's metadata.
+Unknown values are omitted, never zero. Namespace and pipeline are not labels here: relabelling
+adds them from the pod's metadata.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DriverCollector(Collector):
         self._clock = clock
 
     def collect(self) -> Iterable[Metric]:
-        """All families that are known now, of one moment."""
+        """A consistent set of all families that are known now."""
         with self._driver.writing() as driver:
             families = [
                 *_settings(driver),
@@ -187,7 +187,7 @@ def _executors(driver: DriverState) -> Iterator[Metric]:
 
 
 def _jvms(jvms: Mapping[str, JvmTotals]) -> Iterator[Metric]:
-    """Collections and heaps by role, so that rates are those of one JVM of it."""
+    """Collections and heaps by role; divided by `jvm_seconds` they are rates per JVM."""
     seconds = {role: jvm.seconds for role, jvm in jvms.items()}
     yield _counters("jvm_seconds", "Time of the JVMs that were watched", "role", seconds)
     labels = ["role", "generation"]
@@ -233,7 +233,7 @@ def _lag(driver: DriverState) -> Iterator[Metric]:
 
 
 def _calls(driver: DriverState) -> Iterator[Metric]:
-    """Stages of pending calls: the last batch, and all of them since the driver began."""
+    """Stages of calls: in the last batch, and in total since the driver started."""
     most = {stage: called.most for stage, called in driver.calls.items()}
     yield _gauges("pending_calls", "Most calls under way at once, last batch", "stage", most)
     mean = {s: called.seconds / called.count for s, called in driver.calls.items() if called.count}

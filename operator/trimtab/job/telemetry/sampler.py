@@ -16,14 +16,14 @@ log = logging.getLogger(__name__)
 
 SAMPLE_S = 0.5
 LOAD_WINDOW = 10
-"""Samples that the busy share is averaged over: 5 s, one scrape."""
+"""Samples over which the busy ratio is averaged: 5 s, one scrape."""
 
 CAPACITY_WINDOW = 120
-"""Samples that an executor's capacity and the shares of stages are taken over: a minute."""
+"""Samples over which an executor's capacity and the ratios of stages are taken: one minute."""
 
 
 class Source(Protocol):
-    """What tells of the executors: Spark."""
+    """Where the executors' figures come from: Spark."""
 
     def work(self) -> Work:
         """The executors now."""
@@ -43,7 +43,7 @@ class Sampler:
         executors: Executors | None,
         on_staying: Callable[[int], None],
     ) -> None:
-        """`heap_limit` in bytes; `on_staying` hears how many executors are given tasks, if pods."""
+        """`heap_limit` in bytes; `on_staying` gets the number of executor pods that get tasks."""
         self._driver = driver
         self._source = source
         self._heap_limit = heap_limit
@@ -54,7 +54,7 @@ class Sampler:
         self._stages: deque[tuple[int, StageWork]] = deque()
 
     def sample(self) -> None:
-        """One look."""
+        """Take one sample."""
         states = self._executors.states() if self._executors is not None else None
         if states is not None:
             self._on_staying(states.staying)
@@ -69,14 +69,14 @@ class Sampler:
             driver.load = Load(
                 slots_busy=slots_busy(work[-LOAD_WINDOW:]),
                 gc=gc_share(work[-LOAD_WINDOW:]),
-                # Spark does not count what Python workers compute: then the share is not known
+                # Spark does not count the CPU time of Python workers: the ratio is unknown then
                 cpu=cpu_share(stages) if driver.uses_python is False else None,
                 heap=heap_share(stages, self._heap_limit),
                 executors=executor_loads(work),
             )
 
     def _keep(self, ended: list[StageWork]) -> None:
-        """The stages of the last minute, or the last one, however old: it tells of the work."""
+        """Keep the stages of the last minute, or else the latest one, however old."""
         self._taken += 1
         self._stages.extend((self._taken, stage) for stage in ended)
         while len(self._stages) > 1 and self._stages[0][0] <= self._taken - CAPACITY_WINDOW:
@@ -89,7 +89,7 @@ class Sampler:
             while not stopping.wait(SAMPLE_S):
                 try:
                     self.sample()
-                except Exception as error:  # py4j raises what it likes while Spark goes down
+                except Exception as error:  # py4j may raise anything while Spark shuts down
                     log.debug("no sample of the executors: %s", error)
                     with self._driver.writing() as driver:
                         driver.executors = driver.load = None
@@ -100,15 +100,15 @@ class Sampler:
 
 
 def slots_busy(work: Sequence[Work]) -> float | None:
-    """Mean share of the slots in use."""
+    """Mean ratio of slots in use."""
     shares = [w.busy / w.slots for w in work if w.slots]
     return sum(shares) / len(shares) if shares else None
 
 
 def gc_share(work: Sequence[Work]) -> float | None:
-    """Collection time per task time.
+    """Garbage collection time per task time.
 
-    Both grow when a task ends: without an end in the window there is no share to tell.
+    Both grow when a task ends: unknown if none ended in the window.
     """
     tasks = work[-1].task_ms - work[0].task_ms if work else 0
     collected = work[-1].gc_ms - work[0].gc_ms if work else 0
@@ -116,25 +116,25 @@ def gc_share(work: Sequence[Work]) -> float | None:
 
 
 def cpu_share(stages: Sequence[StageWork]) -> float | None:
-    """Share of the tasks' time that their threads were on a CPU."""
+    """CPU time per task time."""
     tasks = sum(s.task_ms for s in stages)
     return min(1.0, sum(s.cpu_ms for s in stages) / tasks) if tasks > 0 else None
 
 
 def heap_share(stages: Sequence[StageWork], limit: int) -> float | None:
-    """The fullest that an executor's heap was seen, garbage included."""
+    """Peak heap of an executor per heap limit, including garbage."""
     peaks = [s.heap_bytes for s in stages if s.heap_bytes is not None]
     return min(1.0, max(peaks) / limit) if peaks and limit else None
 
 
 def executor_loads(work: Sequence[Work]) -> Mapping[str, ExecutorLoad]:
-    """Load and capacity of each executor that is there now, after Storm (seed 002).
+    """Load and capacity of each running executor, as Apache Storm defines them for its workers.
 
         load = max(busy slots / slots, min(waiting, slots) / slots)     mean over 5 s
         capacity = tasks ended · their mean time / (slots · time)       over a minute
 
-    waiting: its share of the tasks without a slot. Where tasks outlast the minute, the capacity
-    goes above 1 when they end, and is 0 until then.
+    `waiting` is the executor's share of the tasks without a slot. If tasks last longer than a
+    minute, the capacity is 0 until they end, and then above 1.
     """
     return {
         name: ExecutorLoad(_load(name, work[-LOAD_WINDOW:]), _capacity(name, work))

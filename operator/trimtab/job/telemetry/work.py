@@ -1,8 +1,8 @@
-"""What the executors have done and do, read from Spark's own bookkeeping through py4j.
+"""The work of the executors, read from Spark's own bookkeeping through py4j.
 
-There is no Python API for any of it. Running tasks come from the scheduler itself: the status
-store hears of a task's start before the end of the one before it, and then holds both for as long
-as the next one runs. What a stage did is read once, when it has ended.
+There is no Python API for it. Running tasks are read from the scheduler itself: the status store
+learns of a task's start before the end of the previous one, and then counts both for as long as
+the new one runs. The figures of a stage are read once, after its end.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from trimtab.job.gateway import JavaObject, items
 
 ENDED = {"COMPLETE", "FAILED", "SKIPPED"}
 MISSES = 4
-"""Looks for a stage that is not there yet, after each new job: a miss costs a Java stack trace."""
+"""Failed lookups of a stage after each new job: each one costs a Java stack trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutorWork:
-    """One executor: slots, those in use, and milliseconds of the tasks that have ended."""
+    """One executor: its slots, those in use, and milliseconds of completed tasks."""
 
     busy: int
     slots: int
@@ -32,7 +32,7 @@ class ExecutorWork:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All executors now, by id; collection time in total, and tasks without a slot."""
+    """All executors by id; total collection time; tasks waiting for a slot."""
 
     executors: Mapping[str, ExecutorWork]
     gc_ms: int = 0
@@ -50,7 +50,7 @@ class Work:
 
     @property
     def task_ms(self) -> int:
-        """Time of the tasks that have ended."""
+        """Total time of completed tasks."""
         return sum(e.task_ms for e in self.executors.values())
 
 
@@ -59,10 +59,10 @@ class StageWork:
     """A stage that has ended."""
 
     cpu_ms: float
-    """CPU time of the task threads in the JVM: no Python worker, no garbage collection."""
+    """CPU time of the task threads in the JVM, without Python workers and garbage collection."""
     task_ms: float
     heap_bytes: int | None
-    """Most heap that an executor was seen to use in it."""
+    """Peak heap of an executor during the stage."""
     localities: Mapping[str, int]
     """Tasks by Spark's locality level."""
 
@@ -98,7 +98,7 @@ class SparkWork:
         while self._misses < MISSES:
             try:
                 stage = store.lastStageAttempt(self._next)
-            except Py4JJavaError:  # the store hears of a job a little after it was counted
+            except Py4JJavaError:  # the store learns of a job shortly after it is counted
                 self._misses += 1
                 break
             if stage.status().toString() not in ENDED:
@@ -110,7 +110,7 @@ class SparkWork:
 
 
 def _waiting(store: JavaObject) -> int:
-    """Tasks of the stages under way that have not begun."""
+    """Tasks of the active stages that have not begun."""
     waiting = 0
     for stage in items(store.activeStages()):
         waiting += stage.numTasks() - stage.numActiveTasks() - stage.numCompleteTasks()
@@ -129,13 +129,13 @@ def _stage_work(store: JavaObject, stage: JavaObject) -> StageWork:
     return StageWork(
         cpu_ms=stage.executorCpuTime() / 1e6,
         task_ms=stage.executorRunTime(),
-        heap_bytes=heap or None,  # 0: nobody looked while it ran
+        heap_bytes=heap or None,  # 0: not sampled while it ran
         localities=_counts(store.localitySummary(stage.stageId(), stage.attemptId())),
     )
 
 
 def heap_limit(context: SparkContext) -> int:
-    """Bytes of heap that an executor may use; the driver's own in local mode."""
+    """Maximum heap of an executor in bytes; the driver's own in local mode."""
     if str(context.master).startswith("local"):
         return int(gateway.classes(context).java.lang.Runtime.getRuntime().maxMemory())
     memory = context.getConf().get("spark.executor.memory")

@@ -22,8 +22,8 @@ from trimtab.job.telemetry.driver_state import DriverState
     ],
 )
 def test_only_troubles_are_told(state: str | None, told: str) -> None:
-    assert announce.words(state).startswith(told)
-    assert bool(announce.words(state)) == bool(told)
+    assert announce.message(state).startswith(told)
+    assert bool(announce.message(state)) == bool(told)
 
 
 def test_words_are_written_once_and_again_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Where results go: one module for each kind, and the table of all."""
+"""The sinks: one module for each kind, and the table of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SINKS: Mapping[type, Callable[[Any], Sink]] = {
     contract.KafkaSink: KafkaSink,
     contract.NoopSink: NoopSink,
 }
-"""The driver's part of each kind, by its document."""
+"""The class of each kind of sink, by its document."""
 
 
 def open_sink(document: contract.Sink) -> Sink:
-    """The sink of a job; it connects when it is first asked."""
+    """The sink of a job; it connects on first use."""
     return SINKS[type(document)](document)

@@ -19,7 +19,7 @@ from trimtab.job.query.topics import START_TIMEOUT_S, require_topics
 from trimtab.kafka.admin import KafkaAdmin
 
 TYPES = {"string", "binary"}
-"""Of the columns `key` and `value`."""
+"""Types that the columns `key` and `value` may have."""
 
 OPTIONS = {
     PRODUCER_IN_FLIGHT.name: "kafka.max.in.flight.requests.per.connection",
@@ -27,15 +27,15 @@ OPTIONS = {
     PRODUCER_LINGER.name: "kafka.linger.ms",
     PRODUCER_COMPRESSION.name: "kafka.compression.type",
 }
-"""The option of Spark's Kafka sink for each knob of it."""
+"""The option of Spark's Kafka sink for each of its knobs."""
 
 SAFE = {"kafka.enable.idempotence": "true"}
-"""Kafka's own default, stated all the same: a producer that could not keep the order then refuses
-to start, instead of silently giving up idempotence. It allows at most 5 requests in flight."""
+"""Kafka's own default, set explicitly: a producer that could not keep the order then refuses to
+start instead of silently giving up idempotence. It allows at most 5 requests in flight."""
 
 
 def producer_options(knobs: Mapping[str, float]) -> dict[str, str]:
-    """The options of the Kafka sink for those knobs that are set."""
+    """The options for the knobs that are set."""
     said = {option: name for name, option in OPTIONS.items() if name in knobs}
     return SAFE | {option: KNOBS[name].format(knobs[name]) for option, name in said.items()}
 
@@ -48,21 +48,21 @@ class KafkaSink:
     on_replay = "its records are written again, so those of its first try may be there twice"
 
     def __init__(self, document: contract.KafkaSink) -> None:
-        """Connects when it is first asked."""
+        """Connects on first use."""
         self._topic = document.topic
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
         self._target = {**document.connection.spark_options(), "topic": document.topic}
         self._options: Mapping[str, str] = SAFE
 
     def require(self) -> None:
-        """Raise JobFailureError when the topic is missing, one that heals without an answer."""
+        """Raise JobFailureError if the topic is missing, or a healing one without an answer."""
         require_topics(self._admin, [self._topic], "sink")
 
     def prepare(self, frame: DataFrame) -> DataFrame:
-        """`value`, and `key` and `headers` if there are any.
+        """Select `value`, and `key` and `headers` if they exist.
 
         Raises:
-            TransformError: `value` is missing, or one of them is of another type.
+            TransformError: `value` is missing, or a column has the wrong type.
         """
         types = dict(frame.dtypes)
         if types.get("value") not in TYPES:
@@ -73,7 +73,7 @@ class KafkaSink:
             )
         if types.get("key", "binary") not in TYPES:
             raise TransformError(f"the column `key` must be string or binary, it is {types['key']}")
-        # Spark would take columns named topic or partition as where to write to
+        # Spark would use columns named topic or partition as the destination
         keep = [c for c in frame.columns if c in {"key", "value", "headers"}]
         return frame.select(*keep)
 

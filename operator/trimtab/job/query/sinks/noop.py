@@ -1,4 +1,4 @@
-"""The sink that writes nothing: to see what the rest of a query can do."""
+"""A sink that writes nothing: shows how fast the rest of a query is."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from trimtab.api import contract
 
 
 class NoopSink:
-    """Computes every record and throws it away."""
+    """Computes every record and discards it."""
 
     knobs = ()
     phases = ()
     on_replay = "nothing is written"
 
     def __init__(self, _document: contract.NoopSink) -> None:
-        """There is nothing to know of it."""
+        """It needs no configuration."""
 
     def require(self) -> None:
-        """It is always there."""
+        """It always exists."""
 
     def prepare(self, frame: DataFrame) -> DataFrame:
-        """Any columns suit it."""
+        """Accept any columns."""
         return frame
 
     def follow(self, knobs: Mapping[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""Where records come from: one module for each kind, and the table of all."""
+"""The sources: one module for each kind, and the table of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from trimtab.job.query.sources.kafka import KafkaSource
 SOURCES: Mapping[type, Callable[[Any], Source]] = {
     contract.KafkaSource: KafkaSource,
 }
-"""The driver's part of each kind, by its document."""
+"""The class of each kind of source, by its document."""
 
 
 def open_source(document: contract.KafkaSource) -> Source:
-    """The source of a job; it connects when it is first asked."""
+    """The source of a job; it connects on first use."""
     return SOURCES[type(document)](document)

@@ -1,4 +1,4 @@
-"""Kafka topics as the source, the ledger and the latency observed right at it."""
+"""Kafka topics as the source, with ledger and latency observed right where records are read."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from trimtab.kafka.admin import KafkaAdmin
 from trimtab.sizing import batches
 
 CONSUMER = {
-    # without these a broker that is away shows only after minutes
+    # without these it takes minutes to notice that a broker is gone
     "kafka.request.timeout.ms": "10000",
     "kafka.default.api.timeout.ms": "15000",
-    "fetchOffset.numRetries": "1",  # the client retries by itself within that time
-    # A task seeks while the consumer's last fetch still waits at the end of the log for records
-    # that will come some day. With Kafka's 500 ms each task waited for it: 0.55 s, now 0.08 s.
+    "fetchOffset.numRetries": "1",  # the client itself retries within that time
+    # A task seeks while the consumer's previous fetch is still waiting for new records at the end
+    # of the log. With Kafka's default of 500 ms each task took 0.55 s, now it takes 0.08 s.
     "kafka.fetch.max.wait.ms": "10",
 }
 CLOSEST_REPLICA = {
-    # each executor's own zone: Kafka's client looks the variable up where the consumer is made
+    # the executor's own zone: the client reads the variable where the consumer is created
     "kafka.config.providers": "env",
     "kafka.config.providers.env.class": (
         "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
@@ -45,7 +45,7 @@ CLOSEST_REPLICA = {
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 MOST_FETCHED = 32 << 20
-"""Bytes that one fetch of a partition may be made to hold: each task keeps it in memory."""
+"""Upper limit of a fetch size, in bytes: each task holds one fetch in memory."""
 
 OPTIONS = {
     MAX_OFFSETS.name: MAX_OFFSETS.name,
@@ -54,11 +54,11 @@ OPTIONS = {
     FETCH_PARTITION.name: "kafka.max.partition.fetch.bytes",
     FETCH_MAX.name: "kafka.fetch.max.bytes",
 }
-"""The option of Spark's Kafka source for each knob of it."""
+"""The option of Spark's Kafka source for each of its knobs."""
 
 
 class KafkaSource:
-    """Reads topics, each batch a range of offsets that the checkpoint holds."""
+    """Reads topics; the checkpoint holds the range of offsets of each batch."""
 
     knobs = tuple(OPTIONS)
     phases = ("latest_offset",)
@@ -66,7 +66,7 @@ class KafkaSource:
     on_replay = "the same offsets are read again"
 
     def __init__(self, document: contract.KafkaSource) -> None:
-        """Connects when it is first asked."""
+        """Connects on first use."""
         self._topics = document.topics
         self._connection = document.connection
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
@@ -77,11 +77,11 @@ class KafkaSource:
         return self._topics
 
     def require(self) -> None:
-        """Raise JobFailureError when a topic is missing, one that heals without an answer."""
+        """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
         require_topics(self._admin, self._topics, "source")
 
     def partition_count(self) -> int:
-        """Partitions of all topics together; raises JobFailureError (healing) without an answer."""
+        """Partitions of all topics; raises a healing JobFailureError without an answer."""
         return sum(partitions_of(self._admin, self._topics).values())
 
     def fitted(
@@ -98,9 +98,9 @@ class KafkaSource:
     ) -> DataFrame:
         """The raw Kafka columns.
 
-        Once a batch it yields its side of the ledger, and the distribution of their Kafka
-        timestamps in milliseconds since 1970. An executor reads from the broker of its own zone,
-        where Kafka has one.
+        Each batch also yields its side of the ledger and the distribution of the records' Kafka
+        timestamps, in milliseconds since 1970. An executor reads from a broker in its own zone if
+        there is one.
         """
         said = {
             **CONSUMER,
@@ -116,17 +116,17 @@ class KafkaSource:
 
 
 def limits(knobs: Mapping[str, float]) -> dict[str, str]:
-    """The source options of those knobs that are set; for the others Spark has its own default."""
+    """The options for the knobs that are set; for the others Spark has its own defaults."""
     return {option: str(int(knobs[name])) for name, option in OPTIONS.items() if name in knobs}
 
 
 def fetch_sizes(
     knobs: Mapping[str, float], record_bytes: float | None, partitions: int
 ) -> dict[str, float]:
-    """What must be fetched at once so that a full batch comes with one fetch of each partition.
+    """Fetch sizes with which a full batch takes one fetch per partition: its bytes / partitions.
 
-    Empty where Kafka's default holds it, where somebody says a size, and while the size of a record
-    is not known. It is the bytes of a batch / partitions.
+    Empty if Kafka's default is large enough, if a size is set, and while the size of a record is
+    unknown.
     """
     said = FETCH_PARTITION.name in knobs or FETCH_MAX.name in knobs
     if said or not record_bytes or not partitions:
