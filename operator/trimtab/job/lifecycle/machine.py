@@ -13,15 +13,39 @@ with it. The runner carries the commands out in order and reports back with even
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from trimtab.api.contract import Job, Settings, SourceOptions
+from trimtab.api.contract import Job, Settings
 from trimtab.api.knobs import EXECUTORS, KNOBS, TRIGGER, How
 from trimtab.job import definition
 from trimtab.job.lifecycle.backoff import Backoff
 from trimtab.job.lifecycle.boundary import Outcome, judge_stop
+from trimtab.job.lifecycle.commands import (
+    Adopt,
+    Announce,
+    CheckTopics,
+    CloseGate,
+    Command,
+    CountChange,
+    Diagnose,
+    EndQuery,
+    GoLive,
+    OpenCheckpoint,
+    Show,
+    Start,
+)
+from trimtab.job.lifecycle.events import (
+    Begin,
+    CheckpointOpened,
+    ConnectFailed,
+    Event,
+    NewSettings,
+    QueryFailed,
+    StopRequested,
+    Tick,
+    TopicsFound,
+)
 from trimtab.job.termination import ExitCode, JobFailureError
 
 
@@ -74,168 +98,7 @@ class State:
         return self.phase in {Phase.STOPPING, Phase.DRAINING}
 
 
-# Events
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """The process has begun."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicsFound:
-    """All topics of source and sink exist."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectFailed:
-    """A topic is missing, or Kafka does not answer."""
-
-    failure: JobFailureError
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointOpened:
-    """The checkpoint fits the job; `used_before` tells whether it holds committed batches."""
-
-    used_before: bool
-
-
-@dataclass(frozen=True, slots=True)
-class QueryFailed:
-    """Why the query failed; `progressed`: it had reported a trigger since its start."""
-
-    failure: JobFailureError
-    progressed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NewSettings:
-    """Newer settings have arrived."""
-
-    settings: Settings
-
-
-@dataclass(frozen=True, slots=True)
-class StopRequested:
-    """Stop at the next boundary; requested at this time."""
-
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """Whether the query is running, and whether every batch past the closed gate is committed."""
-
-    active: bool = False
-    at_boundary: bool | None = None
-    """None while the gate is open."""
-
-
-Event = (
-    Begin
-    | TopicsFound
-    | ConnectFailed
-    | CheckpointOpened
-    | QueryFailed
-    | NewSettings
-    | StopRequested
-    | Tick
-)
-
-# Commands
-
-
-@dataclass(frozen=True, slots=True)
-class CheckTopics:
-    """Check that the topics exist; answered by TopicsFound or ConnectFailed."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCheckpoint:
-    """Check the checkpoint against the job; answered by CheckpointOpened."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoLive:
-    """Hand over the knobs that the next batch picks up, and the number of executors."""
-
-    knobs: Mapping[str, float]
-    executors: int | None = None
-    """None leaves it unchanged."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountChange:
-    """Count a change; `pauses_at` is the trigger of the query if the change interrupts it."""
-
-    how: How
-    pauses_at: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Adopt:
-    """These settings are in force from now on; `changed` names what they change."""
-
-    settings: Settings
-    changed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Start the query."""
-
-    knobs: Mapping[str, float]
-    source: SourceOptions
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    """Export the values in force; a start does this by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class CloseGate:
-    """Let no further batch begin to write."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndQuery:
-    """Stop what is left of the query; `outcome` tells how the stop at the boundary went."""
-
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnose:
-    """Find out why the query failed; answered by QueryFailed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Announce:
-    """Report why the driver is not ready: the failure it waits out, or None for a stop."""
-
-    failure: JobFailureError | None = None
-    wait_s: float = 0.0
-
-
-Command = (
-    CheckTopics
-    | OpenCheckpoint
-    | GoLive
-    | CountChange
-    | Adopt
-    | Start
-    | Show
-    | CloseGate
-    | EndQuery
-    | Diagnose
-    | Announce
-)
-
 Step = tuple[State, list[Command]]
-
-# Transitions
 
 
 def step(state: State, event: Event, now: float) -> Step:

@@ -21,7 +21,7 @@ from trimtab.job.batches.timing import Split
 from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.locality import Locality
-from trimtab.job.lifecycle import machine
+from trimtab.job.lifecycle import commands, events, machine
 from trimtab.job.lifecycle.boundary import POLL_S, Gate, Outcome, stop_now
 from trimtab.job.lifecycle.settings_watch import Inbox
 from trimtab.job.query.builder import StreamBuilder, causes_of, last_committed
@@ -92,11 +92,11 @@ class Runner:
 
     def run(self) -> ExitCode:
         """Run until the stop signal; raises JobFailureError if the pipeline cannot continue."""
-        self._feed(machine.Begin())
+        self._feed(events.Begin())
         while (end := self._state.end) is None:
             self._wait(POLL_S if self._state.at_gate else TICK_S)
             if (new := self.inbox.take()) is not None:
-                self._feed(machine.NewSettings(new))
+                self._feed(events.NewSettings(new))
             self._feed(self._look())
         if isinstance(end, JobFailureError):
             raise end
@@ -106,63 +106,63 @@ class Runner:
         self._wake.wait(seconds)
         self._wake.clear()
 
-    def _look(self) -> machine.Tick:
+    def _look(self) -> events.Tick:
         query = self._query
         active = query is not None and query.isActive  # before the boundary, see `judge_stop`
         if query is None or not self._state.at_gate:
-            return machine.Tick(active)
-        return machine.Tick(active, self._gate.at_boundary(lambda: last_committed(query)))
+            return events.Tick(active)
+        return events.Tick(active, self._gate.at_boundary(lambda: last_committed(query)))
 
-    def _feed(self, event: machine.Event) -> None:
+    def _feed(self, event: events.Event) -> None:
         """Step the machine with an event, then with the answers of its commands."""
-        events: deque[machine.Event] = deque([event])
-        while events:
+        waiting: deque[events.Event] = deque([event])
+        while waiting:
             if self._signal.at is not None and self._state.stop_at is None:
-                events.appendleft(machine.StopRequested(self._signal.at))
-            self._state, commands = machine.step(self._state, events.popleft(), self._clock())
-            for command in commands:
+                waiting.appendleft(events.StopRequested(self._signal.at))
+            self._state, decided = machine.step(self._state, waiting.popleft(), self._clock())
+            for command in decided:
                 if (answer := self._carry_out(command)) is not None:
-                    events.append(answer)
+                    waiting.append(answer)
 
-    def _carry_out(self, command: machine.Command) -> machine.Event | None:
+    def _carry_out(self, command: commands.Command) -> events.Event | None:
         match command:
-            case machine.CheckTopics():
+            case commands.CheckTopics():
                 return self._check_topics()
-            case machine.OpenCheckpoint():
+            case commands.OpenCheckpoint():
                 return self._open_checkpoint()
-            case machine.Diagnose():
+            case commands.Diagnose():
                 return self._diagnose()
-            case machine.Start(knobs, options):
+            case commands.Start(knobs, options):
                 self._start(knobs, options)
-            case machine.GoLive(knobs, executors):
+            case commands.GoLive(knobs, executors):
                 self._go_live(knobs, executors)
-            case machine.CountChange(how, pauses_at):
+            case commands.CountChange(how, pauses_at):
                 self._count_change(how, pauses_at)
-            case machine.Adopt(settings, changed):
+            case commands.Adopt(settings, changed):
                 self._batches.applied(settings.generation)
                 log.info("settings %d: %s (%s)", settings.generation, changed, settings.reason)
-            case machine.Show():
+            case commands.Show():
                 self._show()
-            case machine.CloseGate():
+            case commands.CloseGate():
                 self._gate.close()
-            case machine.EndQuery(outcome):
+            case commands.EndQuery(outcome):
                 self._end_query(outcome)
-            case machine.Announce(failure, wait_s):
+            case commands.Announce(failure, wait_s):
                 self._announce(failure, wait_s)
         return None
 
-    def _check_topics(self) -> machine.TopicsFound | machine.ConnectFailed:
+    def _check_topics(self) -> events.TopicsFound | events.ConnectFailed:
         try:
             self._source.require()
             self._sink.require()
         except JobFailureError as failure:
-            return machine.ConnectFailed(failure)
-        return machine.TopicsFound()
+            return events.ConnectFailed(failure)
+        return events.TopicsFound()
 
-    def _open_checkpoint(self) -> machine.CheckpointOpened:
+    def _open_checkpoint(self) -> events.CheckpointOpened:
         self._checkpoint.require_topics(self._source.topics)
         self._batches.last_commit = self._checkpoint.last_commit_time()
-        return machine.CheckpointOpened(self._batches.last_commit is not None)
+        return events.CheckpointOpened(self._batches.last_commit is not None)
 
     def _start(self, knobs: Mapping[str, float], options: SourceOptions) -> None:
         number = self._checkpoint.next_run_number()
@@ -243,12 +243,12 @@ class Runner:
             self._driver.totals.unclean_stops += 1
         log.info("stopped: %s", outcome.name.lower())
 
-    def _diagnose(self) -> machine.QueryFailed:
+    def _diagnose(self) -> events.QueryFailed:
         self._abandon()
         written = self._builder.writer.failure if self._builder.writer else None
         assert self._query is not None  # it has failed
         failure = classify(causes_of(self._query, written))
-        return machine.QueryFailed(failure, last_committed(self._query) is not None)
+        return events.QueryFailed(failure, last_committed(self._query) is not None)
 
     def _announce(self, failure: JobFailureError | None, wait_s: float) -> None:
         if failure is None:

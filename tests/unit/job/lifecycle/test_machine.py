@@ -11,7 +11,7 @@ import pytest
 
 from trimtab.api.contract import Job, Settings
 from trimtab.api.knobs import How
-from trimtab.job.lifecycle import machine
+from trimtab.job.lifecycle import commands, events, machine
 from trimtab.job.lifecycle.backoff import GIVE_UP_S, LONGEST_WAIT_S
 from trimtab.job.lifecycle.boundary import Outcome
 from trimtab.job.lifecycle.machine import Phase, State
@@ -49,43 +49,43 @@ class World:
     progressed: bool = False
     at_boundary: bool = True
     why: JobFailureError = AWAY
-    done: list[machine.Command] = field(default_factory=list)
+    done: list[commands.Command] = field(default_factory=list)
     state: State = field(init=False)
 
     def __post_init__(self) -> None:
         self.state = State(self.job, settings(trigger="2s"))
 
-    def feed(self, event: machine.Event) -> None:
-        events = deque([event])
-        while events:
-            self.state, commands = machine.step(self.state, events.popleft(), self.now)
-            for command in commands:
+    def feed(self, event: events.Event) -> None:
+        waiting = deque([event])
+        while waiting:
+            self.state, decided = machine.step(self.state, waiting.popleft(), self.now)
+            for command in decided:
                 self.done.append(command)
-                events.extend(self.answer(command))
+                waiting.extend(self.answer(command))
 
-    def answer(self, command: machine.Command) -> list[machine.Event]:
+    def answer(self, command: commands.Command) -> list[events.Event]:
         match command:
-            case machine.CheckTopics():
+            case commands.CheckTopics():
                 failure = self.kafka(self.now)
-                return [machine.ConnectFailed(failure) if failure else machine.TopicsFound()]
-            case machine.OpenCheckpoint():
-                return [machine.CheckpointOpened(self.used_before)]
-            case machine.Diagnose():
-                return [machine.QueryFailed(self.why, self.progressed)]
-            case machine.Start():
+                return [events.ConnectFailed(failure) if failure else events.TopicsFound()]
+            case commands.OpenCheckpoint():
+                return [events.CheckpointOpened(self.used_before)]
+            case commands.Diagnose():
+                return [events.QueryFailed(self.why, self.progressed)]
+            case commands.Start():
                 self.active = True
-            case machine.EndQuery():
+            case commands.EndQuery():
                 self.active = False
         return []
 
     def begin(self) -> World:
-        self.feed(machine.Begin())
+        self.feed(events.Begin())
         return self
 
     def look(self) -> None:
         self.now += 0.2
         at_gate = self.state.at_gate
-        self.feed(machine.Tick(self.active, self.at_boundary if at_gate else None))
+        self.feed(events.Tick(self.active, self.at_boundary if at_gate else None))
 
     def run(self, seconds: float) -> None:
         """Until that time or the end."""
@@ -94,7 +94,7 @@ class World:
             self.look()
 
     def stop(self) -> None:
-        self.feed(machine.StopRequested(self.now))
+        self.feed(events.StopRequested(self.now))
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [command for command in self.done if isinstance(command, kind)]
@@ -117,23 +117,23 @@ def test_a_first_start_opens_the_checkpoint_and_goes_live_before_the_query() -> 
 
 def test_a_start_on_a_used_checkpoint_counts_as_a_restart_of_the_driver() -> None:
     world = World(used_before=True).begin()
-    assert world.of(machine.CountChange) == [machine.CountChange(How.DRIVER, pauses_at=2.0)]
-    assert not World().begin().of(machine.CountChange)
+    assert world.of(commands.CountChange) == [commands.CountChange(How.DRIVER, pauses_at=2.0)]
+    assert not World().begin().of(commands.CountChange)
 
 
 def test_a_topic_that_is_missing_ends_the_driver_at_once() -> None:
     world = World(kafka=lambda _: MISSING).begin()
     assert world.state.end is MISSING
-    assert not world.of(machine.Start)
+    assert not world.of(commands.Start)
 
 
 def test_a_kafka_that_comes_back_is_waited_for() -> None:
     world = World(kafka=lambda now: AWAY if now < 120 else None).begin()
     assert world.state.phase is Phase.WAITING
-    assert world.of(machine.Announce) == [machine.Announce(AWAY, 1.0)]
+    assert world.of(commands.Announce) == [commands.Announce(AWAY, 1.0)]
     world.run(60)
-    assert [announced.wait_s for announced in world.of(machine.Announce)] == [1, 2, 4, 8, 10]
-    assert len(world.of(machine.OpenCheckpoint)) == len(world.of(machine.Start)) == 1
+    assert [announced.wait_s for announced in world.of(commands.Announce)] == [1, 2, 4, 8, 10]
+    assert len(world.of(commands.OpenCheckpoint)) == len(world.of(commands.Start)) == 1
     assert world.state.phase is Phase.RUNNING
 
 
@@ -149,16 +149,16 @@ def test_a_stop_while_kafka_is_away_ends_at_once() -> None:
     world.run(5)
     world.stop()
     assert world.state.end is ExitCode.CLEAN
-    assert not world.of(machine.Start)
+    assert not world.of(commands.Start)
 
 
 def test_a_stop_before_an_answer_starts_nothing() -> None:
     state = State(Job.model_validate(JOB), settings())
-    state, _ = machine.step(state, machine.Begin(), 0)
-    state, _ = machine.step(state, machine.StopRequested(1), 1)
-    for late in (machine.TopicsFound(), machine.CheckpointOpened(used_before=True)):
-        state, commands = machine.step(state, late, 2)
-        assert (state.end, commands) == (ExitCode.CLEAN, [])
+    state, _ = machine.step(state, events.Begin(), 0)
+    state, _ = machine.step(state, events.StopRequested(1), 1)
+    for late in (events.TopicsFound(), events.CheckpointOpened(used_before=True)):
+        state, decided = machine.step(state, late, 2)
+        assert (state.end, decided) == (ExitCode.CLEAN, [])
 
 
 # Settings
@@ -173,26 +173,26 @@ def running(**changes: Any) -> World:
 def test_live_knobs_are_handed_over_without_a_stop() -> None:
     world = running()
     new = settings(2, trigger="2s", executors=3)
-    world.feed(machine.NewSettings(new))
+    world.feed(events.NewSettings(new))
     assert world.taken() == [], "they are applied at the next look"
     world.look()
-    live = world.of(machine.GoLive)[0]
+    live = world.of(commands.GoLive)[0]
     assert (live.executors, live.knobs["executors"]) == (3, 3)
-    assert world.of(machine.CountChange) == [machine.CountChange(How.LIVE)]
-    assert world.of(machine.Adopt) == [machine.Adopt(new, ("executors",))]
+    assert world.of(commands.CountChange) == [commands.CountChange(How.LIVE)]
+    assert world.of(commands.Adopt) == [commands.Adopt(new, ("executors",))]
     assert world.taken() == ["GoLive", "CountChange", "Adopt", "Show"]
 
 
 def test_the_count_of_executors_is_left_alone_by_other_live_knobs() -> None:
     world = running()
-    world.feed(machine.NewSettings(settings(2, trigger="2s", maxInFlight=4)))
+    world.feed(events.NewSettings(settings(2, trigger="2s", maxInFlight=4)))
     world.look()
-    assert world.of(machine.GoLive)[0].executors is None
+    assert world.of(commands.GoLive)[0].executors is None
 
 
 def test_settings_that_change_nothing_are_in_force_by_their_number() -> None:
     world = running()
-    world.feed(machine.NewSettings(settings(2, trigger="2s")))
+    world.feed(events.NewSettings(settings(2, trigger="2s")))
     world.look()
     assert world.taken() == ["Adopt", "Show"]
     assert world.state.settings.generation == 2
@@ -205,16 +205,16 @@ def test_settings_that_change_nothing_are_in_force_by_their_number() -> None:
 def test_what_needs_a_restart_waits_for_the_boundary(changes: dict[str, Any], named: str) -> None:
     world = running(at_boundary=False)
     new = settings(2, **({"trigger": "2s"} | changes))
-    world.feed(machine.NewSettings(new))
+    world.feed(events.NewSettings(new))
     world.run(600)
     assert world.taken() == ["CloseGate"], "without a stop signal a batch has all its time"
     assert world.state.settings.generation == 1
     world.at_boundary = True
     world.look()
-    assert world.of(machine.EndQuery) == [machine.EndQuery(Outcome.CLEAN)]
-    assert world.of(machine.CountChange) == [machine.CountChange(How.QUERY, pauses_at=2.0)]
-    assert world.of(machine.Adopt) == [machine.Adopt(new, (named,))]
-    start = world.of(machine.Start)[0]
+    assert world.of(commands.EndQuery) == [commands.EndQuery(Outcome.CLEAN)]
+    assert world.of(commands.CountChange) == [commands.CountChange(How.QUERY, pauses_at=2.0)]
+    assert world.of(commands.Adopt) == [commands.Adopt(new, (named,))]
+    start = world.of(commands.Start)[0]
     assert (start.knobs["trigger"], start.source) == (new.settings.numbers()["trigger"], new.source)
     assert world.taken() == ["EndQuery", "CountChange", "Adopt", "Start"]
     assert world.state.phase is Phase.RUNNING
@@ -222,26 +222,26 @@ def test_what_needs_a_restart_waits_for_the_boundary(changes: dict[str, Any], na
 
 def test_live_knobs_beside_a_restart_do_not_wait_for_it() -> None:
     world = running(at_boundary=False)
-    world.feed(machine.NewSettings(settings(2, trigger="5s", executors=2)))
+    world.feed(events.NewSettings(settings(2, trigger="5s", executors=2)))
     world.look()
     assert world.taken() == ["GoLive", "CountChange", "CloseGate"]
 
 
 def test_newer_settings_during_a_restart_are_applied_after_it() -> None:
     world = running(at_boundary=False)
-    world.feed(machine.NewSettings(settings(2, trigger="5s")))
+    world.feed(events.NewSettings(settings(2, trigger="5s")))
     world.look()
-    world.feed(machine.NewSettings(settings(3, trigger="6s")))
-    world.feed(machine.NewSettings(settings(4, trigger="7s")))
+    world.feed(events.NewSettings(settings(3, trigger="6s")))
+    world.feed(events.NewSettings(settings(4, trigger="7s")))
     world.at_boundary = True
     world.run(1)
-    assert [adopted.settings.generation for adopted in world.of(machine.Adopt)] == [2, 4]
+    assert [adopted.settings.generation for adopted in world.of(commands.Adopt)] == [2, 4]
     assert world.state.knobs["trigger"] == 7.0
 
 
 def test_a_query_that_dies_during_a_restart_is_diagnosed_with_the_new_settings() -> None:
     world = running(at_boundary=False)
-    world.feed(machine.NewSettings(settings(2, trigger="5s")))
+    world.feed(events.NewSettings(settings(2, trigger="5s")))
     world.look()
     world.taken()
     world.active = False
@@ -249,7 +249,7 @@ def test_a_query_that_dies_during_a_restart_is_diagnosed_with_the_new_settings()
     assert world.taken() == ["EndQuery", "CountChange", "Adopt", "Diagnose", "Announce"]
     assert world.state.settings.generation == 2
     world.run(2)
-    assert world.of(machine.Start)[0].knobs["trigger"] == 5.0
+    assert world.of(commands.Start)[0].knobs["trigger"] == 5.0
 
 
 # Failures
@@ -280,7 +280,7 @@ def test_the_waits_grow_over_starts_until_one_of_them_has_got_somewhere() -> Non
     def die() -> float:
         world.active = False
         world.look()
-        wait_s = world.of(machine.Announce)[-1].wait_s
+        wait_s = world.of(commands.Announce)[-1].wait_s
         world.run(wait_s + 0.5)
         return wait_s
 
@@ -303,11 +303,11 @@ def test_settings_wait_for_a_query_that_is_healing() -> None:
     world = running()
     world.active = False
     world.look()
-    world.feed(machine.NewSettings(settings(2, trigger="5s")))
+    world.feed(events.NewSettings(settings(2, trigger="5s")))
     world.run(0.5)
-    assert not world.of(machine.Adopt)
+    assert not world.of(commands.Adopt)
     world.run(2)
-    assert [adopted.settings.generation for adopted in world.of(machine.Adopt)] == [2]
+    assert [adopted.settings.generation for adopted in world.of(commands.Adopt)] == [2]
 
 
 def test_a_stop_while_a_dead_query_is_waited_for_ends_at_once() -> None:
@@ -329,7 +329,7 @@ def test_a_drain_ends_at_the_boundary() -> None:
     assert world.state.end is None
     world.at_boundary = True
     world.look()
-    assert world.of(machine.EndQuery) == [machine.EndQuery(Outcome.CLEAN)]
+    assert world.of(commands.EndQuery) == [commands.EndQuery(Outcome.CLEAN)]
     assert world.state.end is ExitCode.CLEAN
 
 
@@ -338,14 +338,14 @@ def test_a_batch_that_outlasts_the_drain_timeout_is_cut_short() -> None:
     begin = world.now
     world.stop()
     world.run(1000)
-    assert world.of(machine.EndQuery) == [machine.EndQuery(Outcome.UNCLEAN)]
+    assert world.of(commands.EndQuery) == [commands.EndQuery(Outcome.UNCLEAN)]
     assert world.state.end is ExitCode.UNCLEAN
     assert 60 < world.now - begin <= 60.5
 
 
 def test_the_drain_timeout_counts_from_the_signal_and_not_from_the_restart_before_it() -> None:
     world = running(at_boundary=False)
-    world.feed(machine.NewSettings(settings(2, trigger="5s")))
+    world.feed(events.NewSettings(settings(2, trigger="5s")))
     world.run(300)
     begin = world.now
     world.stop()
@@ -370,7 +370,7 @@ def test_a_query_that_dies_in_a_drain_is_no_failure() -> None:
     world.stop()
     world.active = False
     world.look()
-    assert world.of(machine.EndQuery) == [machine.EndQuery(Outcome.FAILED)]
+    assert world.of(commands.EndQuery) == [commands.EndQuery(Outcome.FAILED)]
     assert world.state.end is ExitCode.CLEAN
 
 
@@ -378,5 +378,5 @@ def test_a_look_from_before_the_gate_was_closed_decides_nothing() -> None:
     world = running()
     world.stop()
     world.now += 100
-    world.feed(machine.Tick(active=True))
+    world.feed(events.Tick(active=True))
     assert world.state.end is None
