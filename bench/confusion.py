@@ -71,11 +71,6 @@ CAUSES: dict[Kind, tuple[Variant, Variant, Variant]] = {
         {"rate": 900, "start": {"executors": 8}, "plant": {"skew": 0.3}},
         {"rate": 260, "start": {"executors": 4, "trigger": 5}, "plant": {"skew": 0.9}},
     ),
-    Kind.FETCH: (
-        {"rate": 200, "start": {"executors": 2}, "plant": {"fetch": {"per_record_s": 0.008}}},
-        {"rate": 500, "start": {"executors": 4}, "plant": {"fetch": {"per_record_s": 0.02}}},
-        {"rate": 100, "start": {"trigger": 5}, "plant": {"fetch": {"per_record_s": 0.006}}},
-    ),
     Kind.SOURCE_PARTITIONS: (
         {"partitions": 3, "rate": 700, "start": {"executors": 3}},
         {"partitions": 1, "rate": 300, "plant": {"cpu_share": 0.1}},
@@ -207,7 +202,7 @@ def report() -> str:
 
 Made by `python -m bench.confusion`, which says how it is counted. All of it is simulated: the plant
 makes every kind. In a cluster, what the driver exports decides what is known
-([metrics](../metrics.md)): it does not tell reading from working, so `Fetch` is not named there.
+([metrics](../metrics.md)).
 
 Of {len(alone)} runs with one cause, {right} were named right, {at_once} of them at once.
 

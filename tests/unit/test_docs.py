@@ -78,26 +78,6 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert [link for link in here if not (path.parent / link).exists()] == []
 
 
-def metrics_in_code() -> set[str]:
-    made = re.compile(
-        r"(?:_gauges?|(?P<counter>_counters?)|(?:Gauge|(?P<family>Counter)|Histogram|Summary)MetricFamily"
-        r'|Gauge|(?P<own>Counter)|Histogram)\(\s*(?:PREFIX \+ )?"(?:trimtab_)?(?P<name>[a-z_]+)"'
-    )
-    found = set()
-    for source in ("job/telemetry/metrics.py", "adapters/telemetry.py"):
-        for match in made.finditer(read(f"operator/trimtab/{source}")):
-            counts = match["counter"] or match["family"] or match["own"]
-            found.add(match["name"] + ("_total" if counts else ""))
-    return found
-
-
-def test_every_metric_is_told_and_no_other() -> None:
-    rows = [line for line in read("docs/metrics.md").splitlines() if line.startswith("| `")]
-    told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
-    assert len(told) > 40
-    assert told == metrics_in_code()
-
-
 def first_words(name: str) -> set[str]:
     rows = [line for line in read(name).splitlines() if line.startswith("| `")]
     return {word for row in rows for word in re.findall(r"`([A-Za-z_0-9]+)`", row.split("|")[1])}

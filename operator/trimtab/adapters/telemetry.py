@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from trimtab.api.figures import BY_NAME, PREFIX
 from trimtab.ports import Clock
 
 
@@ -15,32 +16,16 @@ class PrometheusTelemetry:
         self._clock = clock
         self._last_tick_s: float | None = None
         self._tick = Histogram(
-            "trimtab_operator_tick_duration_seconds",
-            "Duration of a control tick",
+            *_of("operator_tick_duration_seconds"),
             registry=self.registry,
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
         )
-        self._queries = Gauge(
-            "trimtab_operator_tick_queries", "PromQL queries of the last tick",
-            registry=self.registry,
-        )  # fmt: skip
-        self._writes = Counter(
-            "trimtab_operator_writes", "Writes to the API server", registry=self.registry
-        )
-        self._tick_writes = Gauge(
-            "trimtab_operator_tick_writes", "Writes of the last tick", registry=self.registry
-        )
-        self._pipelines = Gauge(
-            "trimtab_operator_pipelines", "Pipelines in the last tick", registry=self.registry
-        )
-        self._decisions = Counter(
-            "trimtab_operator_decisions", "Decisions by action and reason",
-            ("pipeline_namespace", "pipeline", "action", "reason"), registry=self.registry,
-        )  # fmt: skip
-        age = Gauge(
-            "trimtab_operator_last_tick_age_seconds", "Seconds since the last tick ended",
-            registry=self.registry,
-        )  # fmt: skip
+        self._queries = Gauge(*_of("operator_tick_queries"), registry=self.registry)
+        self._writes = Counter(*_of("operator_writes"), registry=self.registry)
+        self._tick_writes = Gauge(*_of("operator_tick_writes"), registry=self.registry)
+        self._pipelines = Gauge(*_of("operator_pipelines"), registry=self.registry)
+        self._decisions = Counter(*_of("operator_decisions"), registry=self.registry)
+        age = Gauge(*_of("operator_last_tick_age_seconds"), registry=self.registry)
         age.set_function(lambda: self.tick_age_s() or 0.0)
 
     def tick(self, *, seconds: float, queries: int, writes: int, pipelines: int) -> None:
@@ -59,3 +44,9 @@ class PrometheusTelemetry:
     def tick_age_s(self) -> float | None:
         """Seconds since the last tick ended; None before the first."""
         return None if self._last_tick_s is None else self._clock.now() - self._last_tick_s
+
+
+def _of(name: str) -> tuple[str, str, tuple[str, ...]]:
+    """Name, help and labels of a figure."""
+    figure = BY_NAME[name]
+    return PREFIX + name, figure.help, tuple(figure.labels)

@@ -221,6 +221,10 @@ DRIVER: tuple[Figure, ...] = (
         "partition_input", "Records ever written to the partition: its end offset", _QUERY,
         topic="", partition="",
     ),
+    _gauge(
+        "partitions_out_of_sync",
+        "Partitions of the source with fewer replicas in sync than they should have", _TUNER,
+    ),
     _counter("records", "Records committed since this driver began"),
     _counter("batches", "Batches committed since this driver began", _TUNER),
     _counter("phase_seconds", "Time in batches by phase", phase=""),

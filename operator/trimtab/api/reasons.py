@@ -42,8 +42,6 @@ class Reason(StrEnum):
     TOO_MANY_PAUSES = "TooManyPauses"
     WINDOW_CLOSED = "WindowClosed"
     KAFKA_REBALANCING = "KafkaRebalancing"
-    FIXED_BY_CHECKPOINT = "FixedByCheckpoint"
-    OWNED_BY_OTHER = "OwnedByOther"
     TOPIC_FIXED = "TopicFixed"
     # change
     EXECUTORS_RAISED = "ExecutorsRaised"
@@ -74,7 +72,6 @@ class BottleneckKind(StrEnum):
     """What holds a pipeline back; exactly one at a time."""
 
     SOURCE_PARTITIONS = "SourcePartitions"
-    FETCH = "Fetch"
     CPU = "Cpu"
     CONCURRENCY = "Concurrency"
     REMOTE_RATE = "RemoteRate"

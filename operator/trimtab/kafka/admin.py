@@ -43,6 +43,12 @@ class KafkaAdmin:
         known = (found[t].partitions.values() for t in topics if t in found)
         return [partition.leader for partitions in known for partition in partitions]
 
+    def out_of_sync(self, topics: Sequence[str]) -> int:
+        """Partitions with fewer replicas in sync than they should have; raises UnavailableError."""
+        found = self._metadata().topics
+        known = (p for t in topics if t in found for p in found[t].partitions.values())
+        return sum(len(partition.isrs) < len(partition.replicas) for partition in known)
+
     def brokers(self) -> dict[int, tuple[str, str | None]]:
         """Host and rack of each broker, by its id; raises UnavailableError."""
         try:

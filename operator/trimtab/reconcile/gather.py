@@ -181,6 +181,7 @@ def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -
         cpu_ratio=seen.number("cpu_ratio"),
         gc_ratio=seen.number("gc_ratio"),
         heap_used=seen.number("heap_used_ratio"),
+        out_of_sync=seen.whole("partitions_out_of_sync"),
         hottest_share=_share(seen.number("hottest_rate"), seen.number("input_rate_long")),
         executor_load=seen.number("executor_load"),
         executor_capacity=seen.number("executor_capacity"),

@@ -147,7 +147,6 @@ class Observer:
             latency_s=last.end_s - self.plant.arrivals.time_of(oldest),
             planning_s=last.phases.planning,
             state_s=last.phases.state,
-            fetch_s=last.phases.fetch,
             sink_s=last.phases.sink,
         )
 

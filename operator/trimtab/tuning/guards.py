@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 
 from trimtab.api.knobs import How
+from trimtab.api.quantities import counted
 from trimtab.api.reasons import Reason
 from trimtab.tuning import knobs
 from trimtab.tuning.context import Context, Proposal, Veto
@@ -40,13 +41,13 @@ def pinned(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def locked(context: Context, proposal: Proposal) -> Veto | None:
-    """A knob that a policy above locks stays."""
+    """A knob that a policy above locks stays. No policy does so yet."""
     touched = [k for k in _moved(context, proposal) if k in context.policy.locked]
     return Veto(Reason.LOCKED, f"{', '.join(touched)} is locked by a policy") if touched else None
 
 
 def budget(context: Context, proposal: Proposal) -> Veto | None:
-    """A budget shared with other pipelines has no room for more executors."""
+    """A budget shared with other pipelines has no room for more. No policy sets one yet."""
     most, wanted = context.snapshot.around.budget_executors, proposal.settings.executors
     if most is None or wanted <= max(most, context.settings.executors):
         return None
@@ -56,7 +57,10 @@ def budget(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def pauses(context: Context, proposal: Proposal) -> Veto | None:
-    """The disruption budget: so many changes an hour may pause the pipeline."""
+    """The disruption budget: so many changes an hour may pause the pipeline.
+
+    No policy sets one yet.
+    """
     most, now_s = context.policy.pauses_per_hour, context.snapshot.now_s
     if most is None or proposal.how is How.LIVE:
         return None
@@ -72,7 +76,7 @@ def pauses(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def window(context: Context, proposal: Proposal) -> Veto | None:
-    """Changes are made in their windows only."""
+    """Changes are made in their windows only. No policy sets windows yet."""
     del proposal
     closed = context.snapshot.around.window_closed
     return Veto(Reason.WINDOW_CLOSED, closed) if closed else None
@@ -120,29 +124,16 @@ def pods_pending(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def rebalancing(context: Context, proposal: Proposal) -> Veto | None:
-    """While Kafka moves partitions every figure is about to change."""
-    del proposal
-    words = context.snapshot.around.rebalancing
-    return Veto(Reason.KAFKA_REBALANCING, words) if words else None
+    """While Kafka moves or mends replicas, figures are about to change.
 
-
-def checkpoint(context: Context, proposal: Proposal) -> Veto | None:
-    """What the checkpoint has fixed cannot be changed under it."""
-    pins = context.snapshot.around.checkpoint_pins
-    touched = [k for k in _moved(context, proposal) if k in pins]
-    if touched:
-        return Veto(Reason.FIXED_BY_CHECKPOINT, f"the checkpoint fixes {', '.join(touched)}")
-    return None
-
-
-def owned(context: Context, proposal: Proposal) -> Veto | None:
-    """One knob has one owner: where another controller moves it, we stand down."""
-    owners = context.snapshot.around.owners
-    touched = [k for k in _moved(context, proposal) if k in owners]
-    if touched:
-        words = ", ".join(f"{k} is moved by {owners[k]}" for k in touched)
-        return Veto(Reason.OWNED_BY_OTHER, words)
-    return None
+    More executors are allowed all the same: a broker may be away for hours, and the goal is not.
+    """
+    signals = context.snapshot.signals
+    count = signals.out_of_sync if signals else None
+    if not count or proposal.settings.executors > context.settings.executors:
+        return None
+    words = f"{counted(count, 'partition')} of the source"
+    return Veto(Reason.KAFKA_REBALANCING, f"{words}: replicas are not in sync")
 
 
 def own(context: Context, proposal: Proposal) -> Veto | None:
@@ -174,7 +165,7 @@ def _moved(context: Context, proposal: Proposal) -> list[str]:
 
 
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
-    limits, pinned, locked, budget, pauses, window, owned, checkpoint, contradictory,
+    limits, pinned, locked, budget, pauses, window, contradictory,
     own, pods_pending, rebalancing, failed_before,
 )  # fmt: skip
 

@@ -35,9 +35,8 @@ class Batch:
     """Seconds in which the driver planned the batch and asked for the latest offsets."""
     state_s: float | None = None
     """Seconds of the commit of state; a part of the overhead, as the planning."""
-    fetch_s: float | None = None
     sink_s: float | None = None
-    """Seconds of reading from Kafka, and of writing the result; parts of the work."""
+    """Seconds of writing the result; a part of the work. Of reading Spark keeps no time."""
 
     @property
     def teaches(self) -> bool:
@@ -94,6 +93,8 @@ class Signals:
     """Share of the tasks' time in garbage collection."""
     heap_used: float | None = None
     """The fullest that an executor's heap was seen, garbage included."""
+    out_of_sync: int | None = None
+    """Partitions of the source with fewer replicas in sync than they should have."""
     hottest_share: float | None = None
     """Share of the input that comes in by its busiest partition."""
     pending_calls: float | None = None
@@ -122,12 +123,6 @@ class Surroundings:
 
     window_closed: str = ""
     """Why no window for changes is open now, in words; empty where one is, or none is asked."""
-    rebalancing: str = ""
-    """What Kafka is moving just now, in words."""
-    owners: Mapping[str, str] = field(default_factory=dict)
-    """Another controller by the knob that it moves (an HPA, KEDA, dynamic allocation)."""
-    checkpoint_pins: frozenset[str] = frozenset()
-    """Knobs whose value the checkpoint has fixed."""
     topic_fixed: str = ""
     """Why the source's topic must keep its partitions, in words; empty where it need not."""
     budget_executors: int | None = None

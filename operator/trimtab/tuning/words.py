@@ -64,8 +64,7 @@ def progress(watched: Trial, snapshot: Snapshot) -> str:
 def calibrating(batch: Batch) -> str:
     """How long each part of a batch took, for the time in which nothing is known yet."""
     parts = {
-        "planning": batch.planning_s, "reading": batch.fetch_s, "writing": batch.sink_s,
-        "state": batch.state_s,
+        "planning": batch.planning_s, "writing": batch.sink_s, "state": batch.state_s,
     }  # fmt: skip
     known = [f"{name} {seconds:.1f} s" for name, seconds in parts.items() if seconds]
     of_it = f", {', '.join(known)} of it" if known else ""

@@ -41,3 +41,9 @@ def test_the_docs_name_what_is_exported(page: str) -> None:
     known = {figure.series for figure in (*DRIVER, *OPERATOR)}
     named = set(re.findall(rf"\b{PREFIX}([a-z][a-z_]+)", Path(page).read_text()))
     assert {name for name in named if name.removesuffix("_bucket") not in known} == set()
+
+
+def test_every_figure_is_exported() -> None:
+    sources = ("job/telemetry/metrics.py", "adapters/telemetry.py")
+    code = "".join(Path(f"operator/trimtab/{source}").read_text() for source in sources)
+    assert [f.name for f in (*DRIVER, *OPERATOR) if f'"{f.name}"' not in code] == []

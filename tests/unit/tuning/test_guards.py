@@ -38,12 +38,9 @@ VETOED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.TOO_MANY_PAUSES: (
         context(asked=policy(pauses_per_hour=2), paused_at_s=(100.0, 900.0)), QUERY),
     Reason.WINDOW_CLOSED: (around(window_closed="changes begin at 22:00"), MORE),
-    Reason.OWNED_BY_OTHER: (around(owners={"executors": "the HPA clicks"}), MORE),
-    Reason.FIXED_BY_CHECKPOINT: (
-        around(checkpoint_pins=frozenset({"trigger"})), QUERY),
     Reason.METRICS_CONTRADICT: (context(seen={"batch": BROKEN_CLOCK}), MORE),
     Reason.PODS_PENDING: (context(seen={"executors_pending": 2}), MORE),
-    Reason.KAFKA_REBALANCING: (around(rebalancing="3 partitions are moving"), MORE),
+    Reason.KAFKA_REBALANCING: (context(seen={"out_of_sync": 3}), QUERY),
     Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), GROWN),
     Reason.FAILED_BEFORE: (
         context(verdicts=(Verdict("parallelism", True, 2, 280.0, None, 2),)), MORE),
@@ -57,11 +54,9 @@ SPARED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.TOO_MANY_PAUSES: (
         context(asked=policy(pauses_per_hour=2), paused_at_s=(-3000.0, 900.0)), QUERY),
     Reason.WINDOW_CLOSED: (around(), MORE),
-    Reason.OWNED_BY_OTHER: (around(owners={"trigger": "a script"}), MORE),
-    Reason.FIXED_BY_CHECKPOINT: (around(checkpoint_pins=frozenset({"trigger"})), MORE),
     Reason.METRICS_CONTRADICT: (context(seen={"batch": batch(committed_at_s=1050.0)}), MORE),
     Reason.PODS_PENDING: (context(seen={"executors_pending": 2}), QUERY),
-    Reason.KAFKA_REBALANCING: (around(), MORE),
+    Reason.KAFKA_REBALANCING: (context(seen={"out_of_sync": 3}), MORE),
     Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), MORE),
     Reason.FAILED_BEFORE: (
         context(verdicts=(Verdict("parallelism", True, 2, 280.0, 900.0, 1),)), MORE),

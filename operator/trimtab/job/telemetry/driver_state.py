@@ -206,6 +206,8 @@ class DriverState:
     calls: Mapping[str, StageCalls] = field(default_factory=dict)
     """The calls of the last batch, by stage."""
     lag: Mapping[tuple[str, int], PartitionLag] | None = None
+    out_of_sync: int | None = None
+    """Partitions of the source whose replicas are not all in sync."""
     heartbeat: float | None = None
     not_ready: str | None = "starting"
     totals: Totals = field(default_factory=Totals)

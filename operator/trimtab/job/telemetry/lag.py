@@ -8,6 +8,7 @@ omitted, while the history does not reach back that far.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,6 +26,9 @@ INTERVAL_S = 1.0
 """Well below a scrape interval: the input rate is computed between two scrapes, and a poll on the
 wrong side of one must not look as if the input had stopped or doubled."""
 
+REPLICAS_S = 15.0
+"""Seconds between two looks at the replicas: they matter to changes, which come more rarely."""
+
 HISTORY = 2000
 """Samples kept; when full, every other one is dropped, so that the history reaches further back."""
 
@@ -34,6 +38,9 @@ class EndOffsets(Protocol):
 
     def end_offsets(self, topics: Sequence[str]) -> Offsets:
         """Where each partition ends; raises UnavailableError."""
+
+    def out_of_sync(self, topics: Sequence[str]) -> int:
+        """Partitions whose replicas are not all in sync; raises UnavailableError."""
 
 
 class EndHistory:
@@ -88,6 +95,7 @@ class LagPoller:
         self._committed = committed
         self._clock = clock
         self._histories: dict[tuple[str, int], EndHistory] = {}
+        self._looked_s = -math.inf
 
     def poll(self, now: float) -> None:
         """Poll once; without an answer the lag is unknown, never an old value."""
@@ -95,13 +103,23 @@ class LagPoller:
             ends = self._kafka.end_offsets(self._topics)
         except UnavailableError as error:
             log.warning("lag is unknown: %s", error)
-            self._driver.lag = None
+            self._driver.lag = self._driver.out_of_sync = None
             return
+        self._look_at_replicas(now)
         # read after the ends: a commit in between makes the lag smaller, never negative
         committed = self._committed()
         self._driver.lag = {
             key: self._partition(key, end, committed, now) for key, end in sorted(ends.items())
         }
+
+    def _look_at_replicas(self, now: float) -> None:
+        if now - self._looked_s < REPLICAS_S:
+            return
+        self._looked_s = now
+        try:
+            self._driver.out_of_sync = self._kafka.out_of_sync(self._topics)
+        except UnavailableError:
+            self._driver.out_of_sync = None
 
     def _partition(
         self, key: tuple[str, int], end: int, committed: Offsets | None, now: float

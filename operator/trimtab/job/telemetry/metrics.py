@@ -1,4 +1,4 @@
-"""The driver's state as Prometheus metrics; docs/metrics.md lists names, types and units.
+"""The driver's state as Prometheus metrics, by the one table of figures.
 
 Unknown values are omitted, never zero. Namespace and pipeline are not labels here: relabelling
 adds them from the pod's metadata.
@@ -17,6 +17,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from trimtab.api.figures import BY_NAME, PREFIX, Type
 from trimtab.api.knobs import KNOBS, MIN_PARTITIONS, SCOPE
 from trimtab.job.batches.ledger import SHOWN
 from trimtab.job.executors.locality import wait_is_inert
@@ -29,8 +30,6 @@ from trimtab.job.telemetry.driver_state import (
     JvmTotals,
     Totals,
 )
-
-PREFIX = "trimtab_"
 
 
 class DriverCollector(Collector):
@@ -49,115 +48,84 @@ class DriverCollector(Collector):
                 *_running(driver, self._clock()),
                 *_executors(driver),
                 *_jvms(driver.jvms),
-                *_lag(driver),
+                *_source(driver),
                 *_calls(driver),
                 *_totals(driver.totals),
                 *(_last(driver.last) if driver.last else ()),
-                _gauge("sink_ratio", "Writing per time of the last timed batch", driver.sink_share),
+                _one("sink_ratio", driver.sink_share),
             ]
         return [family for family in families if family.samples]
 
 
-def _gauge(name: str, help_text: str, value: float | bool | None) -> Metric:
-    family = GaugeMetricFamily(PREFIX + name, help_text)
-    if value is not None:
-        family.add_metric([], float(value))
+Labelled = Mapping[tuple[str, ...], float]
+"""A value for each combination of label values."""
+
+
+def _family(name: str, values: Labelled) -> Metric:
+    """A gauge or a counter of the table, with its values by label values."""
+    figure = BY_NAME[name]
+    of_type = CounterMetricFamily if figure.type is Type.COUNTER else GaugeMetricFamily
+    family = of_type(PREFIX + name, figure.help, labels=list(figure.labels))
+    for labels, value in values.items():
+        family.add_metric(list(labels), float(value))
     return family
 
 
-def _gauges(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(PREFIX + name, help_text, labels=[label])
-    for key, value in values.items():
-        family.add_metric([key], value)
-    return family
+def _one(name: str, value: float | bool | None) -> Metric:
+    return _family(name, {} if value is None else {(): value})
 
 
-def _counter(name: str, help_text: str, value: float | None) -> Metric:
-    family = CounterMetricFamily(PREFIX + name, help_text)
-    if value is not None:
-        family.add_metric([], value)
-    return family
-
-
-def _counters(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = CounterMetricFamily(PREFIX + name, help_text, labels=[label])
-    for key, value in values.items():
-        family.add_metric([key], value)
-    return family
+def _by(name: str, values: Mapping[str, float]) -> Metric:
+    return _family(name, {(label,): value for label, value in values.items()})
 
 
 def _settings(driver: DriverState) -> Iterator[Metric]:
-    yield _gauge("settings_generation", "Settings applied", driver.settings_generation)
-    yield _gauge("settings_rejected_generation", "Settings refused", driver.rejected_generation)
-    yield _gauge("run_number", "Starts of the query since the first one", driver.run_number)
-    yield _gauge(
-        "heartbeat_timestamp_seconds", "When the driver was last seen alive", driver.heartbeat
-    )
-    words = GaugeMetricFamily(
-        PREFIX + "effective", "The value of a knob that is in force", labels=["knob", "value"]
-    )
-    for knob, value in driver.effective.items():
-        words.add_metric([knob, KNOBS[knob].format(value)], 1)
-    yield words
-    yield _gauges(
-        "effective_number",
-        "The value of a knob that is in force; durations in seconds",
-        "knob",
-        driver.effective,
-    )
+    yield _one("settings_generation", driver.settings_generation)
+    yield _one("settings_rejected_generation", driver.rejected_generation)
+    yield _one("run_number", driver.run_number)
+    yield _one("heartbeat_timestamp_seconds", driver.heartbeat)
+    knobs = driver.effective
+    yield _family("effective", {(knob, KNOBS[knob].format(v)): 1 for knob, v in knobs.items()})
+    yield _by("effective_number", knobs)
     if driver.lag:
-        knobs = driver.effective
         scope, tasks = knobs.get(SCOPE.name), knobs.get(MIN_PARTITIONS.name)
-        inert = wait_is_inert(scope, tasks, len(driver.lag))
-        yield _gauges("locality_places", "Where partitions are led", "scope", driver.places)
-        yield _gauge("locality_wait_inert", "1 when minPartitions leaves no near executor", inert)
+        yield _by("locality_places", driver.places)
+        yield _one("locality_wait_inert", wait_is_inert(scope, tasks, len(driver.lag)))
 
 
 def _running(driver: DriverState, now: float) -> Iterator[Metric]:
     if driver.run_number is None:
         return
     running = driver.running
-    seconds = max(0.0, now - running.since) if running else 0.0
-    yield _gauge("batch_running_seconds", "Age of the batch under way", seconds)
-    records = running.records if running else 0
-    yield _gauge("batch_running_records", "Records of the batch under way", records)
-    again = running.replays if running else 0
-    yield _gauge("batch_running_replays", "How often that batch has begun again", again)
-    yield _gauge("batch_running_id", "The batch under way", running.batch_id if running else None)
-    fewest = running.executors_min if running else None
-    timed = float(running.timed) if running else None
-    yield _gauge("batch_running_timed", "1 when it is worked out before it is written", timed)
-    yield _gauge("batch_running_executors_min", "Fewest executors since it began", fewest)
+    yield _one("batch_running_seconds", max(0.0, now - running.since) if running else 0.0)
+    yield _one("batch_running_records", running.records if running else 0)
+    yield _one("batch_running_replays", running.replays if running else 0)
+    if running is None:
+        return
+    yield _one("batch_running_id", running.batch_id)
+    yield _one("batch_running_timed", running.timed)
+    yield _one("batch_running_executors_min", running.executors_min)
 
 
 def _last(batch: CommittedBatch) -> Iterator[Metric]:
     report = batch.report
-    yield _gauge("batch_id", "The last committed batch", report.batch_id)
-    yield _gauge("batch_committed_timestamp_seconds", "When it was committed", report.committed_at)
-    yield _gauge("batch_records", "Records of the last batch", report.records)
-    yield _gauge("batch_bytes", "Bytes of their keys and values", report.bytes)
-    yield _gauges("batch_duration_seconds", "Its duration by phase", "phase", report.phases)
-    yield _gauge(
-        "batch_settings_generation",
-        "Settings in force during the whole last batch",
-        batch.settings_generation,
-    )
-    yield _gauge("batch_executors_min", "Fewest executors in the last batch", batch.executors_min)
-    yield _gauge("batch_replayed", "1 when it ran an old range again", batch.replayed)
-    yield _gauge("batch_timed", "1 when it was worked out before it was written", batch.timed)
-    yield _gauge("batch_limit_binding", "1 when maxOffsetsPerTrigger cut it", report.limit_binding)
+    yield _one("batch_id", report.batch_id)
+    yield _one("batch_committed_timestamp_seconds", report.committed_at)
+    yield _one("batch_records", report.records)
+    yield _one("batch_bytes", report.bytes)
+    yield _by("batch_duration_seconds", report.phases)
+    yield _one("batch_settings_generation", batch.settings_generation)
+    yield _one("batch_executors_min", batch.executors_min)
+    yield _one("batch_replayed", batch.replayed)
+    yield _one("batch_timed", batch.timed)
+    yield _one("batch_limit_binding", report.limit_binding)
     if report.latency is not None:
         ages = {str(quantile): age for quantile, age in report.latency.quantiles.items()}
-        yield _gauges(
-            "batch_record_latency_seconds",
-            "Kafka timestamp to commit, last batch",
-            "quantile",
-            ages,
-        )
+        yield _by("batch_record_latency_seconds", ages)
     if report.state is not None:
-        yield _gauge("state_rows", "Rows in the state", report.state.rows)
-        yield _gauge("state_bytes", "Memory of the state", report.state.bytes)
-        yield _gauge("state_commit_seconds", "State commit, last batch", report.state.commit_s)
+        yield _one("state_rows", report.state.rows)
+        yield _one("state_bytes", report.state.bytes)
+        yield _one("state_commit_seconds", report.state.commit_s)
 
 
 def _executors(driver: DriverState) -> Iterator[Metric]:
@@ -169,102 +137,87 @@ def _executors(driver: DriverState) -> Iterator[Metric]:
             "pending": states.pending,
             "decommissioning": states.decommissioning,
         }
-        yield _gauges("executors", "Executors by state", "state", by_state)
-    if driver.load is not None:
-        yield _gauge("slots_busy_ratio", "Task slots in use", driver.load.slots_busy)
-        yield _gauge("gc_ratio", "Garbage collection per task time", driver.load.gc)
-        yield _gauge("cpu_ratio", "Time on a CPU per task time", driver.load.cpu)
-        yield _gauge("heap_used_ratio", "Fullest heap of an executor", driver.load.heap)
-        executors = driver.load.executors
-        loads = {name: measured.load for name, measured in executors.items()}
-        yield _gauges("executor_load", "Slots in use or waited for", "executor", loads)
-        capacities = {
-            name: measured.capacity
-            for name, measured in executors.items()
-            if measured.capacity is not None
-        }
-        yield _gauges("executor_capacity", "Task time per slot time", "executor", capacities)
+        yield _by("executors", by_state)
+    load = driver.load
+    if load is None:
+        return
+    yield _one("slots_busy_ratio", load.slots_busy)
+    yield _one("gc_ratio", load.gc)
+    yield _one("cpu_ratio", load.cpu)
+    yield _one("heap_used_ratio", load.heap)
+    yield _by("executor_load", {name: each.load for name, each in load.executors.items()})
+    capacities = {name: each.capacity for name, each in load.executors.items()}
+    known = {name: capacity for name, capacity in capacities.items() if capacity is not None}
+    yield _by("executor_capacity", known)
 
 
 def _jvms(jvms: Mapping[str, JvmTotals]) -> Iterator[Metric]:
     """Collections and heaps by role; divided by `jvm_seconds` they are rates per JVM."""
-    seconds = {role: jvm.seconds for role, jvm in jvms.items()}
-    yield _counters("jvm_seconds", "Time of the JVMs that were watched", "role", seconds)
-    labels = ["role", "generation"]
-    count = CounterMetricFamily(PREFIX + "jvm_collections", "Collections", labels=labels)
-    taken = CounterMetricFamily(PREFIX + "jvm_collection_seconds", "Their time", labels=labels)
-    names = GaugeMetricFamily(PREFIX + "jvm_collector", "Is 1", labels=["role", "collector"])
-    for role, jvm in jvms.items():
-        for generation in (NEW, OLD):
-            count.add_metric([role, generation], jvm.count[generation])
-            taken.add_metric([role, generation], jvm.collecting_s[generation])
-        if jvm.collector:
-            names.add_metric([role, jvm.collector], 1)
-    yield from (count, taken, names)
-    limits = {role: float(jvm.heap_limit) for role, jvm in jvms.items()}
-    yield _gauges("jvm_heap_limit_bytes", "The most that a heap may be", "role", limits)
-    peaks = {role: float(jvm.heap_peak) for role, jvm in jvms.items() if jvm.heap_peak}
-    yield _gauges("jvm_heap_peak_bytes", "The fullest that one was", "role", peaks)
-    live = {r: float(jvm.live_bytes) for r, jvm in jvms.items() if jvm.live_bytes is not None}
-    yield _gauges("jvm_heap_live_bytes", "Left by the last old-gen collection", "role", live)
-    sizes = {r: float(jvm.new_bytes) for r, jvm in jvms.items() if jvm.new_bytes is not None}
-    yield _gauges("jvm_new_generation_bytes", "Its size where it was set", "role", sizes)
-    allocated = {r: b for r, jvm in jvms.items() if (b := jvm.allocated_bytes) is not None}
-    yield _counters("jvm_allocated_bytes", "Bytes allocated, about", "role", allocated)
+    yield _by("jvm_seconds", {role: jvm.seconds for role, jvm in jvms.items()})
+    both = [(role, generation) for role in jvms for generation in (NEW, OLD)]
+    yield _family("jvm_collections", {(r, g): jvms[r].count[g] for r, g in both})
+    yield _family("jvm_collection_seconds", {(r, g): jvms[r].collecting_s[g] for r, g in both})
+    named: Labelled = {(role, jvm.collector): 1 for role, jvm in jvms.items() if jvm.collector}
+    yield _family("jvm_collector", named)
+    yield _by("jvm_heap_limit_bytes", {role: jvm.heap_limit for role, jvm in jvms.items()})
+    peaks = {role: jvm.heap_peak for role, jvm in jvms.items() if jvm.heap_peak}
+    yield _by("jvm_heap_peak_bytes", peaks)
+    live = {role: jvm.live_bytes for role, jvm in jvms.items()}
+    yield _by("jvm_heap_live_bytes", _known(live))
+    sizes = {role: jvm.new_bytes for role, jvm in jvms.items()}
+    yield _by("jvm_new_generation_bytes", _known(sizes))
+    allocated = {role: jvm.allocated_bytes for role, jvm in jvms.items()}
+    yield _by("jvm_allocated_bytes", _known(allocated))
 
 
-def _lag(driver: DriverState) -> Iterator[Metric]:
-    labels = ["topic", "partition"]
-    records = GaugeMetricFamily(PREFIX + "lag_records", "Records not committed", labels=labels)
-    seconds = GaugeMetricFamily(
-        PREFIX + "lag_seconds", "Age of the oldest record not committed", labels=labels
-    )
-    written = CounterMetricFamily(
-        PREFIX + "partition_input", "Records written to the partition", labels=labels
-    )
-    for (topic, partition), lag in (driver.lag or {}).items():
-        key = [topic, str(partition)]
-        written.add_metric(key, lag.end)
-        if lag.records is not None:
-            records.add_metric(key, lag.records)
-        if lag.seconds is not None:
-            seconds.add_metric(key, lag.seconds)
-    yield from (records, seconds, written)
+def _known(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _source(driver: DriverState) -> Iterator[Metric]:
+    partitions = {(t, str(p)): lag for (t, p), lag in (driver.lag or {}).items()}
+    records: Labelled = {
+        key: lag.records for key, lag in partitions.items() if lag.records is not None
+    }
+    seconds: Labelled = {
+        key: lag.seconds for key, lag in partitions.items() if lag.seconds is not None
+    }
+    yield _family("lag_records", records)
+    yield _family("lag_seconds", seconds)
+    yield _family("partition_input", {key: lag.end for key, lag in partitions.items()})
+    yield _one("partitions_out_of_sync", driver.out_of_sync)
 
 
 def _calls(driver: DriverState) -> Iterator[Metric]:
     """Stages of calls: in the last batch, and in total since the driver started."""
-    most = {stage: called.most for stage, called in driver.calls.items()}
-    yield _gauges("pending_calls", "Most calls under way at once, last batch", "stage", most)
-    mean = {s: called.seconds / called.count for s, called in driver.calls.items() if called.count}
-    yield _gauges("batch_pending_call_seconds", "Mean of a call, last batch", "stage", mean)
-    seconds = SummaryMetricFamily(PREFIX + "pending_call_seconds", "Calls", labels=["stage"])
-    totals = driver.totals
+    calls, totals = driver.calls, driver.totals
+    yield _by("pending_calls", {stage: called.most for stage, called in calls.items()})
+    mean = {s: called.seconds / called.count for s, called in calls.items() if called.count}
+    yield _by("batch_pending_call_seconds", mean)
+    figure = BY_NAME["pending_call_seconds"]
+    seconds = SummaryMetricFamily(PREFIX + figure.name, figure.help, labels=list(figure.labels))
     for stage, count in totals.calls.items():
         seconds.add_metric([stage], count_value=count, sum_value=totals.call_s[stage])
     yield seconds
-    yield _counters(
-        "pending_call_errors", "Calls that failed or were given up", "stage", totals.call_errors
-    )
+    yield _by("pending_call_errors", totals.call_errors)
 
 
 def _totals(totals: Totals) -> Iterator[Metric]:
-    yield _counters("pause_seconds", "Time without commits by changes", "how", totals.pause_s)
-    yield _counters("changes", "Changes applied", "how", totals.changes)
-    yield _counters("task_locality", "Tasks by Spark's locality level", "level", totals.localities)
-    yield _counter("unclean_stops", "Stops in mid-batch", totals.unclean_stops)
-    yield _counter("records", "Records committed", totals.records)
-    yield _counter("batches", "Batches committed", totals.batches)
-    yield _counters("phase_seconds", "Time in batches by phase", "phase", totals.phase_s)
-    yield _counters("ledger_records", "Records read and handed on", "side", totals.ledger)
-    yield _gauges("ledger_xor", "Of the records' identities", "side", _low(totals.ledger_xor))
-    yield _gauges("ledger_sum", "Of the records' identities", "side", _low(totals.ledger_sum))
-    yield _counter(
-        "ledger_mismatch", "Records read but not handed on, or the reverse", totals.ledger_mismatch
-    )
-    yield _counter("record_latency_clipped", "Records from a clock ahead of ours", totals.clipped)
+    yield _by("pause_seconds", totals.pause_s)
+    yield _by("changes", totals.changes)
+    yield _by("task_locality", totals.localities)
+    yield _one("unclean_stops", totals.unclean_stops)
+    yield _one("records", totals.records)
+    yield _one("batches", totals.batches)
+    yield _by("phase_seconds", totals.phase_s)
+    yield _by("ledger_records", totals.ledger)
+    yield _by("ledger_xor", _low(totals.ledger_xor))
+    yield _by("ledger_sum", _low(totals.ledger_sum))
+    yield _one("ledger_mismatch", totals.ledger_mismatch)
+    yield _one("record_latency_clipped", totals.clipped)
     if totals.batches:
-        family = HistogramMetricFamily(PREFIX + "record_latency_seconds", "Record to commit")
+        figure = BY_NAME["record_latency_seconds"]
+        family = HistogramMetricFamily(PREFIX + figure.name, figure.help)
         family.add_metric([], _buckets(totals.latency_buckets), totals.latency_sum_s)
         yield family
 

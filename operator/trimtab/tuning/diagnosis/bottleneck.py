@@ -275,7 +275,6 @@ CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
     _part(Kind.DRIVER_PLANNING, "the driver plans for", lambda batch: batch.planning_s),
     _part(Kind.SINK, "writing takes", lambda batch: batch.sink_s, SINK_HIGH),
     _overhead, _skew,
-    _part(Kind.FETCH, "reading takes", lambda batch: batch.fetch_s),
     _calls, _partitions, _locality, _cpu,
 )  # fmt: skip
 

@@ -28,7 +28,7 @@ class Cores(Knob):
 
     name = "cores"
     values = (EXECUTOR_CORES, EXECUTORS)
-    moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.FETCH})
+    moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD})
     how: ClassVar[How] = How.DRIVER
     starts_executors: ClassVar[bool] = True
 

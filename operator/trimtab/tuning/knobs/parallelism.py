@@ -34,7 +34,7 @@ class Parallelism(Knob):
 
     name = "parallelism"
     values = (EXECUTORS,)
-    moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY, Kind.FETCH})
+    moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY})
     starts_executors: ClassVar[bool] = True
     oscillates: ClassVar[bool] = True
     shortens_batches: ClassVar[bool] = True

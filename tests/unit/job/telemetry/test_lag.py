@@ -43,11 +43,17 @@ def test_a_topic_made_anew_starts_over() -> None:
 class FakeKafka:
     def __init__(self) -> None:
         self.ends: Offsets | None = {("in", 0): 100, ("in", 1): 30}
+        self.looks = 0
 
     def end_offsets(self, topics: Sequence[str]) -> Offsets:
         if self.ends is None or topics != ["in"]:
             raise UnavailableError("no answer")
         return self.ends
+
+    def out_of_sync(self, topics: Sequence[str]) -> int:
+        assert topics == ["in"]
+        self.looks += 1
+        return self.looks
 
 
 def test_polls_and_forgets_when_kafka_is_away() -> None:
@@ -64,6 +70,19 @@ def test_polls_and_forgets_when_kafka_is_away() -> None:
     kafka.ends = None
     poller.poll(now=20)
     assert driver.lag is None
+
+
+def test_replicas_are_looked_at_more_rarely_and_forgotten_with_the_lag() -> None:
+    kafka, driver = FakeKafka(), DriverState()
+    poller = LagPoller(driver, kafka, ["in"], dict)
+    seen = []
+    for now in (10, 11, 24, 25, 26):
+        poller.poll(now=now)
+        seen.append(driver.out_of_sync)
+    assert seen == [1, 1, 1, 2, 2]
+    kafka.ends = None
+    poller.poll(now=27)
+    assert driver.out_of_sync is None
 
 
 def test_before_the_position_is_known_only_the_input_is() -> None:
