@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from trimtab.api import kinds
 from trimtab.api.crd import all_crds
 from trimtab.api.kafka import KafkaClusterSpec
 from trimtab.api.knobs import KNOBS
@@ -21,7 +22,6 @@ from trimtab.api.untouched import UNTOUCHED
 from trimtab.job.termination import Reason
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import VERIFIERS
-from trimtab.workloads.common import API_VERSIONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -94,7 +94,7 @@ def test_every_reason_that_the_loop_gives_is_told() -> None:
         read(f"operator/trimtab/reconcile/{n}.py") for n in ("driver_state", "plan", "pipeline")
     )
     words = re.findall(r'(?:return |\(|obstacle=\()"([A-Z][A-Za-z]+)", ', sources)
-    given = set(words) - set(API_VERSIONS)
+    given = set(words) - set(kinds.KINDS)
     assert {"KafkaClusterNotFound", "Unschedulable", "InvalidSpec"} <= given
     assert {reason for reason in given if f"`{reason}`" not in read("docs/api.md")} == set()
 

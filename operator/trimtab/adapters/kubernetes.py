@@ -21,13 +21,13 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 from urllib3.exceptions import HTTPError
 
 from trimtab.api.common import FIELD_MANAGER, GROUP, VERSION, timestamp
+from trimtab.api.kinds import KINDS, STREAM_PIPELINE
 from trimtab.errors import BadInputError, ConflictError, UnavailableError
 from trimtab.ports import Clock, Key, Manifest
-from trimtab.workloads.common import API_VERSIONS, MANAGED_BY
+from trimtab.workloads.common import MANAGED_BY
 
 _TIMEOUT_S = (5.0, 30.0)  # connect, read
 _TRANSIENT = {408, 429, 500, 502, 503, 504}
-_CUSTOM_KINDS = {"StreamPipeline", "KafkaCluster"}
 _PAGE = 500
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class KubernetesCluster:
         """Every object of a kind in the watched namespaces; of foreign kinds only our own."""
         resource = self._resource(kind)
         selector = None
-        if kind not in _CUSTOM_KINDS:
+        if not KINDS[kind].ours:
             selector = ",".join(f"{k}={v}" for k, v in MANAGED_BY.items())
         found: list[Manifest] = []
         for namespace in self._namespaces:
@@ -58,7 +58,7 @@ class KubernetesCluster:
             while token is not None:
                 page = self._page(resource, namespace, selector, token)
                 found += [
-                    {**item, "kind": kind, "apiVersion": API_VERSIONS[kind]}
+                    {**item, "kind": kind, "apiVersion": KINDS[kind].api_version}
                     for item in page["items"]
                 ]
                 token = page["metadata"].get("continue") or None
@@ -167,10 +167,10 @@ class KubernetesCluster:
 
     def _resource(self, kind: str) -> Any:
         try:
-            return self._client.resources.get(api_version=API_VERSIONS[kind], kind=kind)
+            return self._client.resources.get(api_version=KINDS[kind].api_version, kind=kind)
         except ResourceNotFoundError as error:
             raise UnavailableError(
-                f"the API server does not know {kind} ({API_VERSIONS[kind]}): are the CRDs"
+                f"the API server does not know {kind} ({KINDS[kind].api_version}): are the CRDs"
                 " installed?"
             ) from error
         except (ApiException, HTTPError) as error:
@@ -208,7 +208,7 @@ def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> M
     api = kubernetes.client.CustomObjectsApi()
     try:
         found = api.get_namespaced_custom_object(
-            GROUP, VERSION, where, "streampipelines", name, _request_timeout=_TIMEOUT_S
+            GROUP, VERSION, where, STREAM_PIPELINE.plural, name, _request_timeout=_TIMEOUT_S
         )
     except ApiException as error:
         if error.status == 404:

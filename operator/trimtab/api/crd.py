@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from trimtab.api.common import API_VERSION, GROUP, MAX_NAME_LENGTH, VERSION
 from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
+from trimtab.api.kinds import KAFKA_CLUSTER, STREAM_PIPELINE, Kind
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import UNIT_KEY, format_duration, format_quantity
 from trimtab.api.status import StreamPipelineStatus
@@ -83,9 +84,8 @@ def _default(node: Schema) -> Schema:
     return {"default": _FORMATS[unit](node["default"]) if unit else node["default"]}
 
 
-def _crd(  # noqa: PLR0917 - one call per kind, read as a table row
-    kind: str, plural: str, short: str, spec: type[BaseModel], status: type[BaseModel],
-    columns: list[tuple[str, str, str]],
+def _crd(
+    kind: Kind, spec: type[BaseModel], status: type[BaseModel], columns: list[tuple[str, str, str]],
 ) -> Schema:  # fmt: skip
     status_schema = structural(status)
     status_schema["default"] = {"observedGeneration": -1}
@@ -111,16 +111,16 @@ def _crd(  # noqa: PLR0917 - one call per kind, read as a table row
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
+        "metadata": {"name": f"{kind.plural}.{GROUP}"},
         "spec": {
             "group": GROUP,
             "scope": "Namespaced",
             "names": {
-                "kind": kind,
-                "listKind": f"{kind}List",
-                "plural": plural,
-                "singular": kind.lower(),
-                "shortNames": [short],
+                "kind": kind.name,
+                "listKind": f"{kind.name}List",
+                "plural": kind.plural,
+                "singular": kind.name.lower(),
+                "shortNames": [kind.short],
                 "categories": ["trimtab"],
             },
             "versions": [
@@ -146,7 +146,7 @@ _AGE = ("Age", "date", ".metadata.creationTimestamp")
 def stream_pipeline_crd() -> Schema:
     """The CRD of StreamPipeline."""
     return _crd(
-        "StreamPipeline", "streampipelines", "spl", StreamPipelineSpec, StreamPipelineStatus,
+        STREAM_PIPELINE, StreamPipelineSpec, StreamPipelineStatus,
         [
             ("Goal", "string", ".status.goal.target"),
             ("Observed", "string", ".status.goal.observed"),
@@ -164,7 +164,7 @@ def stream_pipeline_crd() -> Schema:
 def kafka_cluster_crd() -> Schema:
     """The CRD of KafkaCluster."""
     return _crd(
-        "KafkaCluster", "kafkaclusters", "tkc", KafkaClusterSpec, KafkaClusterStatus,
+        KAFKA_CLUSTER, KafkaClusterSpec, KafkaClusterStatus,
         [
             ("Brokers", "integer", ".status.readyReplicas"),
             ("Bootstrap", "string", ".status.bootstrapServers"),

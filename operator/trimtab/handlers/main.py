@@ -16,7 +16,7 @@ from trimtab.adapters.clock import WallClock
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.prometheus import Prometheus
 from trimtab.adapters.telemetry import PrometheusTelemetry
-from trimtab.api.common import GROUP, VERSION
+from trimtab.api.kinds import WATCHED
 from trimtab.errors import TrimtabError
 from trimtab.reconcile.loop import ControlLoop
 from trimtab.reconcile.world import World
@@ -25,12 +25,6 @@ from trimtab.workloads.common import MANAGED_BY
 
 log = logging.getLogger(__name__)
 
-_OURS = {"streampipelines": "StreamPipeline", "kafkaclusters": "KafkaCluster"}
-_CHILDREN = {
-    "statefulsets": "StatefulSet", "pods": "Pod", "jobs": "Job", "configmaps": "ConfigMap",
-    "persistentvolumeclaims": "PersistentVolumeClaim", "services": "Service",
-    "serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding",
-}  # fmt: skip
 _TOKEN_LIFE = datetime.timedelta(minutes=10)
 _STUCK_TICKS = 6
 """Liveness fails when no tick ended for this many tick periods, and at least a minute."""
@@ -92,10 +86,10 @@ def _wire_settings() -> None:
 
 
 def _wire_watches(world: World) -> None:
-    for plural, kind in _OURS.items():
-        kopf.on.event(GROUP, VERSION, plural)(_observer(world, kind))
-    for plural, kind in _CHILDREN.items():
-        kopf.on.event(plural, labels=MANAGED_BY)(_observer(world, kind))
+    for kind in WATCHED:
+        group, _, version = kind.api_version.rpartition("/")
+        labels = None if kind.ours else MANAGED_BY
+        kopf.on.event(group, version, kind.plural, labels=labels)(_observer(world, kind.name))
 
 
 def _observer(world: World, kind: str) -> Any:

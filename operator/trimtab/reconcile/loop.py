@@ -9,12 +9,13 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from trimtab.api.kinds import WATCHED
 from trimtab.errors import TrimtabError
 from trimtab.ports import Clock, Cluster, Manifest, MetricSource, Telemetry, key_of
 from trimtab.reconcile import kafka, pipeline
 from trimtab.reconcile.desk import Desk
 from trimtab.reconcile.gather import Gathered, gather
-from trimtab.reconcile.world import KINDS, World
+from trimtab.reconcile.world import World
 from trimtab.reconcile.writer import Writer
 from trimtab.settings import OperatorSettings
 
@@ -67,9 +68,9 @@ class ControlLoop:
 
     def resync(self) -> None:
         """List every kind anew."""
-        for kind in KINDS:
+        for kind in WATCHED:
             since = self.world.moment()
-            self.world.resync(kind, self._cluster.list_all(kind), since)
+            self.world.resync(kind.name, self._cluster.list_all(kind.name), since)
         self._synced_s = self._clock.now()
 
 

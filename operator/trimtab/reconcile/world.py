@@ -7,13 +7,6 @@ from collections.abc import Callable
 
 from trimtab.ports import Key, Manifest, key_of
 
-KINDS = (
-    "StreamPipeline", "KafkaCluster", "StatefulSet", "Pod", "Job", "ConfigMap",
-    "PersistentVolumeClaim", "Service", "ServiceAccount", "Role", "RoleBinding",
-)  # fmt: skip
-"""Every kind that the loop reads; foreign ones only with our managed-by label."""
-
-
 FETCHED_S = 30.0
 """Seconds for which an object that is not watched counts as it was read."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from trimtab.api.common import API_VERSION
 from trimtab.api.contract import USER_ID
+from trimtab.api.kinds import KINDS
 from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
 
@@ -17,21 +18,6 @@ INPUTS_ANNOTATION = "trimtab.dev/inputs-hash"
 PIPELINE_LABEL = "trimtab.dev/pipeline"
 KAFKA_LABEL = "trimtab.dev/kafka"
 COMPONENT_LABEL = "trimtab.dev/component"
-
-API_VERSIONS = {
-    "ConfigMap": "v1",
-    "Job": "batch/v1",
-    "PersistentVolumeClaim": "v1",
-    "Pod": "v1",
-    "Role": "rbac.authorization.k8s.io/v1",
-    "RoleBinding": "rbac.authorization.k8s.io/v1",
-    "Service": "v1",
-    "ServiceAccount": "v1",
-    "StatefulSet": "apps/v1",
-    "StreamPipeline": API_VERSION,
-    "KafkaCluster": API_VERSION,
-}
-"""The API version of every kind that is read or written."""
 
 CONTAINER_SECURITY: Manifest = {
     "allowPrivilegeEscalation": False,
@@ -90,6 +76,6 @@ def child(
     }
     if owned:
         metadata["ownerReferences"] = [owner(parent)]
-    manifest = {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": metadata, **body}
+    manifest = {"apiVersion": KINDS[kind].api_version, "kind": kind, "metadata": metadata, **body}
     metadata["annotations"] = {HASH_ANNOTATION: digest(manifest)}
     return manifest

@@ -15,11 +15,11 @@ from trimtab.api.contract import (
     TUNING_DIRECTORY,
     Job,
 )
+from trimtab.api.kinds import KINDS
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.common import (
-    API_VERSIONS,
     COMPONENT_LABEL,
     CONTAINER_SECURITY,
     HASH_ANNOTATION,
@@ -71,7 +71,7 @@ def stopped(live: Manifest) -> Manifest:
     kept = {k: meta[k] for k in ("name", "namespace", "labels", "ownerReferences") if k in meta}
     annotations = (meta.get("annotations") or {}) | {HASH_ANNOTATION: "stopped"}
     return {
-        "apiVersion": API_VERSIONS["StatefulSet"],
+        "apiVersion": KINDS["StatefulSet"].api_version,
         "kind": "StatefulSet",
         "metadata": kept | {"annotations": annotations},
         "spec": live["spec"] | {"replicas": 0},

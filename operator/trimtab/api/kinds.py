@@ -1,0 +1,64 @@
+"""Every kind that the operator reads or writes: one table for watches, lists and rights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trimtab.api.common import API_VERSION
+
+READ = ("get", "list", "watch")
+APPLIED = ("create", "get", "list", "watch", "patch", "update", "delete")
+"""Verbs of a child that is applied and, at the end, deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind: its names, and what the operator may do with it."""
+
+    name: str
+    plural: str
+    api_version: str
+    verbs: tuple[str, ...]
+    """What the chart's role must allow."""
+    ours: bool = False
+    """One of our own: all of them are read, of others only what carries our label."""
+    short: str = ""
+    """The short name for kubectl; our own kinds have one."""
+    watched: bool = True
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core."""
+        return self.api_version.rpartition("/")[0]
+
+
+STREAM_PIPELINE = Kind(
+    "StreamPipeline", "streampipelines", API_VERSION, READ, ours=True, short="spl"
+)
+KAFKA_CLUSTER = Kind("KafkaCluster", "kafkaclusters", API_VERSION, READ, ours=True, short="tkc")
+
+_RBAC = "rbac.authorization.k8s.io/v1"
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        STREAM_PIPELINE,
+        KAFKA_CLUSTER,
+        Kind("StatefulSet", "statefulsets", "apps/v1", APPLIED),
+        # deletecollection: the driver's role has it, and nobody may grant more than he has
+        Kind("Pod", "pods", "v1", (*APPLIED, "deletecollection")),
+        Kind("Job", "jobs", "batch/v1", APPLIED),
+        Kind("ConfigMap", "configmaps", "v1", APPLIED),
+        Kind("PersistentVolumeClaim", "persistentvolumeclaims", "v1", APPLIED),
+        Kind("Service", "services", "v1", APPLIED),
+        Kind("ServiceAccount", "serviceaccounts", "v1", APPLIED),
+        Kind("Role", "roles", _RBAC, APPLIED),
+        Kind("RoleBinding", "rolebindings", _RBAC, APPLIED),
+        Kind("Event", "events", "v1", ("create", "patch"), watched=False),
+    )
+}
+"""By name, ours first."""
+
+OURS = tuple(kind for kind in KINDS.values() if kind.ours)
+WATCHED = tuple(kind for kind in KINDS.values() if kind.watched)

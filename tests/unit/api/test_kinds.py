@@ -1,0 +1,47 @@
+"""One table of kinds: the CRDs and the rights that the chart asks for are the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from trimtab.api.crd import all_crds
+from trimtab.api.kinds import KINDS, OURS, WATCHED
+
+HELPERS = Path("charts/trimtab/templates/_helpers.tpl")
+STATUS = ("get", "patch", "update")
+"""Verbs on the status of our own kinds."""
+
+
+def chart_rights() -> set[tuple[str, str, str]]:
+    """Group, resource and verb of every right that the chart gives the operator."""
+    text = HELPERS.read_text()
+    found = re.search(r'define "trimtab.rules" -\}\}\n(.*?)\{\{- end', text, re.S)
+    assert found
+    return {
+        (group, resource, verb)
+        for rule in yaml.safe_load(found.group(1))
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_the_chart_asks_for_the_rights_of_the_table_and_no_others() -> None:
+    needed = {(kind.group, kind.plural, verb) for kind in KINDS.values() for verb in kind.verbs}
+    needed |= {(kind.group, f"{kind.plural}/status", verb) for kind in OURS for verb in STATUS}
+    assert chart_rights() == needed
+
+
+def test_what_is_watched_may_be_listed() -> None:
+    assert {"get", "list", "watch"} <= set.intersection(*(set(kind.verbs) for kind in WATCHED))
+
+
+def test_every_kind_of_ours_has_a_crd_by_its_names() -> None:
+    crds = all_crds()
+    assert set(crds) == {f"{kind.plural}.yaml" for kind in OURS}
+    for kind in OURS:
+        names = crds[f"{kind.plural}.yaml"]["spec"]["names"]
+        assert (names["kind"], names["shortNames"]) == (kind.name, [kind.short])
