@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from trimtab.api.reasons import Reason
-from trimtab.reconcile.gather import Missing, Seen, signals
+from trimtab.reconcile.observe.gather import DriverMetrics, Missing, signals
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.law import decide
 from trimtab.tuning.memory import Memory
@@ -56,9 +56,9 @@ class Sight:
     def __init__(self) -> None:
         self._inputs: deque[tuple[float, float]] = deque()
 
-    def seen(self, samples: Mapping[str, float], now_s: float) -> Seen:
+    def seen(self, samples: Mapping[str, float], now_s: float) -> DriverMetrics:
         """The figures of this moment; the executor of Spark's local mode is counted as one."""
-        seen = Seen()
+        seen = DriverMetrics()
         inputs, lags = [], []
         for key, value in samples.items():
             name, _, labels = key.partition("{")
@@ -77,7 +77,7 @@ class Sight:
             self._rates(seen, sum(inputs), now_s)
         return seen
 
-    def _rates(self, seen: Seen, total: float, now_s: float) -> None:
+    def _rates(self, seen: DriverMetrics, total: float, now_s: float) -> None:
         self._inputs.append((now_s, total))
         while now_s - self._inputs[0][0] > long_window_s(SCRAPE_S):
             self._inputs.popleft()

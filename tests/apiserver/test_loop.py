@@ -14,8 +14,8 @@ from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.memory import ManualClock, MemoryMetrics, MemoryTelemetry
 from trimtab.cli import main
 from trimtab.ports import Sample
-from trimtab.reconcile.gather import queries
 from trimtab.reconcile.loop import ControlLoop
+from trimtab.reconcile.observe.gather import queries
 from trimtab.settings import OperatorSettings
 
 pytestmark = pytest.mark.apiserver

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.pipeline import Goal, Tuning
 from trimtab.ports import Sample
-from trimtab.reconcile.gather import Missing, gather, queries, signals
+from trimtab.reconcile.observe.gather import Missing, gather, queries, signals
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.load import measure
 from trimtab.tuning.capacity.points import Point

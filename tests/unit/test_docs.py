@@ -91,7 +91,7 @@ def test_every_condition_and_every_reason_of_the_driver_is_told() -> None:
 
 def test_every_reason_that_the_loop_gives_is_told() -> None:
     sources = "".join(
-        read(f"operator/trimtab/reconcile/{n}.py") for n in ("driver_state", "plan", "pipeline")
+        path.read_text() for path in (ROOT / "operator/trimtab/reconcile").rglob("*.py")
     )
     words = re.findall(r'(?:return |\(|obstacle=\()"([A-Z][A-Za-z]+)", ', sources)
     given = set(words) - set(kinds.KINDS)

@@ -20,7 +20,7 @@ from trimtab.cli.reaction import Pace
 from trimtab.cli.rows import line, row
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
-from trimtab.reconcile import oversize, pods
+from trimtab.tuning.advice import oversize, pods
 from trimtab.tuning.diagnosis.executors import CASES, UNEVEN
 from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.policy import Policy
@@ -47,7 +47,7 @@ def explain(manifest: Manifest) -> str:
         return "\n".join([*lines, row("Goal", policy.goal_text()),
                           "", "no operator has looked at it yet"])  # fmt: skip
     memory, unread = _memory(status)
-    wide = pods.with_cores(spec, pods.cores_in_force(spec, status.controller))
+    wide = pods.with_cores(spec, pods.cores_in_force(spec, memory))
     cores = wide.resources.executor.cores
     lines += [
         row("Goal", _goal(policy, status)),
@@ -58,7 +58,7 @@ def explain(manifest: Manifest) -> str:
         row("Ledger", _ledger(status)),
         row("Executors", _executors_now(status)),
         row("Settings", _settings(memory, status)),
-        *([row("Batch", oversize.words(status.oversize))] if status.oversize else []),
+        *([row("Batch", oversize.told_words(status.oversize))] if status.oversize else []),
         *_jvm(wide, status),
         row("Trial", _trial(memory)),
         row("Predictions", _score(memory)),

@@ -19,7 +19,7 @@ from trimtab.adapters.telemetry import PrometheusTelemetry
 from trimtab.api.kinds import WATCHED
 from trimtab.errors import TrimtabError
 from trimtab.reconcile.loop import ControlLoop
-from trimtab.reconcile.world import World
+from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.common import MANAGED_BY
 
@@ -39,7 +39,7 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     loop = ControlLoop(cluster, metrics, telemetry, clock, config)
     stop, died = threading.Event(), threading.Event()
     _wire_settings()
-    _wire_watches(loop.world)
+    _wire_watches(loop.cache)
     _wire_control(loop, config, stop, died)
     limit_s = max(60.0, _STUCK_TICKS * config.tick_s)
     probes = {
@@ -85,17 +85,17 @@ def _wire_settings() -> None:
         return dataclasses.replace(info, expiration=expires) if info else None
 
 
-def _wire_watches(world: World) -> None:
+def _wire_watches(cache: ObjectCache) -> None:
     for kind in WATCHED:
         group, _, version = kind.api_version.rpartition("/")
         labels = None if kind.ours else MANAGED_BY
-        kopf.on.event(group, version, kind.plural, labels=labels)(_observer(world, kind.name))
+        kopf.on.event(group, version, kind.plural, labels=labels)(_observer(cache, kind.name))
 
 
-def _observer(world: World, kind: str) -> Any:
+def _observer(cache: ObjectCache, kind: str) -> Any:
     def observe(event: kopf.RawEvent, **_: Any) -> None:
         manifest = dict(event["object"])
-        world.observe(manifest | {"kind": kind}, deleted=event["type"] == "DELETED")
+        cache.observe(manifest | {"kind": kind}, deleted=event["type"] == "DELETED")
 
     observe.__name__ = f"observe_{kind.lower()}"
     return observe

@@ -7,9 +7,9 @@ from pydantic import ValidationError
 from trimtab.api.common import Condition, set_condition, timestamp
 from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus, RaisedTopic
 from trimtab.ports import Manifest
-from trimtab.reconcile import partitions
-from trimtab.reconcile.desk import Desk
-from trimtab.reconcile.plan import differs
+from trimtab.reconcile.apply.apply import differs
+from trimtab.reconcile.observe import partitions
+from trimtab.reconcile.tick import TickContext
 from trimtab.workloads import kafka
 from trimtab.workloads.common import COMPONENT_LABEL, KAFKA_LABEL
 
@@ -19,7 +19,7 @@ State = tuple[bool, str, str]
 TOPICS_READY = "TopicsReady"
 
 
-def reconcile(parent: Manifest, desk: Desk) -> None:
+def reconcile(parent: Manifest, tick: TickContext) -> None:
     """Bring one Kafka cluster a step nearer to what its spec says."""
     meta = parent["metadata"]
     if "deletionTimestamp" in meta:
@@ -27,47 +27,47 @@ def reconcile(parent: Manifest, desk: Desk) -> None:
     try:
         spec = KafkaClusterSpec.model_validate(parent["spec"])
     except ValidationError as error:
-        _report(parent, None, 0, (False, "InvalidSpec", str(error)[:1000]), desk)
+        _report(parent, None, 0, (False, "InvalidSpec", str(error)[:1000]), tick)
         return
-    children = kafka.children(parent, spec, desk.config)
-    refused = [desk.writer.apply(child) for child in children if differs(child, desk.world)]
-    live = desk.world.get("StatefulSet", meta["namespace"], kafka.service_name(meta["name"]))
+    children = kafka.children(parent, spec, tick.config)
+    refused = [tick.writer.apply(child) for child in children if differs(child, tick.cache)]
+    live = tick.cache.get("StatefulSet", meta["namespace"], kafka.service_name(meta["name"]))
     ready = ((live or {}).get("status") or {}).get("readyReplicas", 0)
     state: State = (False, "BrokersStarting", f"{ready} of {spec.replicas} brokers are ready")
-    wanted = _with_raised(parent, spec, desk)
+    wanted = _with_raised(parent, spec, tick)
     if ready == spec.replicas:
-        state = _topics(parent, wanted, desk)
+        state = _topics(parent, wanted, tick)
     if words := "; ".join(w for w in refused if w):
         state = (False, "ChildRefused", words)
-    _report(parent, spec, ready, state, desk, made=wanted if state[1] == TOPICS_READY else None)
+    _report(parent, spec, ready, state, tick, made=wanted if state[1] == TOPICS_READY else None)
 
 
-def _with_raised(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> KafkaClusterSpec:
+def _with_raised(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> KafkaClusterSpec:
     """The spec with the partitions that topics were raised to, and those that are asked for now."""
     meta = parent["metadata"]
     known = KafkaClusterStatus.model_validate(parent.get("status") or {}).raised
     wanted = {topic.name: topic.partitions for topic in known}
-    for name, wish in partitions.asked(desk.world, meta["namespace"], meta["name"]).items():
+    for name, wish in partitions.asked(tick.cache, meta["namespace"], meta["name"]).items():
         wanted[name] = max(wish, wanted.get(name, 0))
     return kafka.raised(spec, wanted)
 
 
-def _topics(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> State:
+def _topics(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> State:
     """Make the topics once the brokers are ready; Jobs of older wishes are removed."""
     if not spec.topics:
         return True, "BrokersReady", "all brokers are ready"
-    meta, job = parent["metadata"], kafka.topics_job(parent, spec, desk.config)
+    meta, job = parent["metadata"], kafka.topics_job(parent, spec, tick.config)
     name = job["metadata"]["name"]
-    for old in desk.world.all("Job", meta["namespace"]):
+    for old in tick.cache.all("Job", meta["namespace"]):
         labels = old["metadata"].get("labels", {})
         ours = labels.get(KAFKA_LABEL) == meta["name"] and labels.get(COMPONENT_LABEL)
         if ours and old["metadata"]["name"] != name:
             key = ("Job", meta["namespace"], old["metadata"]["name"])
-            desk.writer.delete(key)
-            desk.world.forget(key)
-    live = desk.world.get("Job", meta["namespace"], name)
+            tick.writer.delete(key)
+            tick.cache.forget(key)
+    live = tick.cache.get("Job", meta["namespace"], name)
     if live is None:
-        if words := desk.writer.apply(job):
+        if words := tick.writer.apply(job):
             return False, "ChildRefused", words
         return False, "TopicsPending", "the topics are being made"
     status = live.get("status") or {}
@@ -81,7 +81,7 @@ def _topics(parent: Manifest, spec: KafkaClusterSpec, desk: Desk) -> State:
 
 
 def _report(
-    parent: Manifest, spec: KafkaClusterSpec | None, ready: int, state: State, desk: Desk,
+    parent: Manifest, spec: KafkaClusterSpec | None, ready: int, state: State, tick: TickContext,
     *, made: KafkaClusterSpec | None = None,
 ) -> None:  # fmt: skip
     """`made` is the spec with the partitions that its topics have now, where that is known."""
@@ -94,7 +94,7 @@ def _report(
         reason=reason,
         message=message[:1024],
         observed_generation=meta["generation"],
-        last_transition_time=timestamp(desk.now_s),
+        last_transition_time=timestamp(tick.now_s),
     )
     servers = old.bootstrap_servers
     if spec:
@@ -106,7 +106,7 @@ def _report(
         ready_replicas=ready,
         raised=_beyond(spec, made) if spec and made else old.raised,
     )
-    if new == old or not desk.writer.status(parent, new.model_dump(mode="json", by_alias=True)):
+    if new == old or not tick.writer.status(parent, new.model_dump(mode="json", by_alias=True)):
         return
     for topic in new.raised:
         if topic not in old.raised:
@@ -114,7 +114,7 @@ def _report(
                 f"topic {topic.name} has {topic.partitions} partitions now, as a StreamPipeline"
                 " asked for: records of a key may come by another partition than before"
             )
-            desk.writer.event(parent, warning=False, reason="PartitionsRaised", message=message)
+            tick.writer.event(parent, warning=False, reason="PartitionsRaised", message=message)
 
 
 def _beyond(spec: KafkaClusterSpec, made: KafkaClusterSpec) -> tuple[RaisedTopic, ...]:

@@ -13,10 +13,10 @@ from trimtab.api.kinds import WATCHED
 from trimtab.errors import TrimtabError
 from trimtab.ports import Clock, Cluster, Manifest, MetricSource, Telemetry, key_of
 from trimtab.reconcile import kafka, pipeline
-from trimtab.reconcile.desk import Desk
-from trimtab.reconcile.gather import Gathered, gather
-from trimtab.reconcile.world import World
-from trimtab.reconcile.writer import Writer
+from trimtab.reconcile.apply.writer import Writer
+from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.gather import Gathered, gather
+from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 
 RESYNC_S = 300.0
@@ -32,7 +32,7 @@ class ControlLoop:
         self, cluster: Cluster, metrics: MetricSource, telemetry: Telemetry, clock: Clock,
         config: OperatorSettings,
     ) -> None:  # fmt: skip
-        self.world = World()
+        self.cache = ObjectCache()
         self._cluster, self._metrics = cluster, metrics
         self._telemetry, self._clock, self._config = telemetry, clock, config
         self._synced_s: float | None = None
@@ -47,18 +47,20 @@ class ControlLoop:
         started_s = self._clock.now()
         if self._synced_s is None or started_s - self._synced_s > RESYNC_S:
             self.resync()
-        pipelines = self.world.all("StreamPipeline")
+        pipelines = self.cache.all("StreamPipeline")
         gathered = Gathered({})
         if pipelines:
             gathered = gather(self._metrics, self._config.scrape_s)
-        writer = Writer(self._cluster, self.world)
-        desk = Desk(self.world, self._cluster, writer, self._config, self._telemetry, started_s)
-        for parent in self.world.all("KafkaCluster"):
+        writer = Writer(self._cluster, self.cache)
+        context = TickContext(
+            self.cache, self._cluster, writer, self._config, self._telemetry, started_s
+        )
+        for parent in self.cache.all("KafkaCluster"):
             with _contained(parent):
-                kafka.reconcile(parent, desk)
+                kafka.reconcile(parent, context)
         for parent in pipelines:
             with _contained(parent):
-                pipeline.reconcile(parent, gathered, desk)
+                pipeline.reconcile(parent, gathered, context)
         self._telemetry.tick(
             seconds=self._clock.now() - started_s,
             queries=gathered.queries,
@@ -69,8 +71,8 @@ class ControlLoop:
     def resync(self) -> None:
         """List every kind anew."""
         for kind in WATCHED:
-            since = self.world.moment()
-            self.world.resync(kind.name, self._cluster.list_all(kind.name), since)
+            since = self.cache.moment()
+            self.cache.resync(kind.name, self._cluster.list_all(kind.name), since)
         self._synced_s = self._clock.now()
 
 

@@ -1,19 +1,29 @@
 """The controller's memory of one pipeline: small, frozen, and stored whole in status.controller.
 
-What is not in here cannot influence a decision, so a restarted operator decides the same.
+What is not in here cannot influence a decision, so a restarted operator decides the same. This is
+the one type for all who read or write `status.controller`.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
+from trimtab.api.contract import SourceOptions
+from trimtab.api.knobs import KnobValues
 from trimtab.api.reasons import Regime
+from trimtab.api.status import JvmStatus, OversizeStatus, PartitionsAdvice
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.dwell import NOT_SEEN, DwellCounter
 from trimtab.tuning.settings import Settings
 
 MAX_PAUSES = 32
+
+SCHEMA = 2
+"""Number of the form in which `status.controller` is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +102,31 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """What was advised and stands, as `status` shows it."""
+
+    jvm: JvmStatus | None = None
+    partitions: PartitionsAdvice | None = None
+    oversize: OversizeStatus | None = None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Advice:
+        """The advice that was stored."""
+        return cls(
+            jvm=JvmStatus.model_validate(data["jvm"]) if "jvm" in data else None,
+            partitions=PartitionsAdvice.model_validate(data["partitions"])
+            if "partitions" in data
+            else None,
+            oversize=OversizeStatus.model_validate(data["oversize"])
+            if "oversize" in data
+            else None,
+        )
+
+
+NO_ADVICE = Advice()
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """All that the controller carries from one tick to the next."""
 
@@ -121,6 +156,11 @@ class Memory:
     """Of the calls of a remote service."""
     scope_evidence: DwellCounter = NOT_SEEN
     """How often in a row the executors were loaded for widening the scope, or light."""
+    source: SourceOptions | None = None
+    knobs: KnobValues | None = None
+    """Source options and knobs that no law moves, of this generation; None while none was told."""
+    advice: Advice = NO_ADVICE
+    schema: int = SCHEMA
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the status; `from_dict` gives the same memory back.
@@ -128,16 +168,29 @@ class Memory:
         A None of the memory itself stays, since it takes the field out of the status; those inside
         of its parts are left out.
         """
-        return {name: _compact(value) for name, value in asdict(self).items()}
+        return {f.name: _compact(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def read(cls, controller: Mapping[str, Any] | None) -> Memory | None:
+        """What `status.controller` holds; None where it holds nothing that can be read."""
+        if not controller:
+            return None
+        try:
+            return cls.from_dict(dict(controller))
+        except (KeyError, TypeError, ValueError):
+            return None
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Memory:
-        """The memory that was stored; fields of other versions are dropped or defaulted.
+        """The memory that was stored; fields of other schemas are dropped or defaulted.
+
+        The first schema had no number; its advice stood in the status alone.
 
         Raises:
-            KeyError, TypeError: the settings or the generation are missing.
+            KeyError, TypeError, ValueError: the settings or the generation are missing, or a value
+                is none of its field.
         """
-        known = _known(cls, data)
+        known = _known(cls, data) | {"schema": SCHEMA}
         known["settings"] = Settings(**_known(Settings, data["settings"]))
         known["regime"] = Regime(data.get("regime", Regime.UNKNOWN))
         known["evidence"] = DwellCounter(**_known(DwellCounter, data.get("evidence") or {}))
@@ -150,6 +203,11 @@ class Memory:
         known["paused_at_s"] = tuple(data.get("paused_at_s") or ())
         known["points"] = tuple(Point(**_known(Point, p)) for p in data.get("points") or ())
         known["verdicts"] = tuple(_verdict(v) for v in data.get("verdicts") or ())
+        if source := data.get("source"):
+            known["source"] = SourceOptions.model_validate(source)
+        if knobs := data.get("knobs"):
+            known["knobs"] = KnobValues.model_validate(knobs)
+        known["advice"] = Advice.from_dict(data.get("advice") or {})
         if trial := data.get("trial"):
             before = Settings(**_known(Settings, trial["before"]))
             known["trial"] = Trial(**{**_known(Trial, trial), "before": before})
@@ -157,7 +215,11 @@ class Memory:
 
 
 def _compact(value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if is_dataclass(value):
+        value = {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, Mapping):
         return {k: _compact(v) for k, v in value.items() if v is not None}
     return [_compact(v) for v in value] if isinstance(value, list | tuple) else value
 

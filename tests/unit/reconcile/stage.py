@@ -10,8 +10,8 @@ from tests.unit.workloads.manifests import CONFIG, Json, changed, example
 from trimtab.adapters.memory import ManualClock, MemoryCluster, MemoryMetrics, MemoryTelemetry
 from trimtab.errors import BadInputError
 from trimtab.ports import Sample
-from trimtab.reconcile.gather import queries
 from trimtab.reconcile.loop import ControlLoop
+from trimtab.reconcile.observe.gather import queries
 from trimtab.tuning.capacity.points import ENOUGH
 
 NAMESPACE = "n"

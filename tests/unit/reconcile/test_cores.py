@@ -12,7 +12,7 @@ from trimtab.api.contract import Job
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
 from trimtab.cli.explain import explain
-from trimtab.reconcile.pods import with_cores
+from trimtab.tuning.advice.pods import with_cores
 
 LIMITS = {"executors": {"min": 1, "max": 2}, "executorCores": 4}
 

@@ -11,7 +11,7 @@ from trimtab.adapters.memory import MemoryMetrics
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.ports import Sample
-from trimtab.reconcile.gather import Gathered, Missing, gather, queries, signals
+from trimtab.reconcile.observe.gather import Gathered, Missing, gather, queries, signals
 from trimtab.tuning.snapshot import Signals
 
 NOW_S = 1_000_000.0
@@ -27,13 +27,13 @@ def gathered(*drivers: dict[str, Any], failure: str = "") -> tuple[Gathered, Mem
 
 def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> Signals | Missing:
     found, _ = gathered(*drivers)
-    return signals(found.seen.get(NAME), 0.95, now_s, SCRAPE_S)
+    return signals(found.metrics.get(NAME), 0.95, now_s, SCRAPE_S)
 
 
 @pytest.mark.parametrize("count", [1, 100])
 def test_the_number_of_queries_does_not_grow_with_the_pipelines(count: int) -> None:
     found, metrics = gathered(*(series(f"p{i}", NOW_S) for i in range(count)))
-    assert len(found.seen) == count
+    assert len(found.metrics) == count
     assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S))
 
 
@@ -148,13 +148,13 @@ def test_the_newest_instance_wins_whatever_the_order() -> None:
 
 def test_a_failure_of_any_query_makes_all_unknown() -> None:
     found, _ = gathered(series("clicks", NOW_S), failure="no answer in 5 s")
-    assert (found.seen, found.failure) == ({}, "no answer in 5 s")
+    assert (found.metrics, found.failure) == ({}, "no answer in 5 s")
 
 
 def test_a_series_without_the_pipeline_label_is_nobodys() -> None:
     stray = {"gauges": [Sample({"__name__": "trimtab_batch_id", "namespace": "n"}, 1.0)]}
     found, _ = gathered({**{what: [] for what in queries(SCRAPE_S)}, **stray})
-    assert found.seen == {}
+    assert found.metrics == {}
 
 
 def test_calls_are_those_of_the_stage_that_has_the_most() -> None:

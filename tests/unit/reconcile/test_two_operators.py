@@ -23,7 +23,7 @@ def taken_over(known: str) -> Stage:
     assert stage.document()["generation"] == 2
     stage.start_operator()
     stage.loop.resync()
-    world = stage.loop.world
+    world = stage.loop.cache
     world.resync("StreamPipeline", [before[PARENT]], world.moment())
     documents = {"old": [before[TUNING]], "new": [stage.cluster.objects[TUNING]], "none": []}
     world.resync("ConfigMap", documents[known], world.moment())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trimtab.api.status import OversizeStatus
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals
 
@@ -53,3 +54,41 @@ def running(signals: Signals, settings: Settings) -> Oversize | None:
 def ended(batch: Batch, settings: Settings) -> bool:
     """Whether the last batch was one: it tells nothing, until another has ended."""
     return batch.replayed and batch.records > MARGIN * settings.max_offsets
+
+
+OUT_OF_MEMORY = {"DriverOutOfMemory": "driver", "ExecutorOutOfMemory": "executor"}
+"""Whose memory ran out, by the reason of the driver's end."""
+
+
+def standing(
+    old: OversizeStatus | None, signals: Signals | None, settings: Settings
+) -> OversizeStatus | None:
+    """What stands: a driver that is down says nothing, so that it is the same as before."""
+    if signals is None:
+        return old
+    found = running(signals, settings)
+    if found is None:
+        return None
+    return OversizeStatus(
+        batch=found.batch, records=found.records, limit=found.limit, replays=found.replays
+    )
+
+
+def told_words(told: OversizeStatus) -> str:
+    """The same as the decision says it."""
+    return Oversize(told.batch, told.records, told.limit, told.replays).words
+
+
+def is_news(old: OversizeStatus | None, new: OversizeStatus | None) -> bool:
+    """Whether to tell it by an Event: a new one, or one that has become what ends the driver."""
+    if new is None:
+        return False
+    often = new.replays >= OFTEN
+    return old is None or old.batch != new.batch or (often and old.replays < OFTEN)
+
+
+def failure(died: tuple[str, str] | None, told: OversizeStatus | None) -> tuple[str, str] | None:
+    """Why the driver is down; where memory ran out in such a batch, that a limit is no cure."""
+    if died is None or told is None or died[0] not in OUT_OF_MEMORY:
+        return died
+    return died[0], f"{died[1]}; {told_words(told)}"

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from trimtab.api.common import timestamp
-from trimtab.api.contract import SourceOptions
 from trimtab.api.knobs import KNOBS, KnobValues
 from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.reasons import Action
@@ -23,21 +21,18 @@ from trimtab.api.status import (
     ExecutorsStatus,
     FlowStatus,
     GoalStatus,
-    JvmStatus,
     LagStatus,
     LedgerStatus,
     PaceStatus,
-    PartitionsAdvice,
     StreamPipelineStatus,
 )
-from trimtab.reconcile import oversize
-from trimtab.reconcile.conditions import Situation, conditions, reportable
-from trimtab.reconcile.gather import Seen
+from trimtab.reconcile.observe.gather import DriverMetrics
+from trimtab.reconcile.status.conditions import Situation, conditions
+from trimtab.reconcile.status.news import news
 from trimtab.tuning.capacity.load import in_flight_s
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.diagnosis import flow
 from trimtab.tuning.diagnosis.executors import executor_case
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals, Snapshot
 
@@ -47,24 +42,10 @@ MOVED = 1 / 3
 """Share of the larger one by which what is seen of the goal must move to be written again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What a status keeps beside what was seen."""
-
-    memory: Memory
-    source: SourceOptions
-    fixed: Mapping[str, float]
-    """Source options and knobs that no law moves, of the memory's generation."""
-    scrape_s: float
-    tick_s: float
-    jvm: JvmStatus | None = None
-    partitions_advice: PartitionsAdvice | None = None
-
-
-def status(old: StreamPipelineStatus, situation: Situation, record: Record) -> StreamPipelineStatus:
+def status(old: StreamPipelineStatus, situation: Situation) -> StreamPipelineStatus:
     """The new status; when anything else is to be written, the newest numbers go with it."""
-    calm = _status(old, situation, record, fresh=False)
-    return _status(old, situation, record, fresh=True) if differ(calm, old) else calm
+    calm = _status(old, situation, fresh=False)
+    return _status(old, situation, fresh=True) if differ(calm, old) else calm
 
 
 def differ(new: StreamPipelineStatus, old: StreamPipelineStatus) -> bool:
@@ -73,8 +54,26 @@ def differ(new: StreamPipelineStatus, old: StreamPipelineStatus) -> bool:
 
 
 def plain(new: StreamPipelineStatus) -> dict[str, Any]:
-    """The status for a merge patch: what is None is taken away."""
+    """The status as the API writes it; what is None is not there."""
     return new.model_dump(mode="json", by_alias=True)
+
+
+def merge_patch(old: StreamPipelineStatus, new: StreamPipelineStatus) -> dict[str, Any]:
+    """The JSON merge patch (RFC 7386) to the new status: None takes a field away.
+
+    The memory is ours as a whole, so that what it no longer holds goes; other fields that this
+    operator does not know stay.
+    """
+    patch = plain(new)
+    return patch | {"controller": _over(old.controller, patch["controller"])}
+
+
+def _over(old: Any, new: Any) -> Any:
+    """The new value with None for every field that only the old one has."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return new
+    merged = {key: _over(old.get(key), value) for key, value in new.items()}
+    return dict.fromkeys(old.keys() - new.keys()) | merged
 
 
 def _kept(node: Any) -> Any:
@@ -85,10 +84,11 @@ def _kept(node: Any) -> Any:
 
 
 def _status(
-    old: StreamPipelineStatus, situation: Situation, record: Record, *, fresh: bool
+    old: StreamPipelineStatus, situation: Situation, *, fresh: bool
 ) -> StreamPipelineStatus:
     """The new status; unless fresh, with the numbers that are shown where they moved little."""
     decision, snapshot, now_s = situation.decision, situation.snapshot, situation.now_s
+    memory, advice = situation.memory, situation.memory.advice
     signals = snapshot.signals if snapshot else None
     return StreamPipelineStatus(
         observed_generation=situation.generation,
@@ -96,21 +96,20 @@ def _status(
         goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
         lag=_lag(old.lag, snapshot, fresh=fresh),
         partitions=(signals.partitions if signals else None) or old.partitions,
-        partitions_advice=record.partitions_advice,
-        oversize=oversize.status(old.oversize, signals, record.memory.settings),
+        partitions_advice=advice.partitions,
+        oversize=advice.oversize,
         pace=PaceStatus(
-            scrape=format_duration(record.scrape_s), tick=format_duration(record.tick_s)
+            scrape=format_duration(situation.scrape_s), tick=format_duration(situation.tick_s)
         ),
         bottleneck=_bottleneck(old.bottleneck, decision),
         flow=_flow(old.flow, snapshot, fresh=fresh),
-        ledger=_ledger(old.ledger, situation.seen),
+        ledger=_ledger(old.ledger, situation.metrics),
         executors=_executors(old.executors, signals, fresh=fresh),
-        jvm=record.jvm,
-        effective=_effective(situation.seen) or old.effective,
+        jvm=advice.jvm,
+        effective=_effective(situation.metrics) or old.effective,
         recommended=_recommended(decision),
-        decisions=_decisions(old.decisions, decision, record.memory.generation, now_s),
-        controller=record.memory.to_dict()
-        | {"source": record.source.to_dict(), "knobs": _knobs(record.fixed)},
+        decisions=_decisions(old.decisions, decision, memory.generation, now_s),
+        controller=memory.to_dict(),
     )
 
 
@@ -173,7 +172,7 @@ def _flow(old: FlowStatus | None, snapshot: Snapshot | None, *, fresh: bool) -> 
     return FlowStatus(state=found.state, evidence=found.evidence)
 
 
-def _ledger(old: LedgerStatus | None, seen: Seen | None) -> LedgerStatus | None:
+def _ledger(old: LedgerStatus | None, seen: DriverMetrics | None) -> LedgerStatus | None:
     mismatches = seen.whole("ledger_mismatch_total") if seen else None
     return old if mismatches is None else LedgerStatus(mismatches=mismatches)
 
@@ -188,7 +187,7 @@ def _executors(
     return ExecutorsStatus(load=f"{case.load:.2f}", capacity=f"{case.capacity:.2f}", case=case.name)
 
 
-def _effective(seen: Seen | None) -> KnobValues | None:
+def _effective(seen: DriverMetrics | None) -> KnobValues | None:
     if seen is None:
         return None
     values = {name: seen.number("effective_number", name) for name in KNOBS}
@@ -222,20 +221,6 @@ def _record(decision: Decision, generation: int, now_s: float) -> DecisionRecord
         generation=generation,
         changes=list(decision.changes),
     )
-
-
-def news(old: tuple[DecisionRecord, ...], decision: Decision | None) -> list[Decision]:
-    """What of a tick's decision is to be told by Event, log and list, in order."""
-    return [d for d in decision.told if _is_news(old, d)] if decision else []
-
-
-def _is_news(old: tuple[DecisionRecord, ...], decision: Decision) -> bool:
-    """Whether a decision is to be told: not a hold, and not the recommendation of the last tick."""
-    if not reportable(decision):
-        return False
-    if decision.action is not Action.RECOMMEND or not old:
-        return True
-    return (old[-1].action, old[-1].changes) != (decision.action, list(decision.changes))
 
 
 def two_digits(value: float) -> float:

@@ -11,7 +11,7 @@ FETCHED_S = 30.0
 """Seconds for which an object that is not watched counts as it was read."""
 
 
-class World:
+class ObjectCache:
     """A thread-safe dict of objects that ignores older versions than it holds."""
 
     def __init__(self) -> None:

@@ -6,29 +6,34 @@ collector once advised stand until a person gives as much, pins the role, or mor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.status import JvmAdvice, JvmStatus
-from trimtab.reconcile.gather import Seen
-from trimtab.reconcile.pods import LIMITS, largest_new, most_memory, own_memory, when, words
-from trimtab.sizing.collector import Collector, usual_collector
-from trimtab.sizing.heap import MIB, Collections
+from trimtab.sizing.heap import MIB
 from trimtab.sizing.jvm import ALL_MET, STEP, Advice, Figures, advise
 from trimtab.sizing.overhead import pod_bytes
+from trimtab.tuning.advice.pods import LIMITS, largest_new, most_memory, own_memory, when, words
 
 BAND = 1.25
 """Advice on memory that stands gives way to one that is larger by this factor."""
 
 
 def jvm_status(
-    spec: StreamPipelineSpec, old: JvmStatus | None, seen: Seen | None, died: str | None = None
+    spec: StreamPipelineSpec,
+    old: JvmStatus | None,
+    seen: Mapping[str, Figures],
+    died: str | None = None,
 ) -> JvmStatus | None:
     """The advice of both roles; None where there is nothing to say.
 
-    `died` is the role that has just run out of memory.
+    `seen` is what fresh metrics say of the JVMs, by role; `died` is the role that has just run out
+    of memory.
     """
     before = old or JvmStatus()
-    driver = _role(spec, "driver", before.driver, seen)
-    executor = _role(spec, "executor", before.executor, seen)
+    driver = _role(spec, "driver", before.driver, seen.get("driver"))
+    executor = _role(spec, "executor", before.executor, seen.get("executor"))
     if died == "driver":
         driver = _after_death(spec, died, driver)
     elif died == "executor":
@@ -48,16 +53,33 @@ def news(spec: StreamPipelineSpec, old: JvmStatus | None, new: JvmStatus | None)
 
 
 def _role(
-    spec: StreamPipelineSpec, role: str, old: JvmAdvice | None, seen: Seen | None
+    spec: StreamPipelineSpec, role: str, old: JvmAdvice | None, seen: Figures | None
 ) -> JvmAdvice | None:
+    """Advise, clamp the advice to the limits, and merge it with what stands."""
     standing = _standing(spec, role, old)
-    figures = _figures(spec, role, seen, standing)
-    if figures is None:
+    if seen is None:
         return standing
+    figures = _sized(spec, role, seen, standing)
     found = advise(figures, standing=standing is not None)
     if found is None:
         return standing if standing and (standing.memory or standing.collector) else None
-    given = _given(spec, role, found, figures, standing)
+    return _merged(standing, _clamped(spec, role, found, figures, standing))
+
+
+def _sized(
+    spec: StreamPipelineSpec, role: str, seen: Figures, standing: JvmAdvice | None
+) -> Figures:
+    """The figures of a role with the slots and the size that its pods have."""
+    overhead = standing.overhead if standing else None
+    return replace(
+        seen,
+        slots=1 if role == "driver" else spec.resources.executor.cores,
+        pod_bytes=None if overhead is None else seen.heap_bytes + overhead,
+    )
+
+
+def _merged(standing: JvmAdvice | None, given: JvmAdvice) -> JvmAdvice:
+    """What stands, until clearly more memory or another collector is needed."""
     if standing is None:
         return given
     if not (standing.memory or standing.collector) and _calm(standing) != _calm(given):
@@ -66,12 +88,13 @@ def _role(
     other = given.collector not in {None, standing.collector}
     if not larger and not other:
         return standing
+    newest = given if larger else standing
     return given.model_copy(
         update={
-            "memory": given.memory if larger else standing.memory,
-            "new_generation": given.new_generation if larger else standing.new_generation,
+            "memory": newest.memory,
+            "new_generation": newest.new_generation,
             "collector": given.collector or standing.collector,
-            "overhead": given.overhead if larger else standing.overhead,
+            "overhead": newest.overhead,
         }
     )
 
@@ -102,40 +125,7 @@ def _standing(spec: StreamPipelineSpec, role: str, old: JvmAdvice | None) -> Jvm
     return rest if rest.collector else None
 
 
-def _figures(
-    spec: StreamPipelineSpec, role: str, seen: Seen | None, standing: JvmAdvice | None
-) -> Figures | None:
-    """What the metrics say of a role; None where they say nothing."""
-    heap = seen.number("jvm_heap_limit_bytes", role) if seen else None
-    over_s = seen.number("jvm_seconds", role) if seen else None
-    if seen is None or heap is None or not over_s:
-        return None
-    overhead = standing.overhead if standing else None
-    new, old = (_collections(seen, role, generation, over_s) for generation in ("new", "old"))
-    told = next((c for c in Collector if seen.number("jvm_collector", f"{role}/{c}")), None)
-    allocated = seen.number("jvm_allocated", role)
-    return Figures(
-        new=new,
-        old=old,
-        heap_bytes=heap,
-        slots=1 if role == "driver" else spec.resources.executor.cores,
-        collector=told or usual_collector(pod_bytes(heap)),
-        live_bytes=seen.number("jvm_heap_live_bytes", role),
-        allocated_bytes_per_s=None if allocated is None else allocated / over_s,
-        new_bytes=seen.number("jvm_new_generation_bytes", role),
-        heap_peak_bytes=seen.number("jvm_heap_peak_bytes", role),
-        pod_used_bytes=seen.number("pod_memory", role) if role == "executor" else None,
-        pod_bytes=None if overhead is None else heap + overhead,
-    )
-
-
-def _collections(seen: Seen, role: str, generation: str, over_s: float) -> Collections:
-    of = f"{role}/{generation}"
-    count, seconds = seen.number("jvm_collections", of), seen.number("jvm_collection_s", of)
-    return Collections(count or 0.0, seconds or 0.0, over_s)
-
-
-def _given(
+def _clamped(
     spec: StreamPipelineSpec, role: str, found: Advice, seen: Figures, standing: JvmAdvice | None
 ) -> JvmAdvice:
     """The advice for a pod within its limits, with what keeps it from being followed in full."""

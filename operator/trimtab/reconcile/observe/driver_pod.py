@@ -21,7 +21,7 @@ _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunCon
 
 
 @dataclass(frozen=True, slots=True)
-class DriverState:
+class DriverPod:
     """The driver's pod in one glance. `failure` is (reason, message) of what keeps it down."""
 
     exists: bool = False
@@ -34,14 +34,14 @@ class DriverState:
     failure: tuple[str, str] | None = None
 
 
-def driver_state(pod: Manifest | None) -> DriverState:
+def driver_pod(pod: Manifest | None) -> DriverPod:
     """Read the pod; None is no pod."""
     if pod is None:
-        return DriverState()
+        return DriverPod()
     meta, status = pod["metadata"], pod.get("status", {})
     conditions = status.get("conditions") or []
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-    return DriverState(
+    return DriverPod(
         exists=True,
         ready=ready,
         terminating="deletionTimestamp" in meta,

@@ -7,12 +7,14 @@ from typing import Literal
 
 from trimtab.api.common import Condition, get_condition, set_condition, timestamp
 from trimtab.api.pipeline import Mode
-from trimtab.api.reasons import Action, Reason
+from trimtab.api.reasons import Reason
 from trimtab.api.status import ConditionType as Type
-from trimtab.reconcile.driver_state import DriverState
-from trimtab.reconcile.gather import Missing, Seen
+from trimtab.reconcile.observe.driver_pod import DriverPod
+from trimtab.reconcile.observe.gather import DriverMetrics, Missing
 from trimtab.tuning.decision import Decision
+from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
+from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot
 
 
@@ -25,7 +27,8 @@ class Verdict:
     message: str = ""
 
 
-NO_DRIVER = DriverState()
+NO_DRIVER = DriverPod()
+NO_MEMORY = Memory(generation=0, settings=Settings(executors=0, trigger_s=0.0, max_offsets=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,16 @@ class Situation:
     suspended: bool = False
     obstacle: tuple[str, str] | None = None
     waiting: tuple[str, str] | None = None
-    driver: DriverState = NO_DRIVER
+    driver: DriverPod = NO_DRIVER
     inputs: str = ""
-    settings_generation: int = 0
-    """Of the settings that the driver should run."""
-    seen: Seen | None = None
+    metrics: DriverMetrics | None = None
     missing: Missing | None = None
     snapshot: Snapshot | None = None
     decision: Decision | None = None
+    memory: Memory = NO_MEMORY
+    """The memory after the tick: its settings are those that the driver should run."""
+    scrape_s: float = 0.0
+    tick_s: float = 0.0
 
 
 def conditions(old: tuple[Condition, ...], situation: Situation) -> tuple[Condition, ...]:
@@ -127,8 +132,8 @@ def _reconciling(situation: Situation, ready: Verdict, stalled: Verdict) -> Verd
     if not ready.status:
         return Verdict(True, "Progressing")
     signals = situation.snapshot.signals if situation.snapshot else None
-    if signals and signals.settings_generation < situation.settings_generation:
-        words = f"the driver does not run settings generation {situation.settings_generation} yet"
+    if signals and signals.settings_generation < situation.memory.generation:
+        words = f"the driver does not run settings generation {situation.memory.generation} yet"
         return Verdict(True, "ApplyingSettings", words)
     return Verdict(False, "Settled")
 
@@ -159,7 +164,7 @@ def _worst_latency_s(situation: Situation, policy: Policy) -> float:
 
     Prometheus remembers it, so a restarted operator says the same and nothing need be written.
     """
-    seen = situation.seen
+    seen = situation.metrics
     worst_s = seen.number("worst_latency", f"{policy.quantile:g}") if seen else None
     return 0.0 if worst_s is None else worst_s
 
@@ -188,8 +193,3 @@ def _saturated(situation: Situation) -> Verdict:
     if decision and decision.reason in {Reason.SATURATED, Reason.GOAL_INFEASIBLE}:
         return Verdict(True, decision.reason, decision.message)
     return Verdict(False, "NotSaturated")
-
-
-def reportable(decision: Decision) -> bool:
-    """Whether a decision is told by an Event and kept in the list: everything but holding."""
-    return decision.action is not Action.HOLD

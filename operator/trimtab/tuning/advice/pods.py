@@ -7,25 +7,23 @@ person allowed: `limits.memory` for the executors, `limits.driverMemory` for the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
-from trimtab.api.contract import Job
 from trimtab.api.pipeline import Mode, StreamPipelineSpec
 from trimtab.api.quantities import format_quantity, parse_cpu
 from trimtab.api.status import JvmAdvice, JvmStatus
 from trimtab.sizing.collector import Collector, java_options
 from trimtab.sizing.heap import overhead_bytes
 from trimtab.sizing.jvm import NEW_SHARE
+from trimtab.tuning.memory import Memory
 
 LIMITS = {"driver": "limits.driverMemory", "executor": "limits.memory"}
 """What a person says how far the pods of a role may grow with."""
 
 
-def cores_in_force(spec: StreamPipelineSpec, controller: Mapping[str, Any] | None) -> int | None:
+def cores_in_force(spec: StreamPipelineSpec, memory: Memory | None) -> int | None:
     """The cores that the tuner chose for an executor, within the limit; None: the spec's own."""
-    told, most = ((controller or {}).get("settings") or {}).get("cores"), spec.limits.executor_cores
-    if not isinstance(told, int) or most is None or told <= spec.resources.executor.cores:
+    told, most = memory.settings.cores if memory else None, spec.limits.executor_cores
+    if told is None or most is None or told <= spec.resources.executor.cores:
         return None
     return max(min(told, most), spec.resources.executor.cores)
 
@@ -129,27 +127,3 @@ def when(spec: StreamPipelineSpec, role: str, advice: JvmAdvice) -> str:
     if advice.memory and most_memory(spec, role) is None:
         return f"not applied: {LIMITS[role]} must say how far it may be raised"
     return f"a driver that starts from now on has {format_quantity(memory(spec, role, advice))}"
-
-
-def sized(
-    spec: StreamPipelineSpec, job: Job, advice: JvmStatus | None
-) -> tuple[StreamPipelineSpec, Job, str]:
-    """Spec and job with the advice in force, and the JVM options of the driver."""
-    if advice is None or job.executors is None:
-        return spec, job, ""
-    driver = spec.resources.driver.model_copy(
-        update={"memory": memory(spec, "driver", advice.driver)}
-    )
-    executors = job.executors.model_copy(
-        update={
-            "memory_bytes": memory(spec, "executor", advice.executor),
-            "overhead_bytes": overhead(spec, advice.executor),
-            "java_options": options(spec, "executor", advice.executor) or None,
-        }
-    )
-    resources = spec.resources.model_copy(update={"driver": driver})
-    return (
-        spec.model_copy(update={"resources": resources}),
-        job.model_copy(update={"executors": executors}),
-        options(spec, "driver", advice.driver),
-    )

@@ -30,7 +30,7 @@ _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
 
 @dataclass(slots=True)
-class Seen:
+class DriverMetrics:
     """Everything that the metrics say of one driver process, by name and label value."""
 
     values: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Seen:
 class Gathered:
     """One tick's answers: per pipeline what was seen, or why nothing is known of any."""
 
-    seen: Mapping[Name, Seen]
+    metrics: Mapping[Name, DriverMetrics]
     failure: str = ""
     queries: int = 0
 
@@ -117,7 +117,7 @@ def _pod_memory() -> str:
 
 def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
     """Ask everything once; any failure makes all unknown, since half an answer misleads."""
-    by_instance: dict[tuple[str, str, str], Seen] = {}
+    by_instance: dict[tuple[str, str, str], DriverMetrics] = {}
     asked = queries(scrape_s)
     for what, promql in asked.items():
         try:
@@ -126,7 +126,7 @@ def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
             return Gathered({}, str(error), len(asked))
         for sample in samples:
             _take(by_instance, what, sample)
-    newest: dict[Name, tuple[float, Seen]] = {}
+    newest: dict[Name, tuple[float, DriverMetrics]] = {}
     for (namespace, pipeline, _), seen in by_instance.items():
         beat = seen.number("heartbeat_timestamp_seconds")
         if beat is not None and beat > newest.get((namespace, pipeline), (0.0, seen))[0]:
@@ -137,12 +137,14 @@ def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
     return Gathered({name: seen for name, (_, seen) in newest.items()}, "", len(asked))
 
 
-def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Sample) -> None:
+def _take(
+    by_instance: dict[tuple[str, str, str], DriverMetrics], what: str, sample: Sample
+) -> None:
     labels = sample.labels
     if "pipeline" not in labels:
         return
     key = (labels.get("namespace", ""), labels["pipeline"], labels.get("instance", ""))
-    seen = by_instance.setdefault(key, Seen())
+    seen = by_instance.setdefault(key, DriverMetrics())
     own = "/".join(labels[k] for k in _OWN_LABELS if k in labels)
     if what != "gauges":
         seen.values[what, own] = sample.value
@@ -150,7 +152,9 @@ def _take(by_instance: dict[tuple[str, str, str], Seen], what: str, sample: Samp
     seen.values[labels["__name__"].removeprefix(PREFIX), own] = sample.value
 
 
-def signals(seen: Seen | None, quantile: float, now_s: float, scrape_s: float) -> Signals | Missing:
+def signals(
+    seen: DriverMetrics | None, quantile: float, now_s: float, scrape_s: float
+) -> Signals | Missing:
     """The signals of one pipeline, or why there are none."""
     if seen is None:
         return Missing(Reason.NO_METRICS, "Prometheus has no series of this pipeline's driver")
@@ -203,7 +207,7 @@ def _away(near: float | None, tasks: float | None) -> float | None:
     return 1 - (near or 0.0) / tasks if tasks else None
 
 
-def _calls(seen: Seen) -> dict[str, float | None]:
+def _calls(seen: DriverMetrics) -> dict[str, float | None]:
     """Calls under way of the stage that has the most, and how long one of its calls takes."""
     by_stage = {s: v for (name, s), v in seen.values.items() if name == "pending_calls"}
     if not by_stage:
@@ -217,24 +221,24 @@ def _share(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def _pause_s(seen: Seen, how: How) -> float | None:
+def _pause_s(seen: DriverMetrics, how: How) -> float | None:
     """Mean pause of the changes of this driver so far; None while there was none."""
     return _share(seen.number("pause_seconds_total", how), seen.number("changes_total", how))
 
 
-def _sum(seen: Seen, *phases: str) -> float | None:
+def _sum(seen: DriverMetrics, *phases: str) -> float | None:
     """Seconds of some phases of the last batch together; None where none of them is exported."""
     known = [seen.number("batch_duration_seconds", phase) for phase in phases]
     return sum(part or 0.0 for part in known) if any(p is not None for p in known) else None
 
 
-def _sink_s(seen: Seen) -> float | None:
+def _sink_s(seen: DriverMetrics) -> float | None:
     """Seconds of the last batch that went into writing, as the last timed one was divided."""
     share, work_s = seen.number("sink_ratio"), seen.number("batch_duration_seconds", "add_batch")
     return None if share is None or work_s is None else share * work_s
 
 
-def _batch(seen: Seen, quantile: float) -> Batch | None:
+def _batch(seen: DriverMetrics, quantile: float) -> Batch | None:
     known = {
         "run": seen.whole("run_number"),
         "id": seen.whole("batch_id"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.reconcile.world import World
+from trimtab.reconcile.observe.cache import ObjectCache
 
 Json = dict[str, Any]
 
@@ -14,13 +14,13 @@ def pod(version: int, name: str = "a") -> Json:
     return {"kind": "Pod", "metadata": meta}
 
 
-def version(world: World, name: str = "a") -> str | None:
+def version(world: ObjectCache, name: str = "a") -> str | None:
     found = world.get("Pod", "n", name)
     return found["metadata"]["resourceVersion"] if found else None
 
 
 def test_an_older_version_is_ignored() -> None:
-    world = World()
+    world = ObjectCache()
     world.observe(pod(10))
     world.observe(pod(9))
     assert version(world) == "10"
@@ -31,7 +31,7 @@ def test_an_older_version_is_ignored() -> None:
 
 
 def test_versions_are_compared_as_numbers() -> None:
-    world = World()
+    world = ObjectCache()
     world.observe(pod(10))
     world.observe(pod(9))
     world.observe(pod(100))
@@ -40,7 +40,7 @@ def test_versions_are_compared_as_numbers() -> None:
 
 
 def test_what_is_deleted_is_gone() -> None:
-    world = World()
+    world = ObjectCache()
     world.observe(pod(10))
     world.observe(pod(11), deleted=True)
     assert version(world) is None
@@ -50,7 +50,7 @@ def test_what_is_deleted_is_gone() -> None:
 
 
 def test_a_list_takes_away_what_it_does_not_hold_but_of_its_kind_only() -> None:
-    world = World()
+    world = ObjectCache()
     world.observe(pod(10))
     world.observe(pod(10, "b"))
     world.observe(pod(10) | {"kind": "Job"})
@@ -60,7 +60,7 @@ def test_a_list_takes_away_what_it_does_not_hold_but_of_its_kind_only() -> None:
 
 
 def test_what_was_told_of_after_a_list_was_asked_for_stays() -> None:
-    world = World()
+    world = ObjectCache()
     world.observe(pod(10))
     world.observe(pod(10, "gone"))
     since = world.moment()
@@ -76,7 +76,7 @@ def test_what_was_told_of_after_a_list_was_asked_for_stays() -> None:
 
 
 def test_objects_come_in_order_and_by_namespace() -> None:
-    world = World()
+    world = ObjectCache()
     for name in ("c", "a", "b"):
         world.observe(pod(1, name))
     other = pod(1, "z")

@@ -1,4 +1,4 @@
-"""Writes of one tick, counted, and fed back into the world at once."""
+"""Writes of one tick, counted, and fed back into the cache at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 from trimtab.errors import BadInputError, ConflictError
 from trimtab.ports import Cluster, Key, Manifest, key_of
-from trimtab.reconcile.world import World
+from trimtab.reconcile.observe.cache import ObjectCache
 
 log = logging.getLogger(__name__)
 
@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 class Writer:
     """The cluster for writing; the object that a write returned replaces the cached one."""
 
-    def __init__(self, cluster: Cluster, world: World) -> None:
-        self._cluster, self._world = cluster, world
+    def __init__(self, cluster: Cluster, cache: ObjectCache) -> None:
+        self._cluster, self._cache = cluster, cache
         self.count = 0
 
     def apply(self, manifest: Manifest) -> str:
@@ -23,7 +23,7 @@ class Writer:
         self.count += 1
         kind, _, name = key_of(manifest)
         try:
-            self._world.observe(self._cluster.apply(manifest))
+            self._cache.observe(self._cluster.apply(manifest))
         except ConflictError as error:
             log.info("%s: %s", "/".join(key_of(manifest)), error)
         except BadInputError as error:
@@ -35,7 +35,7 @@ class Writer:
         """Write a status; False when the object changed meanwhile and the tick's result is void."""
         self.count += 1
         try:
-            self._world.observe(self._cluster.patch_status(manifest["kind"], manifest, status))
+            self._cache.observe(self._cluster.patch_status(manifest["kind"], manifest, status))
         except ConflictError as error:
             log.info("%s: %s", "/".join(key_of(manifest)), error)
             return False

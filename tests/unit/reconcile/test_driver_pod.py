@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trimtab.api.contract import DRIVER_STATE_ANNOTATION
-from trimtab.reconcile.driver_state import MAX_REASON, DriverState, driver_state
+from trimtab.reconcile.observe.driver_pod import MAX_REASON, DriverPod, driver_pod
 from trimtab.workloads.common import INPUTS_ANNOTATION
 
 Json = dict[str, Any]
@@ -27,27 +27,27 @@ def ended(message: str = "", reason: str = "Error", code: int = 1) -> Json:
 
 
 def failure(container: Json, *conditions: Json) -> tuple[str, str]:
-    found = driver_state(pod(container, *conditions)).failure
+    found = driver_pod(pod(container, *conditions)).failure
     assert found is not None
     return found
 
 
 def test_no_pod() -> None:
-    assert driver_state(None) == DriverState()
+    assert driver_pod(None) == DriverPod()
 
 
 def test_a_ready_pod_with_its_inputs() -> None:
     ready = {"type": "Ready", "status": "True"}
-    found = driver_state(pod({}, ready, annotations={INPUTS_ANNOTATION: "abc"}))
-    assert found == DriverState(exists=True, ready=True, inputs="abc", uid="u")
+    found = driver_pod(pod({}, ready, annotations={INPUTS_ANNOTATION: "abc"}))
+    assert found == DriverPod(exists=True, ready=True, inputs="abc", uid="u")
 
 
 def test_a_pod_that_goes() -> None:
-    assert driver_state(pod(deletionTimestamp="2030-01-01T00:00:00Z")).terminating
+    assert driver_pod(pod(deletionTimestamp="2030-01-01T00:00:00Z")).terminating
 
 
 def test_a_pod_that_has_just_been_made_fails_nothing() -> None:
-    assert driver_state({"metadata": {"name": "x"}}) == DriverState(exists=True)
+    assert driver_pod({"metadata": {"name": "x"}}) == DriverPod(exists=True)
 
 
 def test_the_drivers_own_words() -> None:
@@ -81,7 +81,7 @@ def test_other_ends_show_the_last_line() -> None:
 
 
 def test_a_clean_end_is_no_failure() -> None:
-    assert driver_state(pod(ended(code=0))).failure is None
+    assert driver_pod(pod(ended(code=0))).failure is None
 
 
 @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
@@ -102,13 +102,13 @@ def test_pods_that_find_no_node() -> None:
 
 def test_a_driver_that_is_ready_again_has_no_failure() -> None:
     ready = {"type": "Ready", "status": "True"}
-    assert driver_state(pod({"lastState": ended("x")["state"]}, ready)).failure is None
+    assert driver_pod(pod({"lastState": ended("x")["state"]}, ready)).failure is None
 
 
 def test_what_the_driver_wrote_on_its_pod_while_it_waits() -> None:
     words = {DRIVER_STATE_ANNOTATION: "KafkaUnreachable: Kafka at nobody:9092 does not answer"}
-    found = driver_state(pod({}, annotations=words)).failure
+    found = driver_pod(pod({}, annotations=words)).failure
     assert found == ("KafkaUnreachable", "Kafka at nobody:9092 does not answer")
     ready = {"type": "Ready", "status": "True"}
-    assert driver_state(pod({}, ready, annotations=words)).failure is None
-    assert driver_state(pod({}, annotations={DRIVER_STATE_ANNOTATION: ""})).failure is None
+    assert driver_pod(pod({}, ready, annotations=words)).failure is None
+    assert driver_pod(pod({}, annotations={DRIVER_STATE_ANNOTATION: ""})).failure is None

@@ -1,0 +1,73 @@
+"""What of a tick is told, as Event and log line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from trimtab.api.common import get_condition
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.reasons import Reason
+from trimtab.api.status import StreamPipelineStatus
+from trimtab.reconcile.observe.observation import Observation
+from trimtab.tuning.advice import jvm, oversize
+from trimtab.tuning.decision import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """One Event."""
+
+    reason: str
+    message: str
+    warning: bool = False
+
+
+def announcements(
+    seen: Observation,
+    wide: StreamPipelineSpec,
+    new: StreamPipelineStatus,
+    decisions: Sequence[Decision],
+) -> tuple[Announcement, ...]:
+    """Decisions, advice that changed, what went wrong since the last tick; in this order."""
+    old = seen.status
+    return (
+        *(Announcement(d.reason, f"{d.action}: {d.message}") for d in decisions),
+        *(Announcement("JvmAdvice", w[:1024]) for w in jvm.news(wide, seen.advice.jvm, new.jvm)),
+        *_partitions(old, new),
+        *_oversize(seen, new),
+        *_ledger(old, new),
+        *_stalled(old, new),
+    )
+
+
+def _partitions(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[Announcement]:
+    advised = new.partitions_advice
+    if advised and advised != old.partitions_advice:
+        words = f"{advised.partitions} partitions of the source would help: {advised.reason}"
+        yield Announcement("PartitionsAdvice", words[:1024])
+
+
+def _oversize(seen: Observation, new: StreamPipelineStatus) -> Iterator[Announcement]:
+    if new.oversize and oversize.is_news(seen.advice.oversize, new.oversize):
+        words = oversize.told_words(new.oversize)
+        yield Announcement(Reason.PLANNED_OVERSIZE, words, warning=True)
+
+
+def _ledger(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[Announcement]:
+    if (lost := _mismatches(new) - _mismatches(old)) > 0:
+        message = (
+            f"{lost} more records were read but not written, or the reverse: compare"
+            " trimtab_ledger_records_total and trimtab_ledger_xor of both sides"
+        )
+        yield Announcement("LedgerMismatch", message, warning=True)
+
+
+def _mismatches(status: StreamPipelineStatus) -> int:
+    return status.ledger.mismatches if status.ledger else 0
+
+
+def _stalled(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[Announcement]:
+    before, now = get_condition(old.conditions, "Stalled"), get_condition(new.conditions, "Stalled")
+    if now and now.status == "True" and (before is None or before.reason != now.reason):
+        yield Announcement(now.reason, now.message, warning=True)

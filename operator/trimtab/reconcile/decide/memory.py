@@ -1,0 +1,103 @@
+"""The memory that a tick begins with, and the tuning document that follows from it. Pure.
+
+The document carries the knob values, which the tuner moves, and what a person edits in the spec:
+the source options, and the knobs that no law moves. All are in `status.controller` before they are
+in the document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trimtab.api.contract import Settings
+from trimtab.api.knobs import FIXED_KNOBS, MAX_IN_FLIGHT, KnobValues
+from trimtab.ports import Manifest
+from trimtab.reconcile.observe.observation import Observation
+from trimtab.tuning.knobs import clamp, initial_settings
+from trimtab.tuning.memory import Memory
+from trimtab.tuning.policy import Policy
+from trimtab.workloads import pipeline
+
+
+def remembered(seen: Observation) -> Memory:
+    """The memory in status; without one that of the tuning document; else the start.
+
+    The generation never falls behind what the document or the driver has seen: where somebody
+    edited the document, the settings of the status are written again above it. Other source
+    options or fixed knobs are a new generation too; they disturb no trial, since they move none of
+    its knobs.
+    """
+    newest = _newest_seen(seen)
+    if memory := seen.memory:
+        if newest > memory.generation:
+            return _above(memory, newest)
+        memory = _with_calls(memory, seen)
+        return replace(memory, generation=memory.generation + edited(seen))
+    start = initial_settings(seen.spec)
+    if seen.document:
+        newest = max(newest, seen.document.generation)
+        start = start.with_numbers(seen.document.settings.numbers())
+    return Memory(generation=newest + 1, settings=start)
+
+
+def told(memory: Memory, seen: Observation) -> Memory:
+    """The memory with what the spec says of the source and of the knobs that no law moves."""
+    fixed = pipeline.fixed_knobs(seen.spec)
+    knobs = KnobValues.of(fixed) if fixed else None
+    return replace(memory, source=pipeline.source_options(seen.spec), knobs=knobs)
+
+
+def _newest_seen(seen: Observation) -> int:
+    """The highest generation that this pipeline's document has or the driver was given."""
+    newest = seen.own_document.generation if seen.own_document else 0
+    for name in ("settings_generation", "settings_rejected_generation"):
+        newest = max(newest, (seen.metrics.whole(name) if seen.metrics else None) or 0)
+    return newest
+
+
+def _above(memory: Memory, newest: int) -> Memory:
+    """The same memory above a generation; a trial goes on there."""
+    trial = replace(memory.trial, generation=newest + 1) if memory.trial else None
+    return replace(memory, generation=newest + 1, trial=trial)
+
+
+def _with_calls(memory: Memory, seen: Observation) -> Memory:
+    """A driver that has a stage of pending calls says so: then their limit is a knob to move."""
+    calls = seen.metrics.whole("effective_number", MAX_IN_FLIGHT.name) if seen.metrics else None
+    if calls is None or memory.settings.max_in_flight is not None or memory.trial is not None:
+        return memory
+    settings = replace(memory.settings, max_in_flight=calls)
+    return replace(memory, settings=settings, generation=memory.generation + 1)
+
+
+def edited(seen: Observation) -> bool:
+    """Whether the spec asks for other source options or fixed knobs than the last generation has.
+
+    The status tells which those are; a status that does not, leaves it to the document.
+    """
+    if seen.memory and seen.memory.source:
+        source, knobs = seen.memory.source, seen.memory.knobs
+        fixed = knobs.numbers() if knobs else {}
+    elif seen.document:
+        source, said = seen.document.source, seen.document.settings.numbers()
+        fixed = {knob.name: said[knob.name] for knob in FIXED_KNOBS if knob.name in said}
+    else:
+        return False
+    return source != pipeline.source_options(seen.spec) or fixed != pipeline.fixed_knobs(seen.spec)
+
+
+def document(memory: Memory, seen: Observation) -> Manifest | None:
+    """settings.json = clamp(status, limits, pinned); None: a newer one is never overwritten."""
+    own = seen.own_document
+    if own and own.generation > memory.generation:
+        return None
+    settings = clamp(Policy.of(seen.spec), memory.settings)
+    numbers = settings.knob_values().numbers() | pipeline.fixed_knobs(seen.spec)
+    wanted = Settings(
+        generation=memory.generation,
+        pipeline_uid=seen.parent["metadata"]["uid"],
+        settings=KnobValues.of(numbers),
+        source=pipeline.source_options(seen.spec),
+        reason=f"generation {memory.generation}",
+    )
+    return pipeline.tuning_document(seen.parent, wanted)

@@ -1,0 +1,187 @@
+"""One tick of one pipeline: an Observation in, everything that is to be written out. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.reasons import Reason
+from trimtab.api.status import StreamPipelineStatus
+from trimtab.ports import Manifest
+from trimtab.reconcile.decide import events
+from trimtab.reconcile.decide.events import Announcement
+from trimtab.reconcile.decide.memory import document, edited, remembered, told
+from trimtab.reconcile.decide.plan import Plan, plan
+from trimtab.reconcile.observe.gather import Missing
+from trimtab.reconcile.observe.observation import Observation, Words
+from trimtab.reconcile.status.conditions import Situation, conditions
+from trimtab.reconcile.status.news import news
+from trimtab.reconcile.status.report import status
+from trimtab.tuning.advice import jvm, oversize, partitions, pods
+from trimtab.tuning.decision import Decision
+from trimtab.tuning.knobs import clamp
+from trimtab.tuning.law import decide
+from trimtab.tuning.memory import Advice, Memory
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.snapshot import Snapshot, Surroundings
+from trimtab.workloads import driver
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What to write, in this order; the status is the write-ahead record of the rest."""
+
+    status: StreamPipelineStatus
+    events: tuple[Announcement, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    """Those of the decisions that are told, for the operator's own metrics."""
+    document: Manifest | None = None
+    """The tuning document; None where a newer one stands."""
+    children: tuple[Manifest, ...] | None = None
+    """None: nothing may be made."""
+    generation: int = 0
+    """Of the settings: the children wait until the document has it."""
+    restart: bool = False
+    """The driver's pod is to be deleted, so that it comes again with new inputs."""
+    stopped: Manifest | None = None
+    """The driver's StatefulSet without its pod, where nothing else may be made."""
+
+
+def outcome(seen: Observation) -> Outcome:
+    """Decide on a pipeline whose spec can be read."""
+    wide = pods.with_cores(seen.spec, pods.cores_in_force(seen.spec, seen.memory))
+    planned = plan(seen, wide)
+    snapshot, decision, memory = _decided(seen, planned)
+    memory = replace(told(memory, seen), advice=_advice(seen, wide, snapshot, decision, memory))
+    situation = Situation(
+        generation=seen.parent["metadata"]["generation"],
+        now_s=seen.now_s,
+        policy=Policy.of(seen.spec),
+        suspended=seen.spec.suspend,
+        obstacle=planned.obstacle or _refused(seen),
+        waiting=seen.references.not_ready,
+        driver=replace(seen.pod, failure=oversize.failure(seen.pod.failure, seen.advice.oversize)),
+        inputs=planned.inputs,
+        metrics=seen.metrics,
+        missing=seen.missing,
+        snapshot=snapshot,
+        decision=decision,
+        memory=memory,
+        scrape_s=seen.config.scrape_s,
+        tick_s=seen.config.tick_s,
+    )
+    new = status(seen.status, situation)
+    told_now = news(seen.status.decisions, decision)
+    out = Outcome(new, events.announcements(seen, wide, new, told_now), tuple(told_now))
+    if planned.obstacle is not None:
+        return replace(out, stopped=stopped(seen.stateful_set) if seen.spec.suspend else None)
+    return replace(
+        out,
+        document=document(memory, seen),
+        children=_children(seen, planned),
+        generation=memory.generation,
+        restart=_outdated(seen, wide, planned),
+    )
+
+
+def refusal(
+    parent: Manifest, old: StreamPipelineStatus, message: str, now_s: float, live: Manifest | None
+) -> Outcome:
+    """A spec that the CRD let through but the models do not; suspending stops the driver still."""
+    suspended = parent["spec"].get("suspend") is True
+    generation = parent["metadata"]["generation"]
+    situation = Situation(
+        generation=generation,
+        now_s=now_s,
+        policy=None,
+        suspended=suspended,
+        obstacle=("InvalidSpec", message[:1000]),
+    )
+    changed = {
+        "observed_generation": generation,
+        "conditions": conditions(old.conditions, situation),
+    }
+    return Outcome(old.model_copy(update=changed), stopped=stopped(live) if suspended else None)
+
+
+def stopped(live: Manifest | None) -> Manifest | None:
+    """The driver's StatefulSet without its pod; None where there is none to stop."""
+    return driver.stopped(live) if live and live["spec"].get("replicas", 1) else None
+
+
+def _decided(seen: Observation, planned: Plan) -> tuple[Snapshot | None, Decision | None, Memory]:
+    """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
+    policy, memory = Policy.of(seen.spec), remembered(seen)
+    if seen.spec.suspend or not seen.pod.ready or _restarting(seen, planned):
+        clamped = clamp(policy, memory.settings)
+        if clamped != memory.settings:
+            memory = replace(memory, settings=clamped, generation=memory.generation + 1, trial=None)
+        return None, None, memory
+    missing = seen.missing
+    snapshot = Snapshot(
+        now_s=seen.now_s,
+        policy=policy,
+        settings=memory.settings,
+        signals=None if isinstance(seen.signals, Missing) else seen.signals,
+        no_signals=missing.words if missing else "",
+        around=Surroundings(topic_fixed=seen.topic_fixed),
+    )
+    decision, after = decide(snapshot, memory)
+    if missing and decision.reason is Reason.NO_METRICS:
+        decision = replace(decision, reason=missing.reason)
+    return snapshot, decision, after
+
+
+def _restarting(seen: Observation, planned: Plan) -> bool:
+    """Whether the driver that runs is about to go: what it does is no longer what is asked for."""
+    outdated = bool(planned.inputs) and seen.pod.inputs != planned.inputs
+    return outdated and not seen.refused
+
+
+def _refused(seen: Observation) -> Words | None:
+    return ("ChildRefused", seen.refused) if seen.refused else None
+
+
+def _advice(
+    seen: Observation,
+    wide: StreamPipelineSpec,
+    snapshot: Snapshot | None,
+    decision: Decision | None,
+    after: Memory,
+) -> Advice:
+    """What stands of the advice after this tick."""
+    old = seen.advice
+    now = None if isinstance(seen.signals, Missing) else seen.signals.partitions
+    running = snapshot.signals if snapshot else None
+    return Advice(
+        jvm=jvm.jvm_status(wide, old.jvm, seen.jvms, _died(seen)),
+        partitions=partitions.advice(seen.spec, old.partitions, decision, now),
+        oversize=oversize.standing(old.oversize, running, after.settings),
+    )
+
+
+def _died(seen: Observation) -> str | None:
+    """The role whose memory ran out and ended the driver."""
+    failure = seen.pod.failure
+    return oversize.OUT_OF_MEMORY.get(failure[0]) if failure else None
+
+
+def _children(seen: Observation, planned: Plan) -> tuple[Manifest, ...]:
+    """The children; the driver is not made before its Kafka is ready."""
+    if seen.references.not_ready is None or seen.stateful_set is not None:
+        return planned.children
+    return tuple(child for child in planned.children if child["kind"] != "StatefulSet")
+
+
+def _outdated(seen: Observation, wide: StreamPipelineSpec, planned: Plan) -> bool:
+    """Whether the driver's pod was made with other inputs than are wanted now."""
+    pod = seen.pod
+    if not pod.exists or pod.terminating:
+        return False
+    if pod.inputs != planned.inputs:
+        return True
+    if pod.failure and edited(seen):
+        return True  # one that is down reads them when it starts, which may take minutes
+    # a pod keeps the memory that it was made with, and this one is down for want of it
+    wanted = pods.memory_in_force(wide, seen.advice.jvm)
+    return _died(seen) == "driver" and 0 < pod.memory < wanted

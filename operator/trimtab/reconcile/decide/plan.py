@@ -1,0 +1,61 @@
+"""What a pipeline's children should be, and what keeps them from being made. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.ports import Manifest
+from trimtab.reconcile.decide.sized import sized
+from trimtab.reconcile.observe.observation import Observation, Words
+from trimtab.workloads import driver, pipeline
+from trimtab.workloads.names import claim_name
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The children, or the reason and message that forbid to make them."""
+
+    children: tuple[Manifest, ...] = ()
+    inputs: str = ""
+    """Hash of what only a restart of the driver applies."""
+    obstacle: Words | None = None
+
+
+def plan(seen: Observation, spec: StreamPipelineSpec) -> Plan:
+    """The children of a spec with the cores in force.
+
+    Advice on the JVMs is for the next driver: it is in the children and not in the inputs.
+    """
+    if obstacle := seen.references.missing or _checkpoint_obstacle(seen):
+        return Plan(obstacle=obstacle)
+    parent, config = seen.parent, seen.config
+    job = pipeline.job_definition(parent, spec, seen.references.servers, config)
+    inputs = pipeline.inputs_hash(spec, job, seen.references.modules)
+    pods, sized_job, java_options = sized(spec, job, seen.advice.jvm)
+    *children, stateful_set = pipeline.children(parent, pods, sized_job, config, java_options)
+    return Plan((*children, driver.with_inputs(stateful_set, inputs)), inputs)
+
+
+def _checkpoint_obstacle(seen: Observation) -> Words | None:
+    """A checkpoint goes on only with what it began with, and a claim in its access mode."""
+    spec, name = seen.spec, seen.parent["metadata"]["name"]
+    modes = (seen.claim or {}).get("spec", {}).get("accessModes") or pipeline.access_modes(spec)
+    if spec.checkpoint.claim is not None and modes != pipeline.access_modes(spec):
+        message = (
+            f"the claim {claim_name(name)} of an older pipeline is {', '.join(modes)}, and"
+            " checkpoint.volumeClaim.shared asks for another access mode, which a volume cannot"
+            " change: put it back, or delete the claim"
+        )
+        return "CheckpointIncompatible", message
+    known = (seen.identity_holder or {}).get("metadata", {}).get("annotations", {})
+    before = known.get(pipeline.IDENTITY_ANNOTATION)
+    now = pipeline.checkpoint_identity(spec)
+    if before and before != now and before.split(":")[0] == now.split(":")[0]:
+        message = (
+            "the checkpoint was made for other topics, another sink, another output mode or"
+            " another number of shuffle partitions: put them back, or raise"
+            " spec.checkpoint.generation to begin a new checkpoint"
+        )
+        return "CheckpointIncompatible", message
+    return None

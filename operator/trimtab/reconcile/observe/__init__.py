@@ -1,0 +1,1 @@
+"""What one tick reads: cached objects, metrics, and one frozen Observation of each pipeline."""

@@ -1,0 +1,212 @@
+"""One pipeline as a tick finds it: every read of it, in one frozen value."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trimtab.api.common import get_condition
+from trimtab.api.contract import SETTINGS_KEY, Settings
+from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.reasons import Reason
+from trimtab.api.status import StreamPipelineStatus
+from trimtab.errors import ContractError
+from trimtab.ports import Key, Manifest, key_of
+from trimtab.reconcile.observe import partitions
+from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.driver_pod import DriverPod, driver_pod
+from trimtab.reconcile.observe.gather import DriverMetrics, Gathered, Missing, signals
+from trimtab.reconcile.observe.jvms import jvms
+from trimtab.reconcile.tick import TickContext
+from trimtab.settings import OperatorSettings
+from trimtab.sizing.jvm import Figures
+from trimtab.tuning.memory import Advice, Memory
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.snapshot import Signals
+from trimtab.workloads import kafka, pipeline
+from trimtab.workloads.names import claim_name, driver_name, tuning_name
+from trimtab.workloads.names import driver_pod as driver_pod_name
+
+log = logging.getLogger(__name__)
+
+Words = tuple[str, str]
+"""A reason and a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What the spec names and others make."""
+
+    servers: tuple[str, str] = ("", "")
+    """Bootstrap servers of source and sink."""
+    modules: Manifest | None = None
+    """The ConfigMap of a Python transform; None where the spec names none."""
+    missing: Words | None = None
+    """What is not there, so that nothing can be made."""
+    not_ready: Words | None = None
+    """What must come before the driver is first made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A pipeline, its children and its metrics, as they are at the beginning of a tick."""
+
+    parent: Manifest
+    spec: StreamPipelineSpec
+    status: StreamPipelineStatus
+    now_s: float
+    config: OperatorSettings
+    memory: Memory | None
+    """What `status.controller` holds; None where it holds nothing that can be read."""
+    references: References
+    claim: Manifest | None
+    """The claim of the checkpoint."""
+    identity_holder: Manifest | None
+    """The child that remembers what the checkpoint belongs to."""
+    stateful_set: Manifest | None
+    pod: DriverPod
+    metrics: DriverMetrics | None
+    signals: Signals | Missing
+    jvms: Mapping[str, Figures]
+    """What fresh metrics of a driver that runs say of the JVMs, by role."""
+    document: Settings | None
+    """The tuning document that the driver reads."""
+    refused: str | None
+    """What the API server said last against the children; None before any was written."""
+    topic_fixed: str
+    """Why the source's topic must keep its partitions, in words; empty where it need not."""
+
+    @property
+    def missing(self) -> Missing | None:
+        """Why there are no signals; None where there are."""
+        return self.signals if isinstance(self.signals, Missing) else None
+
+    @property
+    def own_document(self) -> Settings | None:
+        """The document, unless it is that of an earlier pipeline of the same name."""
+        ours = self.document and self.document.pipeline_uid == self.parent["metadata"]["uid"]
+        return self.document if ours else None
+
+    @property
+    def advice(self) -> Advice:
+        """The advice that stands; the first schema kept it in the status alone."""
+        old = self.status
+        told = old.controller or {}
+        if self.memory is None or "schema" not in told:
+            return Advice(old.jvm, old.partitions_advice, old.oversize)
+        return self.memory.advice
+
+
+def observe(
+    parent: Manifest,
+    spec: StreamPipelineSpec,
+    status: StreamPipelineStatus,
+    gathered: Gathered,
+    tick: TickContext,
+) -> Observation:
+    """Read all that one tick of a pipeline needs; raises UnavailableError."""
+    meta, cache = parent["metadata"], tick.cache
+    namespace, name = meta["namespace"], meta["name"]
+    pod = driver_pod(cache.get("Pod", namespace, driver_pod_name(name)))
+    metrics = gathered.metrics.get((namespace, name))
+    seen = _signals(spec, metrics, gathered, tick)
+    fresh = pod.ready and not isinstance(seen, Missing)
+    references = _references(namespace, spec, tick)
+    memory = Memory.read(status.controller)
+    if status.controller and memory is None:
+        log.warning("%s/%s: status.controller does not read: begun anew", namespace, name)
+    holder_kind, holder = pipeline.identity_holder(name, spec)
+    return Observation(
+        parent=parent,
+        spec=spec,
+        status=status,
+        now_s=tick.now_s,
+        config=tick.config,
+        memory=memory,
+        references=references,
+        claim=cache.get("PersistentVolumeClaim", namespace, claim_name(name)),
+        identity_holder=cache.get(holder_kind, namespace, holder),
+        stateful_set=cache.get("StatefulSet", namespace, driver_name(name)),
+        pod=pod,
+        metrics=metrics,
+        signals=seen,
+        jvms=jvms(metrics if fresh else None),
+        document=_document(("ConfigMap", namespace, tuning_name(name)), references, tick),
+        refused=_refused(parent, status, cache),
+        topic_fixed=partitions.fixed(parent, spec, cache, gathered.metrics),
+    )
+
+
+def _signals(
+    spec: StreamPipelineSpec, metrics: DriverMetrics | None, gathered: Gathered, tick: TickContext
+) -> Signals | Missing:
+    if gathered.failure:
+        return Missing(Reason.NO_METRICS, gathered.failure)
+    return signals(metrics, Policy.of(spec).quantile, tick.now_s, tick.config.scrape_s)
+
+
+def _references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> References:
+    cache, addresses = tick.cache, []
+    for name, given in (
+        (spec.source.kafka.cluster, spec.source.kafka.bootstrap_servers),
+        (spec.sink.kafka.cluster, spec.sink.kafka.bootstrap_servers),
+    ):
+        address = given or _bootstrap(cache, namespace, name or "")
+        if address is None:
+            message = f"there is no KafkaCluster {name!r} in namespace {namespace!r}"
+            return References(missing=("KafkaClusterNotFound", message))
+        addresses.append(address)
+    python, modules = spec.transform.python, None
+    if python and python.config_map:
+        key = ("ConfigMap", namespace, python.config_map)
+        modules = cache.fetched(key, tick.now_s, tick.cluster.get)
+        if modules is None:
+            message = f"there is no ConfigMap {python.config_map!r} in namespace {namespace!r}"
+            return References(missing=("ModuleNotFound", message))
+    not_ready = _not_ready(spec, cache, namespace)
+    return References((addresses[0], addresses[1]), modules, not_ready=not_ready)
+
+
+def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | None:
+    found = cache.get("KafkaCluster", namespace, name)
+    if found is None:
+        return None
+    spec = KafkaClusterSpec.model_validate(found["spec"])
+    return kafka.bootstrap_servers(name, namespace, spec.replicas)
+
+
+def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:
+    """A driver that comes before its Kafka only fails; one that runs already just retries."""
+    for name in (spec.source.kafka.cluster, spec.sink.kafka.cluster):
+        found = cache.get("KafkaCluster", namespace, name) if name else None
+        status = KafkaClusterStatus.model_validate((found or {}).get("status") or {})
+        ready = get_condition(status.conditions, "Ready")
+        if found and (ready is None or ready.status != "True"):
+            why = f": {ready.message}" if ready else ""
+            return "KafkaClusterNotReady", f"KafkaCluster {name!r} is not ready yet{why}"
+    return None
+
+
+def _document(key: Key, references: References, tick: TickContext) -> Settings | None:
+    """The tuning document; one that no watch has told of was made by another operator."""
+    live = tick.cache.get(*key)
+    if live is None and references.missing is None and (live := tick.cluster.get(key)):
+        tick.cache.observe(live)  # not to be overwritten unseen
+    try:
+        return Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
+    except (ContractError, KeyError):
+        return None
+
+
+def _refused(parent: Manifest, status: StreamPipelineStatus, cache: ObjectCache) -> str | None:
+    """What the last tick's writes were refused with: they are tried again in each tick.
+
+    An operator that has written none yet goes by what the status says.
+    """
+    words = cache.refused(key_of(parent))
+    told = get_condition(status.conditions, "Stalled")
+    if words is None and told and told.status == "True" and told.reason == "ChildRefused":
+        return told.message
+    return words

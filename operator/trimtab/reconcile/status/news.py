@@ -1,0 +1,21 @@
+"""Which decisions of a tick are news."""
+
+from __future__ import annotations
+
+from trimtab.api.reasons import Action
+from trimtab.api.status import DecisionRecord
+from trimtab.tuning.decision import Decision
+
+
+def news(old: tuple[DecisionRecord, ...], decision: Decision | None) -> list[Decision]:
+    """What of a tick's decision is to be told by Event, log and list, in order."""
+    return [d for d in decision.told if _is_news(old, d)] if decision else []
+
+
+def _is_news(old: tuple[DecisionRecord, ...], decision: Decision) -> bool:
+    """Whether a decision is to be told: not a hold, and not the recommendation of the last tick."""
+    if decision.action is Action.HOLD:
+        return False
+    if decision.action is not Action.RECOMMEND or not old:
+        return True
+    return (old[-1].action, old[-1].changes) != (decision.action, list(decision.changes))

@@ -1,0 +1,22 @@
+"""What one tick works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trimtab.ports import Cluster, Telemetry
+from trimtab.reconcile.apply.writer import Writer
+from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.settings import OperatorSettings
+
+
+@dataclass(frozen=True, slots=True)
+class TickContext:
+    """The cached objects, the way to the API server, and the moment."""
+
+    cache: ObjectCache
+    cluster: Cluster
+    writer: Writer
+    config: OperatorSettings
+    telemetry: Telemetry
+    now_s: float

@@ -1,0 +1,31 @@
+"""Advice on the partitions of a pipeline's source: how many would lift what holds it back."""
+
+from __future__ import annotations
+
+from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.status import PartitionsAdvice
+from trimtab.tuning.decision import Decision
+
+
+def advice(
+    spec: StreamPipelineSpec, old: PartitionsAdvice | None, decision: Decision | None,
+    now: int | None,
+) -> PartitionsAdvice | None:  # fmt: skip
+    """The advice that stands: until there are `now` as many partitions, or more are needed."""
+    standing = old if old and (now is None or now < old.partitions) else None
+    more = decision.partitions if decision else None
+    if decision is None or more is None or (standing and standing.partitions >= more):
+        return standing
+    reason = f"{decision.bottleneck.kind}: {decision.bottleneck.evidence}; {_how(spec, more)}"
+    return PartitionsAdvice(partitions=more, reason=reason[:1024])
+
+
+def _how(spec: StreamPipelineSpec, partitions: int) -> str:
+    """Who raises them, in words."""
+    source, most = spec.source.kafka, spec.limits.topic_partitions
+    moved = "the records of a key go to another partition then"
+    if source.cluster is None:
+        return f"raise them in Kafka; {moved}"
+    if most is None or most < partitions:
+        return f"raise them in the KafkaCluster, or allow it by limits.topicPartitions; {moved}"
+    return f"limits.topicPartitions allows it, once nothing that can be put back helps; {moved}"

@@ -1,0 +1,55 @@
+"""`status.controller`: one type with a schema number; the form of the last release still reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trimtab.api.knobs import KnobValues
+from trimtab.api.status import JvmAdvice, JvmStatus, OversizeStatus, PartitionsAdvice
+from trimtab.tuning.memory import SCHEMA, Advice, Memory
+from trimtab.tuning.settings import Settings
+
+FIRST = Path("tests/unit/tuning/released/controller-1.json")
+"""As the first schema wrote it, with an open trial, a verdict and learned points."""
+
+
+def first() -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(FIRST.read_text())
+    return told
+
+
+def test_the_form_of_the_last_release_loses_nothing() -> None:
+    told = first()
+    memory = Memory.read(told)
+    assert memory is not None
+    kept = memory.to_dict()
+    added = {"schema", "advice"}
+    assert {name: value for name, value in kept.items() if name not in added} == told
+    assert (kept["schema"], kept["advice"]) == (SCHEMA, {})
+    assert memory.trial is not None
+    assert memory.trial.knob == "parallelism"
+    assert memory.verdicts[0].before == memory.settings
+
+
+def test_advice_comes_back_as_it_was_stored() -> None:
+    advice = Advice(
+        jvm=JvmStatus(driver=JvmAdvice(memory=1 << 30, collector="G1", reason="why")),
+        partitions=PartitionsAdvice(partitions=12, reason="more"),
+        oversize=OversizeStatus(batch=7, records=9000, limit=100, replays=2),
+    )
+    memory = Memory(
+        3, Settings(2, 5.0, 100), knobs=KnobValues.of({"fetch.maxBytes": 65536.0}), advice=advice
+    )
+    assert Memory.read(json.loads(json.dumps(memory.to_dict()))) == memory
+
+
+@pytest.mark.parametrize(
+    "broken", [None, {}, {"generation": 1}, {"generation": 1, "settings": {"executors": 1}},
+               first() | {"regime": "Nowhere"}, first() | {"advice": {"partitions": "many"}}],
+)  # fmt: skip
+def test_what_cannot_be_read_is_no_memory(broken: dict[str, Any] | None) -> None:
+    assert Memory.read(broken) is None
