@@ -8,12 +8,15 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from tests.unit.job.samples import T0, progress
 
+from trimtab.api.figures import BY_NAME, PREFIX, Type
 from trimtab.job.batches.progress import parse
+from trimtab.job.pending.pending_map import StageCalls
 from trimtab.job.telemetry.driver_state import (
     CommittedBatch,
     DriverState,
     ExecutorLoad,
     ExecutorStates,
+    JvmTotals,
     Load,
     PartitionLag,
     RunningBatch,
@@ -47,6 +50,21 @@ def full_state() -> DriverState:
     driver.totals.localities["PROCESS_LOCAL"] += 4
     driver.lag = {("in", 0): PartitionLag(100, 7, 1.5), ("in", 1): PartitionLag(50, None, None)}
     return driver
+
+
+def test_every_family_is_as_the_table_has_it() -> None:
+    driver = full_state()
+    driver.jvms = {"driver": JvmTotals(seconds=9.0, heap_limit=100, collector="G1")}
+    driver.calls = {"prices": StageCalls(most=4, count=2, seconds=1.0, errors=0)}
+    driver.totals.add_calls(driver.calls)
+    families = list(DriverCollector(driver, lambda: T0).collect())
+    assert len(families) > 40
+    for family in families:
+        figure = BY_NAME[family.name.removeprefix(PREFIX)]
+        assert (family.type, family.documentation) == (figure.type, figure.help)
+        own = {"le"} if figure.type is Type.HISTOGRAM else set()
+        for sample in family.samples:
+            assert set(sample.labels) - own == set(figure.labels), family.name
 
 
 def test_says_nothing_that_is_not_known() -> None:
