@@ -85,13 +85,13 @@ class _OnKafka(_Document):
         return KafkaConnection(self.bootstrap_servers)
 
 
-class KafkaSource(_OnKafka):
+class KafkaSourceDocument(_OnKafka):
     """Where records come from."""
 
     topics: list[str]
 
 
-class Transform(_Document):
+class TransformDocument(_Document):
     """What happens to the records: exactly one of SQL over the view `source`, or Python."""
 
     sql: str | None = None
@@ -102,20 +102,20 @@ class Transform(_Document):
     )
 
 
-class KafkaSink(_OnKafka):
+class KafkaSinkDocument(_OnKafka):
     """The results go to a Kafka topic."""
 
     kind: Literal["kafka"] = "kafka"
     topic: str
 
 
-class NoopSink(_Document):
+class NoopSinkDocument(_Document):
     """The results are computed and discarded."""
 
     kind: Literal["noop"] = "noop"
 
 
-Sink = Annotated[KafkaSink | NoopSink, Field(discriminator="kind")]
+SinkDocument = Annotated[KafkaSinkDocument | NoopSinkDocument, Field(discriminator="kind")]
 """Where the results go. `job/query/sinks` has a module for each kind."""
 
 
@@ -146,9 +146,9 @@ class Job(_Document):
     namespace: str
     pipeline: str
     pipeline_uid: str = Field(alias="pipelineUid")
-    source: KafkaSource
-    transform: Transform
-    sink: Sink
+    source: KafkaSourceDocument
+    transform: TransformDocument
+    sink: SinkDocument
     output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
     checkpoint_uri: str = Field(alias="checkpointUri")
     drain_timeout_s: Duration = Field(60.0, alias="drainTimeout")

@@ -8,11 +8,11 @@ from trimtab.api.contract import (
     SETTINGS_KEY,
     Executors,
     Job,
-    KafkaSink,
-    KafkaSource,
+    KafkaSinkDocument,
+    KafkaSourceDocument,
     Settings,
     SourceOptions,
-    Transform,
+    TransformDocument,
 )
 from trimtab.api.knobs import FIXED_KNOBS
 from trimtab.api.pipeline import StreamPipelineSpec
@@ -65,17 +65,17 @@ def job_definition(
         namespace=meta["namespace"],
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
-        source=KafkaSource(
+        source=KafkaSourceDocument(
             bootstrap_servers=bootstrap[0],
             topics=source.topics,
         ),
-        transform=Transform(
+        transform=TransformDocument(
             sql=spec.transform.sql,
             module=python.module if python else None,
             params=python.params if python else {},
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
-        sink=KafkaSink(bootstrap_servers=bootstrap[1], topic=sink.topic),
+        sink=KafkaSinkDocument(bootstrap_servers=bootstrap[1], topic=sink.topic),
         output_mode=spec.sink.output_mode,
         checkpoint_uri=_checkpoint_uri(meta, spec),
         drain_timeout_s=spec.drain_timeout,

@@ -21,7 +21,7 @@ HISTORY = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class QueryStart:
     """One start of the query: its number, and the batch that it replays."""
 
     number: int
@@ -44,8 +44,8 @@ class Batches:
         """`clock` gives seconds since 1970."""
         self._driver = driver
         self._clock = clock
-        self._expected: Start | None = None
-        self._starts: dict[str, Start] = {}
+        self._expected: QueryStart | None = None
+        self._starts: dict[str, QueryStart] = {}
         self._generations: list[tuple[float, int]] = []
         self._executors: dict[int, int] = {}
         self._splits: dict[int, Split] = {}
@@ -61,7 +61,7 @@ class Batches:
             driver.settings_generation = generation
         self.timing.changed()
 
-    def expect(self, start: Start) -> None:
+    def expect(self, start: QueryStart) -> None:
         """A query is about to start; the next run id that Spark reports belongs to it."""
         with self._driver.writing() as driver:
             self._expected = start
@@ -78,7 +78,7 @@ class Batches:
             after = self._expected.number if self._expected else 0
             self._pause = Pause(how, after, trigger_s)
 
-    def _end_pause(self, start: Start, committed_at: float) -> None:
+    def _end_pause(self, start: QueryStart, committed_at: float) -> None:
         pause = self._pause
         if pause is None or start.number <= pause.after:
             return

@@ -15,8 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from trimtab.api.contract import Job, Settings, SourceOptions
 from trimtab.api.knobs import MAX_IN_FLIGHT, SCOPE, TRIGGER, How
-from trimtab.job.batches.batches import Batches
-from trimtab.job.batches.batches import Start as StartOfQuery
+from trimtab.job.batches.batches import Batches, QueryStart
 from trimtab.job.batches.timing import Split
 from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.executors.executors import Executors
@@ -166,7 +165,7 @@ class Runner:
 
     def _start(self, knobs: Mapping[str, float], options: SourceOptions) -> None:
         number = self._checkpoint.next_run_number()
-        self._batches.expect(StartOfQuery(number, self._checkpoint.replay_batch()))
+        self._batches.expect(QueryStart(number, self._checkpoint.replay_batch()))
         self._gate = Gate()
         self._fitted = self._source.fitted(
             knobs, self._driver.record_bytes, len(self._driver.lag or {})

@@ -26,7 +26,7 @@ from pyspark.sql.udtf import UserDefinedTableFunction
 
 from trimtab.api.knobs import MAX_IN_FLIGHT
 from trimtab.job.pending.calls import TaskCalls
-from trimtab.job.pending.stage import Gather, Settings, handler
+from trimtab.job.pending.stage import CollectCalls, StageSettings, handler
 
 TIMEOUT_S = 30.0
 
@@ -57,7 +57,7 @@ class Stages:
         if stage in self._calls:
             raise ValueError(f"two stages are called {stage!r}: give each pending_map its own name")
         context = SparkContext.getOrCreate()
-        calls = self._calls[stage] = context.accumulator([], Gather())
+        calls = self._calls[stage] = context.accumulator([], CollectCalls())
         return calls
 
     def take(self) -> Mapping[str, StageCalls]:
@@ -135,7 +135,7 @@ def pending_map(
     if on_error not in {"fail", "null"}:
         raise ValueError(f"on_error is 'fail' or 'null', not {on_error!r}")
     schema = _with_column(df.schema, column, returns)
-    settings = Settings(
+    settings = StageSettings(
         call=call,
         stage=stage,
         place=schema.names.index(column),

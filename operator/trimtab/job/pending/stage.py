@@ -21,7 +21,7 @@ TABLE_FUNCTION = "PendingMap"
 """The stage's name in a query plan."""
 
 
-class Gather(AccumulatorParam[list[TaskCalls]]):
+class CollectCalls(AccumulatorParam[list[TaskCalls]]):
     """Collects the calls of the tasks in the driver, as a list of `TaskCalls`."""
 
     def zero(self, value: list[TaskCalls]) -> list[TaskCalls]:
@@ -37,7 +37,7 @@ class Gather(AccumulatorParam[list[TaskCalls]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class StageSettings:
     """The configuration of a stage, for its tasks."""
 
     call: Callable[[Any], Any]
@@ -68,7 +68,7 @@ class Settings:
         return (*values[: self.place], answer, *values[self.place + 1 :])
 
 
-def handler(settings: Settings) -> type:
+def handler(settings: StageSettings) -> type:
     """The table function; defined here, so that it is shipped with its settings."""
 
     class PendingMap:

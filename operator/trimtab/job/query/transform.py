@@ -9,14 +9,14 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from trimtab.api.contract import Transform
+from trimtab.api.contract import TransformDocument
 from trimtab.errors import TransformError
 from trimtab.job.termination import ModuleMissingError
 
 VIEW = "source"
 
 
-def apply(frame: DataFrame, transform: Transform) -> DataFrame:
+def apply(frame: DataFrame, transform: TransformDocument) -> DataFrame:
     """The transformed frame; raises TransformError that says what to correct."""
     if transform.sql is not None and transform.module is None:
         return _by_sql(frame, transform.sql)

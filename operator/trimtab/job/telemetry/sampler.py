@@ -22,7 +22,7 @@ CAPACITY_WINDOW = 120
 """Samples over which an executor's capacity and the ratios of stages are taken: one minute."""
 
 
-class Source(Protocol):
+class WorkSource(Protocol):
     """Where the executors' figures come from: Spark."""
 
     def work(self) -> Work:
@@ -38,7 +38,7 @@ class Sampler:
     def __init__(
         self,
         driver: DriverState,
-        source: Source,
+        source: WorkSource,
         heap_limit: int,
         executors: Executors | None,
         on_staying: Callable[[int], None],

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.job.samples import T0, progress
 
 from trimtab.api.knobs import How
-from trimtab.job.batches.batches import Batches, Start
+from trimtab.job.batches.batches import Batches, QueryStart
 from trimtab.job.batches.progress import BatchReport, parse
 from trimtab.job.telemetry.driver_state import DriverState
 
@@ -28,7 +28,7 @@ class Desk:
         self.batches = Batches(self.driver, lambda: self.now)
 
     def run(self, number: int, run_id: str, replay: int | None = None) -> None:
-        self.batches.expect(Start(number, replay))
+        self.batches.expect(QueryStart(number, replay))
         self.batches.started(run_id)
 
 

@@ -140,7 +140,7 @@ class Frame:
 
 def writer(*, timed: bool, gate: Gate) -> tuple[BatchWriter, list[Split | None]]:
     heard: list[Split | None] = []
-    sink = KafkaSink(contract.KafkaSink(bootstrap_servers="kafka:9092", topic="out"))
+    sink = KafkaSink(contract.KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
     return BatchWriter(gate, Live(sink), lambda _: timed, heard.append), heard
 
 

@@ -104,7 +104,7 @@ class FakeBuilder:
     """Starts fake queries and keeps what each was started with."""
 
     def __init__(self) -> None:
-        self.live = Live(open_sink(contract.NoopSink()))
+        self.live = Live(open_sink(contract.NoopSinkDocument()))
         self.stages = SimpleNamespace(take=dict)
         self.can_be_timed = self.one_to_one = self.uses_python = False
         self.writer = SimpleNamespace(failure=None)

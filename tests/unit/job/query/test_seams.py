@@ -16,11 +16,11 @@ from trimtab.job.query.sinks import SINKS, open_sink
 from trimtab.job.query.sources import SOURCES, open_source
 from trimtab.job.query.writer import Live
 
-KAFKA = contract.KafkaSource(bootstrap_servers="kafka:9092", topics=["in"])
+KAFKA = contract.KafkaSourceDocument(bootstrap_servers="kafka:9092", topics=["in"])
 
 
 def test_every_document_of_the_contract_has_its_part_in_the_driver() -> None:
-    union, _ = get_args(contract.Sink)
+    union, _ = get_args(contract.SinkDocument)
     assert set(SINKS) == set(get_args(union))
     assert set(SOURCES) == {contract.Job.model_fields["source"].annotation}
 
@@ -28,14 +28,14 @@ def test_every_document_of_the_contract_has_its_part_in_the_driver() -> None:
 def test_every_knob_has_one_home() -> None:
     """What neither the source nor a sink brings belongs to the query or its executors."""
     source: Source = open_source(KAFKA)
-    sink: Sink = open_sink(contract.KafkaSink(bootstrap_servers="kafka:9092", topic="out"))
+    sink: Sink = open_sink(contract.KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
     own = {TRIGGER.name, EXECUTORS.name, SCOPE.name, MAX_IN_FLIGHT.name}
     assert sorted([*source.knobs, *sink.knobs, *own]) == sorted(KNOBS)
     assert {KNOBS[name].how for name in source.knobs} == {How.QUERY}
     assert {KNOBS[name].how for name in sink.knobs} == {How.LIVE}
 
 
-class ToyDocument(contract.NoopSink):
+class ToyDocument(contract.NoopSinkDocument):
     """What a spec would say of a toy."""
 
     kind: Literal["noop"] = "noop"

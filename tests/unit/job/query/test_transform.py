@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.api.contract import Transform
+from trimtab.api.contract import TransformDocument
 from trimtab.errors import TransformError
 from trimtab.job.query import transform
 from trimtab.job.termination import ModuleMissingError
@@ -31,8 +31,10 @@ def test_says_how_to_write_a_reference(reference: str) -> None:
         transform.load_function(reference)
 
 
-@pytest.mark.parametrize("both", [Transform(), Transform(sql="SELECT 1", module="a:b")])
-def test_wants_exactly_one_kind(both: Transform) -> None:
+@pytest.mark.parametrize(
+    "both", [TransformDocument(), TransformDocument(sql="SELECT 1", module="a:b")]
+)
+def test_wants_exactly_one_kind(both: TransformDocument) -> None:
     with pytest.raises(TransformError, match="exactly one"):
         transform.apply(None, both)  # type: ignore[arg-type]
 
@@ -44,6 +46,6 @@ def test_a_function_that_raises_or_returns_no_frame_is_told_in_words(monkeypatch
     monkeypatch.setattr(samples, "broken", broken, raising=False)
     monkeypatch.setattr(samples, "empty", lambda *_: None, raising=False)
     with pytest.raises(TransformError, match="raised ValueError: no column price"):
-        transform.apply(None, Transform(module="trimtab.transforms.samples:broken"))  # type: ignore[arg-type]
+        transform.apply(None, TransformDocument(module="trimtab.transforms.samples:broken"))  # type: ignore[arg-type]
     with pytest.raises(TransformError, match="returned NoneType, not a DataFrame"):
-        transform.apply(None, Transform(module="trimtab.transforms.samples:empty"))  # type: ignore[arg-type]
+        transform.apply(None, TransformDocument(module="trimtab.transforms.samples:empty"))  # type: ignore[arg-type]

@@ -11,12 +11,12 @@ from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.query.sinks.noop import NoopSink
 
 SINKS: Mapping[type, Callable[[Any], Sink]] = {
-    contract.KafkaSink: KafkaSink,
-    contract.NoopSink: NoopSink,
+    contract.KafkaSinkDocument: KafkaSink,
+    contract.NoopSinkDocument: NoopSink,
 }
 """The class of each kind of sink, by its document."""
 
 
-def open_sink(document: contract.Sink) -> Sink:
+def open_sink(document: contract.SinkDocument) -> Sink:
     """The sink of a job; it connects on first use."""
     return SINKS[type(document)](document)

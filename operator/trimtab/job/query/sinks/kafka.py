@@ -47,7 +47,7 @@ class KafkaSink:
     phases = ("sink",)
     on_replay = "its records are written again, so those of its first try may be there twice"
 
-    def __init__(self, document: contract.KafkaSink) -> None:
+    def __init__(self, document: contract.KafkaSinkDocument) -> None:
         """Connects on first use."""
         self._topic = document.topic
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)

@@ -16,7 +16,7 @@ class NoopSink:
     phases = ()
     on_replay = "nothing is written"
 
-    def __init__(self, _document: contract.NoopSink) -> None:
+    def __init__(self, _document: contract.NoopSinkDocument) -> None:
         """It needs no configuration."""
 
     def require(self) -> None:

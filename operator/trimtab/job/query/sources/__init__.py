@@ -10,11 +10,11 @@ from trimtab.job.query.protocols import Source
 from trimtab.job.query.sources.kafka import KafkaSource
 
 SOURCES: Mapping[type, Callable[[Any], Source]] = {
-    contract.KafkaSource: KafkaSource,
+    contract.KafkaSourceDocument: KafkaSource,
 }
 """The class of each kind of source, by its document."""
 
 
-def open_source(document: contract.KafkaSource) -> Source:
+def open_source(document: contract.KafkaSourceDocument) -> Source:
     """The source of a job; it connects on first use."""
     return SOURCES[type(document)](document)

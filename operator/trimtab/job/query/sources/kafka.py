@@ -65,7 +65,7 @@ class KafkaSource:
     columns = COLUMNS
     on_replay = "the same offsets are read again"
 
-    def __init__(self, document: contract.KafkaSource) -> None:
+    def __init__(self, document: contract.KafkaSourceDocument) -> None:
         """Connects on first use."""
         self._topics = document.topics
         self._connection = document.connection

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.api.contract import KafkaSink as Document
+from trimtab.api.contract import KafkaSinkDocument
 from trimtab.api.knobs import KnobValues
 from trimtab.errors import TransformError
 from trimtab.job.query.sinks.kafka import SAFE, KafkaSink, producer_options
@@ -56,7 +56,7 @@ class Writing:
 
 
 def sink() -> KafkaSink:
-    return KafkaSink(Document(bootstrap_servers="kafka:9092", topic="out"))
+    return KafkaSink(KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
 
 
 def written(sink: KafkaSink) -> dict[str, str]:
