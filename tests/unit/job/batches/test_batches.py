@@ -19,7 +19,7 @@ def report(batch_id: int = 3, begin: float = 0.0, end: float = 1.0, run: str = "
     )
 
 
-class Desk:
+class Harness:
     """Batches with a clock to set."""
 
     def __init__(self) -> None:
@@ -33,83 +33,83 @@ class Desk:
 
 
 def test_the_generation_counts_only_from_the_next_batch_on() -> None:
-    desk = Desk()
-    desk.now = T0 - 10
-    desk.batches.applied(4)
-    desk.now = T0 + 0.5
-    desk.batches.applied(5)
-    desk.run(1, "a")
-    desk.batches.finish(report(begin=0, end=1))
-    assert desk.driver.last is not None
-    assert desk.driver.last.settings_generation == 4
-    desk.batches.finish(report(begin=1, end=2))
-    assert desk.driver.last.settings_generation == 5
+    harness = Harness()
+    harness.now = T0 - 10
+    harness.batches.applied(4)
+    harness.now = T0 + 0.5
+    harness.batches.applied(5)
+    harness.run(1, "a")
+    harness.batches.finish(report(begin=0, end=1))
+    assert harness.driver.last is not None
+    assert harness.driver.last.settings_generation == 4
+    harness.batches.finish(report(begin=1, end=2))
+    assert harness.driver.last.settings_generation == 5
 
 
 def test_a_batch_that_an_earlier_start_planned_is_known_while_it_runs() -> None:
-    desk = Desk()
-    desk.run(2, "b", replay=17)
-    assert [desk.batches.replays(number) for number in (16, 17, 18)] == [False, True, False]
-    desk.batches.begin(17, 120_000, executors=1, replays=3)
-    assert desk.driver.running is not None
-    assert desk.driver.running.replays == 3
-    desk.batches.begin(18, 100, executors=1)
-    assert desk.driver.running.replays == 0
+    harness = Harness()
+    harness.run(2, "b", replay=17)
+    assert [harness.batches.replays(number) for number in (16, 17, 18)] == [False, True, False]
+    harness.batches.begin(17, 120_000, executors=1, replays=3)
+    assert harness.driver.running is not None
+    assert harness.driver.running.replays == 3
+    harness.batches.begin(18, 100, executors=1)
+    assert harness.driver.running.replays == 0
 
 
 def test_the_fewest_executors_of_the_batch_even_when_the_next_has_begun() -> None:
-    desk = Desk()
-    desk.run(1, "a")
-    desk.batches.begin(3, 100, executors=4)
-    desk.batches.sample_executors(2)
-    desk.batches.sample_executors(3)
-    desk.batches.begin(4, 100, executors=3)
-    desk.batches.sample_executors(1)
-    desk.batches.finish(report(3))
-    assert desk.driver.last is not None
-    assert desk.driver.last.executors_min == 2
-    assert desk.driver.running is not None
-    assert desk.driver.running.batch_id == 4
+    harness = Harness()
+    harness.run(1, "a")
+    harness.batches.begin(3, 100, executors=4)
+    harness.batches.sample_executors(2)
+    harness.batches.sample_executors(3)
+    harness.batches.begin(4, 100, executors=3)
+    harness.batches.sample_executors(1)
+    harness.batches.finish(report(3))
+    assert harness.driver.last is not None
+    assert harness.driver.last.executors_min == 2
+    assert harness.driver.running is not None
+    assert harness.driver.running.batch_id == 4
 
 
 def test_only_the_planned_batch_of_that_start_is_a_replay() -> None:
-    desk = Desk()
-    desk.run(1, "a")
-    desk.run(2, "b", replay=3)
-    desk.batches.finish(report(3, run="a"))
-    assert desk.driver.last is not None
-    assert not desk.driver.last.replayed
-    desk.batches.finish(report(3, run="b"))
-    assert desk.driver.last.replayed
+    harness = Harness()
+    harness.run(1, "a")
+    harness.run(2, "b", replay=3)
+    harness.batches.finish(report(3, run="a"))
+    assert harness.driver.last is not None
+    assert not harness.driver.last.replayed
+    harness.batches.finish(report(3, run="b"))
+    assert harness.driver.last.replayed
 
 
 def test_a_pause_ends_with_the_first_commit_of_the_next_start() -> None:
-    desk = Desk()
-    desk.run(1, "a")
-    desk.batches.finish(report(1, end=1, run="a"))
-    desk.batches.pausing(How.QUERY, trigger_s=2.0)
-    desk.batches.finish(report(2, end=3, run="a"))  # the listener was late
-    desk.run(2, "b")
-    desk.batches.finish(report(3, end=8, run="b"))
-    desk.batches.finish(report(4, end=90, run="b"))
-    assert desk.driver.totals.pause_s == {"query": pytest.approx(8 - 3 - 2)}
+    harness = Harness()
+    harness.run(1, "a")
+    harness.batches.finish(report(1, end=1, run="a"))
+    harness.batches.pausing(How.QUERY, trigger_s=2.0)
+    harness.batches.finish(report(2, end=3, run="a"))  # the listener was late
+    harness.run(2, "b")
+    harness.batches.finish(report(3, end=8, run="b"))
+    harness.batches.finish(report(4, end=90, run="b"))
+    assert harness.driver.totals.pause_s == {"query": pytest.approx(8 - 3 - 2)}
 
 
 def test_a_pause_is_never_negative_and_needs_a_commit_before() -> None:
-    desk = Desk()
-    desk.batches.pausing(How.DRIVER, trigger_s=2.0)
-    desk.run(1, "a")
-    desk.batches.finish(report(1, end=1, run="a"))
-    assert desk.driver.totals.pause_s == {}
-    desk.batches.pausing(How.QUERY, trigger_s=60)
-    desk.run(2, "b")
-    desk.batches.finish(report(2, end=2, run="b"))
-    assert desk.driver.totals.pause_s == {"query": 0}
+    harness = Harness()
+    harness.batches.pausing(How.DRIVER, trigger_s=2.0)
+    harness.run(1, "a")
+    harness.batches.finish(report(1, end=1, run="a"))
+    assert harness.driver.totals.pause_s == {}
+    harness.batches.pausing(How.QUERY, trigger_s=60)
+    harness.run(2, "b")
+    harness.batches.finish(report(2, end=2, run="b"))
+    assert harness.driver.totals.pause_s == {"query": 0}
 
 
 def test_follows_the_committed_offsets() -> None:
-    desk = Desk()
-    desk.run(1, "a")
-    assert desk.batches.committed is None
-    desk.batches.finish(report())
-    assert desk.batches.committed == {("in", 0): 20, ("in", 1): 20}
+    harness = Harness()
+    harness.run(1, "a")
+    assert harness.batches.committed is None
+    harness.batches.finish(report())
+    assert harness.batches.committed == {("in", 0): 20, ("in", 1): 20}

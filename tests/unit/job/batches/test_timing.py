@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.job.batches.test_batches import Desk, report
+from tests.unit.job.batches.test_batches import Harness, report
 
 from trimtab.api import contract
 from trimtab.job.batches.timing import BUSY, EVERY, FIRST, MOST_BYTES, SOONER, Split, Timing
@@ -80,39 +80,39 @@ def test_what_is_idle_too_large_or_not_known_is_not_timed() -> None:
 
 
 def test_the_board_tells_how_a_timed_batch_was_divided_and_keeps_the_share() -> None:
-    desk = Desk()
-    desk.run(1, "a")
-    desk.driver.record_bytes = 100.0
-    desk.batches.timing.fit(possible=True, trigger_s=1.0)
+    harness = Harness()
+    harness.run(1, "a")
+    harness.driver.record_bytes = 100.0
+    harness.batches.timing.fit(possible=True, trigger_s=1.0)
     for number in range(FIRST):
-        assert not desk.batches.begin(number, 100, None)
-        desk.batches.written(None)
-        desk.batches.finish(report(number, run="a"))
-    assert desk.batches.begin(FIRST, 100, None)
-    assert desk.driver.running is not None
-    assert desk.driver.running.timed
-    desk.batches.written(Split(compute_s=1.0, sink_s=3.0))
-    desk.batches.begin(FIRST + 1, 100, None)  # before the listener has heard of the last one
-    desk.batches.finish(report(FIRST, run="a"))
-    last = desk.driver.last
+        assert not harness.batches.begin(number, 100, None)
+        harness.batches.written(None)
+        harness.batches.finish(report(number, run="a"))
+    assert harness.batches.begin(FIRST, 100, None)
+    assert harness.driver.running is not None
+    assert harness.driver.running.timed
+    harness.batches.written(Split(compute_s=1.0, sink_s=3.0))
+    harness.batches.begin(FIRST + 1, 100, None)  # before the listener has heard of the last one
+    harness.batches.finish(report(FIRST, run="a"))
+    last = harness.driver.last
     assert last is not None
     assert last.timed
     assert (last.report.phases["compute"], last.report.phases["sink"]) == (1.0, 3.0)
-    desk.batches.finish(report(FIRST + 1, run="a"))
-    assert desk.driver.last is not None
-    assert not desk.driver.last.timed
-    assert "sink" not in desk.driver.last.report.phases
-    assert desk.driver.sink_share == 0.75
+    harness.batches.finish(report(FIRST + 1, run="a"))
+    assert harness.driver.last is not None
+    assert not harness.driver.last.timed
+    assert "sink" not in harness.driver.last.report.phases
+    assert harness.driver.sink_share == 0.75
 
 
 def test_a_batch_that_runs_again_is_not_timed() -> None:
-    desk = Desk()
-    desk.run(1, "a")
-    desk.driver.record_bytes = 100.0
-    ran(desk.batches.timing, FIRST)
-    desk.batches.timing.fit(possible=True, trigger_s=1.0)
-    assert not desk.batches.begin(7, 100, None, replays=1)
-    assert desk.batches.begin(7, 100, None)
+    harness = Harness()
+    harness.run(1, "a")
+    harness.driver.record_bytes = 100.0
+    ran(harness.batches.timing, FIRST)
+    harness.batches.timing.fit(possible=True, trigger_s=1.0)
+    assert not harness.batches.begin(7, 100, None, replays=1)
+    assert harness.batches.begin(7, 100, None)
 
 
 class Frame:
