@@ -205,7 +205,6 @@ class Runner:
         records = self._checkpoint.batch_records(batch_id)
         if replays:
             log.info("batch %d runs again with its %s records, try %d", batch_id, records, replays)
-            log.info("%s; %s", self._source.on_replay, self._sink.on_replay)
         return self._batches.begin(batch_id, records, executors, replays)
 
     def _written(self, split: Split | None) -> None:
@@ -240,6 +239,8 @@ class Runner:
         self._abandon()
         if outcome is Outcome.UNCLEAN:
             self._driver.totals.unclean_stops += 1
+            again = f"{self._source.on_replay}; {self._sink.on_replay}"
+            log.warning("the batch was cut short and will run again: %s", again)
         log.info("stopped: %s", outcome.name.lower())
 
     def _diagnose(self) -> events.QueryFailed:

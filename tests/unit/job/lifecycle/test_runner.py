@@ -173,6 +173,7 @@ class Shell:
         assert self.now < 1000, "it never ends"
 
     topics = ("in",)
+    on_replay = "the same offsets are read again"
 
     def fitted(self, *_: Any) -> dict[str, float]:
         return {}
@@ -240,7 +241,9 @@ def test_a_restart_with_other_settings_waits_for_the_commit_of_the_batch_past_th
     assert shell.driver.run_number == 2
 
 
-def test_a_drain_that_takes_too_long_is_cut_short_and_counted() -> None:
+def test_a_drain_that_takes_too_long_is_cut_short_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def script(shell: Shell) -> None:
         if shell.now < 1:
             shell.builder.gate.enter(0)
@@ -250,6 +253,7 @@ def test_a_drain_that_takes_too_long_is_cut_short_and_counted() -> None:
     shell = Shell(script)
     assert shell.runner.run() is ExitCode.UNCLEAN
     assert shell.driver.totals.unclean_stops == 1
+    assert "will run again: the same offsets are read again; nothing is written" in caplog.text
     assert 61 <= shell.now <= 63
 
 

@@ -45,7 +45,7 @@ class KafkaSink:
 
     knobs = tuple(OPTIONS)
     phases = ("sink",)
-    on_replay = "its records are written again, so those of its first try may be there twice"
+    on_replay = "its records are written again, so some of them may be duplicated"
 
     def __init__(self, document: contract.KafkaSinkDocument) -> None:
         """Connects on first use."""
