@@ -1,9 +1,9 @@
-"""Gather, decide, apply, report: over ports only, in one direction.
+"""Observe, decide, apply: over ports only, in one direction.
 
-- `world`: what the watches have told, newest version of each object;
-- `gather`: a constant number of PromQL queries for all pipelines, as `Signals`;
-- `pipeline`, `kafka`: one custom resource's children and status;
-- `document`: a pipeline's tuning document, read back and written;
-- `conditions`, `report`: what a person is told;
+- `observe`: the cached objects, a constant number of queries, one Observation of each pipeline;
+- `decide`: from an Observation to an Outcome, without I/O;
+- `apply`: the writes, in an order that a crash cannot harm;
+- `status`: what a person is told;
+- `pipeline`, `kafka`: one custom resource in one tick;
 - `loop`: one tick over everything.
 """
