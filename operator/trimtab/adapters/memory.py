@@ -10,8 +10,10 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.api.kinds import KINDS
 from trimtab.errors import ConflictError, UnavailableError
 from trimtab.ports import Key, Manifest, Sample, key_of
+from trimtab.workloads.common import MANAGED_BY
 
 
 @dataclass
@@ -23,6 +25,8 @@ class MemoryCluster:
     events: list[tuple[str, str]] = field(default_factory=list)
     unavailable: bool = False
     _version: int = 0
+    _applied: dict[Key, Manifest] = field(default_factory=dict)
+    """What was applied last, by key: the fields that we own."""
 
     def put(self, manifest: Manifest) -> Manifest:
         """Store an object as a user or a controller would; returns what is stored."""
@@ -36,9 +40,11 @@ class MemoryCluster:
         return copy.deepcopy(stored)
 
     def list_all(self, kind: str) -> list[Manifest]:
-        """Every object of a kind."""
+        """Every object of a kind; of foreign kinds only our own."""
         self._check()
-        return [copy.deepcopy(o) for key, o in self.objects.items() if key[0] == kind]
+        every = KINDS[kind].ours
+        found = (o for key, o in self.objects.items() if key[0] == kind)
+        return [copy.deepcopy(o) for o in found if every or _labelled(o)]
 
     def get(self, key: Key) -> Manifest | None:
         """One object, or None."""
@@ -46,14 +52,21 @@ class MemoryCluster:
         return copy.deepcopy(self.objects.get(key))
 
     def apply(self, manifest: Manifest) -> Manifest:
-        """Merge over what is there; a resourceVersion is a precondition."""
+        """Server-side apply: fields that were applied before and are no more go.
+
+        A resourceVersion is a precondition. An apply that changes nothing is no new version.
+        """
         self._check()
         key = key_of(manifest)
         old = self.objects.get(key)
         self._precondition(old, manifest["metadata"].get("resourceVersion"))
         self.writes.append(("apply", key))
-        merged = _merge(old or {}, manifest)
-        return self.put(merged)
+        kept = _without(old, self._applied.get(key, {}), manifest) if old else {}
+        self._applied[key] = copy.deepcopy(manifest)
+        merged = _merge(kept, manifest)
+        if old:
+            merged["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        return copy.deepcopy(old) if old and merged == old else self.put(merged)
 
     def patch_status(self, kind: str, manifest: Manifest, status: Manifest) -> Manifest:
         """Merge the status, if the object is still the given one."""
@@ -74,6 +87,7 @@ class MemoryCluster:
         if old is not None and uid in {None, old["metadata"]["uid"]}:
             self.writes.append(("delete", key))
             del self.objects[key]
+            self._applied.pop(key, None)
 
     def event(self, about: Manifest, *, warning: bool, reason: str, message: str) -> None:
         """Keep reason and message."""
@@ -88,6 +102,21 @@ class MemoryCluster:
     def _precondition(old: Manifest | None, version: str | None) -> None:
         if version and (old is None or old["metadata"]["resourceVersion"] != version):
             raise ConflictError("the object changed meanwhile")
+
+
+def _labelled(manifest: Manifest) -> bool:
+    return MANAGED_BY.items() <= (manifest["metadata"].get("labels") or {}).items()
+
+
+def _without(live: Manifest, before: Manifest, now: Manifest) -> Manifest:
+    """The object without the fields that were applied before and are not applied now."""
+    out: dict[str, Any] = {}
+    for key, value in live.items():
+        if key in before and key not in now:
+            continue
+        nested = all(isinstance(node.get(key), dict) for node in (live, before, now))
+        out[key] = _without(value, before[key], now[key]) if nested else value
+    return out
 
 
 def _merge(old: Manifest, new: Manifest) -> Manifest:
