@@ -7,6 +7,7 @@ every write, so that a test can count them.
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,7 +135,7 @@ def _merge(old: Manifest, new: Manifest) -> Manifest:
 
 @dataclass
 class MemoryMetrics:
-    """Answers by query text; unknown queries give nothing."""
+    """Answers by query text; unknown queries give nothing, and values that are no numbers."""
 
     answers: dict[str, list[Sample]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -145,7 +146,7 @@ class MemoryMetrics:
         self.asked.append(promql)
         if self.failure:
             raise UnavailableError(self.failure)
-        return self.answers.get(promql, [])
+        return [sample for sample in self.answers.get(promql, []) if math.isfinite(sample.value)]
 
 
 @dataclass
