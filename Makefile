@@ -18,7 +18,7 @@ demo: ## boot a cluster, deploy the quickstart, drive load into it, report in bu
 	@$(MAKE) --no-print-directory $(STAMP)
 	CLUSTER=$(CLUSTER) REGISTRY=$(REGISTRY) YES=$(YES) KEEP=$(KEEP) $(BIN)/python -m dev.demo
 
-test: ## every gate and every test; REQUIRE_E2E=1 makes a machine without a cluster fail
+test: ## every gate and every test, side by side; REQUIRE_E2E=1 makes a machine without a cluster fail
 	$(PYTHON) -m dev.gates
 
 test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, advice on memory

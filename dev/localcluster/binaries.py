@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dev.localcluster import console
 from dev.localcluster.failures import MissingToolError
+from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import Paths
 from dev.localcluster.run import run
 from dev.localcluster.toolchain import ensure_go
@@ -43,22 +44,29 @@ def binary(paths: Paths, name: str) -> Path:
 
 
 def ensure_tools(paths: Paths, names: Iterable[str] | None = None) -> None:
-    """Build what is missing of the named tools, or of all.
+    """Build what is missing of the named tools, or of all; waits for another that builds them.
 
     Raises:
         CommandError: a build failed.
+        LocalClusterError: the other one took too long.
         MissingToolError: there is no Go.
     """
     wanted = None if names is None else set(names)
-    todo = [t for t in missing_tools(paths) if wanted is None or t.name in wanted]
-    if not todo:
+    if not _todo(paths, wanted):
         return
     paths.bin.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(paths, now_s=time.time())
-    go = ensure_go(paths)
-    for tool in todo:
-        with console.step(f"build {tool.name} {tool.version()}", BUILD_LIMIT_S):
-            build(go, tool, built_path(paths, tool))
+    lock = paths.cache / "tools.lock"
+    with exclusive(lock, "another command is building the tools", BUILD_LIMIT_S):
+        remove_leftovers(paths, now_s=time.time())
+        go = ensure_go(paths)
+        for tool in _todo(paths, wanted):
+            with console.step(f"build {tool.name} {tool.version()}", BUILD_LIMIT_S):
+                build(go, tool, built_path(paths, tool))
+
+
+def _todo(paths: Paths, wanted: set[str] | None) -> list[GoTool]:
+    """What is missing of the named tools, or of all."""
+    return [t for t in missing_tools(paths) if wanted is None or t.name in wanted]
 
 
 def build(go: str, tool: GoTool, target: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dev.localcluster import console
+from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import IMAGES, Paths
 from dev.localcluster.run import run
 
@@ -50,7 +51,7 @@ def cached(paths: Paths, name: str, sources: Iterable[Path]) -> Path:
 def made_once(target: Path, what: str, make: Callable[[Path], None]) -> Path:
     """Return the directory `target`, made if it is not there; a half-made one is never used.
 
-    `make` is given the directory to fill instead.
+    `make` is given the directory to fill instead. Others that want it meanwhile wait.
 
     Raises:
         CommandError: `make` failed.
@@ -58,8 +59,12 @@ def made_once(target: Path, what: str, make: Callable[[Path], None]) -> Path:
     if target.exists():
         return target
     making = target.with_name(f"{target.name}.{os.getpid()}")
-    shutil.rmtree(making, ignore_errors=True)
-    with console.step(what, LIMIT_S):
-        make(making)
-        making.rename(target)
+    lock = target.with_name(f".{target.name}.lock")
+    with exclusive(lock, f"another command makes {what}", LIMIT_S):
+        if target.exists():
+            return target
+        shutil.rmtree(making, ignore_errors=True)
+        with console.step(what, LIMIT_S):
+            make(making)
+            making.rename(target)
     return target

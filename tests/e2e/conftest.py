@@ -1,28 +1,60 @@
-"""The real thing: our own cluster, the operator by Helm, a Kafka, Spark drivers and executors."""
+"""The real thing: our own cluster, the operator by Helm, a Kafka, Spark drivers and executors.
+
+Each file has a namespace and a Kafka of its own, so that files can run side by side (`-n 3 --dist
+loadfile`). They share the cluster, which whoever comes first boots, its operator and its
+Prometheus.
+"""
 
 from __future__ import annotations
 
 import copy
+import fcntl
+import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import IO, Any
 
 import pytest
 import yaml
 from dev.demo import deploy, load
 from dev.demo.kube import Kube, condition
+from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import REPO, from_environment
 
 Json = dict[str, Any]
 TICK_S = 3.0
-NAMESPACE = "e2e"
+NODES = 3
+BOOT_S = 900.0
+ORDER = ("tuning", "zones", "faults", "changes", "state", "calls", "bad_input", "memory", "outage")
+"""Files by what they take, the longest first; the last one wants the Prometheus to itself."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, and what is not known here before all."""
+    places = {f"test_{name}": place for place, name in enumerate(ORDER)}
+    items.sort(key=lambda item: places.get(item.path.stem, -1))
 
 
 @pytest.fixture(scope="session")
 def cluster() -> tuple[Kube, dict[str, str]]:
     """The cluster with the operator in it; left running, `make cluster-down` ends it."""
-    kube, tags = deploy.local_cluster(from_environment(), "default")
-    deploy.install(kube, tags, TICK_S)
+    paths = from_environment()
+    with exclusive(paths.cache / "e2e.lock", "another process boots the cluster", BOOT_S):
+        kube, tags = deploy.local_cluster(paths, "default", nodes=NODES)
+        # the processes of one run find what the first of them has installed
+        run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
+        installed = paths.state / f"installed-by-{run}"
+        if not run or not installed.exists():
+            deploy.install(kube, tags, TICK_S)
+            installed.touch()
     return kube, tags
+
+
+@pytest.fixture(scope="session")
+def prometheus(cluster: tuple[Kube, dict[str, str]]) -> Iterator[IO[str]]:
+    """The lock on the Prometheus: shared by all, or held alone by who takes it away."""
+    with (from_environment().state / "prometheus.lock").open("w") as lock:
+        yield lock
 
 
 class Stage:
@@ -30,6 +62,19 @@ class Stage:
 
     def __init__(self, kube: Kube, image: str) -> None:
         self.kube, self.image = kube, image
+
+    @classmethod
+    def anew(cls, cluster: tuple[Kube, dict[str, str]], namespace: str) -> Stage:
+        """In a namespace that holds nothing yet."""
+        kube, tags = cluster
+        own = Kube(kube.kubectl, kube.helm, kube.kubeconfig, namespace)
+        own.call("delete", "namespace", namespace, "--ignore-not-found", limit_s=120)
+        own.call("create", "namespace", namespace)
+        return cls(own, tags["pipeline"])
+
+    def wait_kafka(self, limit_s: float = 240) -> None:
+        self.wait("Kafka ready", limit_s,
+                  lambda: condition(self.kube.get("tkc", "events"), "Ready") == "True")  # fmt: skip
 
     def apply(self, *manifests: Json) -> None:
         self.kube.apply(*manifests)
@@ -131,27 +176,34 @@ PLAIN = {"sql": "SELECT * FROM source"}
 """Keeps the columns by which the ledger tells records apart."""
 
 
-@pytest.fixture(scope="session")
-def home(cluster: tuple[Kube, dict[str, str]]) -> Iterator[Stage]:
-    """A namespace with a Kafka that is ready."""
-    kube, tags = cluster
-    own = Kube(kube.kubectl, kube.helm, kube.kubeconfig, NAMESPACE)
-    own.call("delete", "namespace", NAMESPACE, "--ignore-not-found", limit_s=120)
-    own.call("create", "namespace", NAMESPACE)
-    made = Stage(own, tags["pipeline"])
+@pytest.fixture(scope="module")
+def home(cluster: tuple[Kube, dict[str, str]], request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """The file's namespace, with a Kafka that is ready."""
+    made = Stage.anew(cluster, f"e2e-{request.path.stem.removeprefix('test_').replace('_', '-')}")
     made.apply(*manifests("kafka"), *manifests("transform"))
-    made.wait("Kafka ready", 180, lambda: condition(own.get("tkc", "events"), "Ready") == "True")
+    made.wait_kafka()
     yield made
-    own.call("delete", "namespace", NAMESPACE, "--wait=false", "--ignore-not-found")
+    made.kube.call("delete", "namespace", made.kube.namespace, "--wait=false", "--ignore-not-found")
+
+
+@contextmanager
+def sharing(prometheus: IO[str]) -> Iterator[None]:
+    """While a test relies on the Prometheus, nobody takes it away."""
+    fcntl.flock(prometheus, fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        fcntl.flock(prometheus, fcntl.LOCK_UN)
 
 
 @pytest.fixture
-def stage(home: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
+def stage(home: Stage, prometheus: IO[str], request: pytest.FixtureRequest) -> Iterator[Stage]:
     """The namespace without a pipeline; a checkpoint of the test before goes on.
 
     A file whose pipelines differ in what a checkpoint belongs to sets NEW_CHECKPOINTS.
     """
-    yield home
+    with sharing(prometheus):
+        yield home
     if getattr(request.node, "failed", False):
         home.kube.dump()
     home.kube.call("delete", "spl", "clicks", "--ignore-not-found")

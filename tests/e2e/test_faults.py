@@ -74,23 +74,3 @@ def test_a_kafka_deleted_and_applied_again_finds_its_data(stage: Stage) -> None:
     stage.wait_ready()
     result = stage.delivered()
     assert (result["lost"], result["delivered"]) == (0, 500)
-
-
-def test_without_prometheus_the_last_good_settings_stay(stage: Stage) -> None:
-    stage.apply(pipeline(tuning={"initial": {"executors": 2, "trigger": "2s"}}))
-    stage.wait_ready()
-
-    def metrics() -> str:
-        return str(stage.condition("MetricsAvailable").get("status"))
-
-    stage.wait("metrics", 180, lambda: metrics() == "True")
-    before = stage.status()["controller"]["settings"]
-    scale = ("scale", "deployment/trimtab-prometheus", "-n", "trimtab")
-    stage.kube.call(*scale, "--replicas=0")
-    try:
-        stage.wait("metrics are missed", 180, lambda: metrics() == "False")
-        assert stage.status()["controller"]["settings"] == before
-        assert stage.condition("Ready")["status"] == "True"
-    finally:
-        stage.kube.call(*scale, "--replicas=1")
-    stage.wait("metrics again", 180, lambda: metrics() == "True")

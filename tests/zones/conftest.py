@@ -1,25 +1,29 @@
-"""Our own cluster with three nodes in three zones, and a Kafka of three brokers on it."""
+"""A Kafka of three brokers on the cluster of the end-to-end tests: three nodes in three zones."""
 
 from __future__ import annotations
 
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from typing import IO
 
 import pytest
-from dev.demo import deploy
-from dev.demo.kube import Kube, condition
+from dev.demo.kube import Kube
 from dev.localcluster import cgroups
-from dev.localcluster.paths import from_environment
 from tests.e2e.conftest import (
-    TICK_S,
     Json,
     Stage,
+    cluster,
     manifests,
+    prometheus,
+    pytest_collection_modifyitems,
     pytest_runtest_makereport,
+    sharing,
 )
 
-__all__ = ["pytest_runtest_makereport"]
+__all__ = [
+    "cluster", "prometheus", "pytest_collection_modifyitems", "pytest_runtest_makereport",
+]  # fmt: skip
 
 NAMESPACE = "zones"
 ZONE = "topology.kubernetes.io/zone"
@@ -33,24 +37,24 @@ def kafka() -> Json:
 
 
 @pytest.fixture(scope="session")
-def stage() -> Iterator[Stage]:
+def stage(cluster: tuple[Kube, dict[str, str]]) -> Iterator[Stage]:
     """A namespace with a Kafka of three brokers, on three nodes; the cluster is left running."""
-    kube, tags = deploy.local_cluster(from_environment(), "default", nodes=3)
-    deploy.install(kube, tags, TICK_S)
-    own = Kube(kube.kubectl, kube.helm, kube.kubeconfig, NAMESPACE)
-    own.call("delete", "namespace", NAMESPACE, "--ignore-not-found", limit_s=120)
-    own.call("create", "namespace", NAMESPACE)
-    made = Stage(own, tags["pipeline"])
+    made = Stage.anew(cluster, NAMESPACE)
     made.apply(kafka())
-    made.wait("Kafka ready", 240, lambda: condition(own.get("tkc", "events"), "Ready") == "True")
+    made.wait_kafka()
     yield made
-    own.call("delete", "namespace", NAMESPACE, "--wait=false", "--ignore-not-found")
+    made.kube.call("delete", "namespace", NAMESPACE, "--wait=false", "--ignore-not-found")
 
 
 @pytest.fixture(autouse=True)
-def dump(stage: Stage, request: pytest.FixtureRequest) -> Iterator[None]:
+def dump(
+    stage: Stage,
+    prometheus: IO[str],
+    request: pytest.FixtureRequest,
+) -> Iterator[None]:
     """Show the cluster's state after a failure."""
-    yield
+    with sharing(prometheus):
+        yield
     if getattr(request.node, "failed", False):
         stage.kube.dump()
 

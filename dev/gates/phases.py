@@ -1,0 +1,97 @@
+"""What a run consists of: each phase, what it needs before it, and what it takes of the machine."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dev.localcluster.paths import REPO
+
+REPORTS = REPO / "build" / "gates"
+PYTEST = ".venv/bin/pytest"
+LOCALCLUSTER = (sys.executable, "-m", "dev.localcluster")
+DOCTOR = "doctor"
+SMALL_GIB = 2.0
+"""Memory kept for the phases that name none."""
+
+DRIVER_GIB, NAMESPACE_GIB = 2.0, 4.0
+"""A broker with its drivers; a namespace with its Kafka, driver and executors."""
+
+SPREAD = ("--dist", "loadfile")
+"""The tests of a file share a process: its broker, its namespace."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One command with a time limit in seconds; `tests` are the folders of a pytest run."""
+
+    name: str
+    argv: tuple[str, ...]
+    limit_s: float
+    tests: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    """The phases that must have passed before it begins."""
+    cores: float = 0.0
+    """Processor cores that it needs on average; 0 for one that takes what the others leave."""
+    memory_gib: float = 0.0
+    """Memory that it needs; 0 for one that is content with what is kept for such."""
+    needs_cluster: bool = False
+    cleanup: tuple[str, ...] = ()
+    """Run when the phase had to be killed."""
+    leaves_cluster: bool = False
+    """Its fixture leaves a cluster up: the cleanup is run however it ends, but for KEEP=1."""
+
+    @property
+    def report(self) -> Path:
+        """Where pytest leaves its counts."""
+        return REPORTS / f"{self.name.replace(' ', '-')}.xml"
+
+    def command(self) -> list[str]:
+        """The whole command line; what waits for nothing yields to what is timed."""
+        polite = [] if self.cores else ["nice", "-n", "10"]
+        if not self.tests:
+            return [*polite, *self.argv]
+        return [*polite, *self.argv, *self.tests, "-q", f"--junitxml={self.report}"]
+
+
+def side_by_side(memory_gib: float, each_gib: float, most: int) -> int:
+    """How many test processes a machine bears of a kind that takes so much memory."""
+    return max(1, min(most, int((memory_gib - SMALL_GIB) / each_gib)))
+
+
+def phases(memory_gib: float, repo: Path = REPO) -> list[Phase]:
+    """Every phase, the first in line first; a whole cluster only where there are tests of it."""
+    ready, built = ("generated files",), ("tools", "images", "apiserver")
+    down = (*LOCALCLUSTER, "down")
+    brokers = side_by_side(memory_gib, DRIVER_GIB, 2)
+    kafka = (PYTEST, "-n", str(brokers), *SPREAD)
+    found = [
+        Phase("venv", ("make", "venv"), 900),
+        Phase(ready[0], (sys.executable, "-m", "dev.gates", "generated"), 120, after=("venv",)),
+        Phase("lint", ("make", "lint"), 300, after=ready),
+        Phase(DOCTOR, (*LOCALCLUSTER, "doctor", "--install"), 900, after=ready),
+        Phase("contracts", ("make", "contracts"), 300, after=ready),
+        Phase("tools", (*LOCALCLUSTER, "tools"), 3000, after=(DOCTOR,)),
+        Phase("images", (*LOCALCLUSTER, "images"), 3600, after=(DOCTOR,)),
+        Phase("apiserver", (PYTEST,), 900, ("tests/apiserver",), ("tools",), cores=0.5),
+        # its snapshot of the machine would show what others start: no other API server beside it
+        Phase("cluster", (PYTEST,), 1200, ("tests/cluster",), built, cores=0.8, cleanup=down),
+        Phase("types", ("make", "types"), 900, after=ready),
+        Phase("unit", (PYTEST,), 1500, ("tests/unit", "tests/simulation"), ready),
+        Phase("kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), 1.0, brokers * DRIVER_GIB),
+        Phase("bench", (PYTEST,), 900, ("tests/bench",), (DOCTOR,)),
+    ]
+    needing = {"tools", "images", "apiserver", "cluster", "kafka", "bench"}
+    found = [replace(each, needs_cluster=each.name in needing) for each in found]
+    folders = tuple(
+        f"tests/{name}" for name in ("zones", "e2e") if any((repo / "tests" / name).glob("test_*"))
+    )
+    if folders:
+        # the cluster phase refuses to run beside a cluster: what is up after it is of this run
+        spaces = side_by_side(memory_gib, NAMESPACE_GIB, 3)
+        argv = (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD, "--no-loadscope-reorder")
+        needs_gib = spaces * NAMESPACE_GIB
+        whole = Phase("e2e", argv, 2700, folders, ("cluster",), 1.0, needs_gib, True, down, True)
+        found.append(whole)
+    return found

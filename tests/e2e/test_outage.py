@@ -1,0 +1,32 @@
+"""An outage of what all pipelines share."""
+
+from __future__ import annotations
+
+import fcntl
+from typing import IO
+
+import pytest
+from tests.e2e.conftest import Stage, pipeline
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+
+
+def test_without_prometheus_the_last_good_settings_stay(stage: Stage, prometheus: IO[str]) -> None:
+    stage.apply(pipeline(tuning={"initial": {"executors": 2, "trigger": "2s"}}))
+    stage.wait_ready()
+
+    def metrics() -> str:
+        return str(stage.condition("MetricsAvailable").get("status"))
+
+    stage.wait("metrics", 180, lambda: metrics() == "True")
+    before = stage.status()["controller"]["settings"]
+    scale = ("scale", "deployment/trimtab-prometheus", "-n", "trimtab")
+    fcntl.flock(prometheus, fcntl.LOCK_EX)  # the other files' pipelines need it, too
+    stage.kube.call(*scale, "--replicas=0")
+    try:
+        stage.wait("metrics are missed", 180, lambda: metrics() == "False")
+        assert stage.status()["controller"]["settings"] == before
+        assert stage.condition("Ready")["status"] == "True"
+    finally:
+        stage.kube.call(*scale, "--replicas=1")
+    stage.wait("metrics again", 180, lambda: metrics() == "True")
