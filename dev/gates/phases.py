@@ -48,11 +48,10 @@ class Phase:
         return REPORTS / f"{self.name.replace(' ', '-')}.xml"
 
     def command(self) -> list[str]:
-        """The whole command line; what waits for nothing yields to what is timed."""
-        polite = [] if self.cores else ["nice", "-n", "10"]
+        """The whole command line."""
         if not self.tests:
-            return [*polite, *self.argv]
-        return [*polite, *self.argv, *self.tests, "-q", f"--junitxml={self.report}"]
+            return list(self.argv)
+        return [*self.argv, *self.tests, "-q", f"--junitxml={self.report}"]
 
 
 def side_by_side(memory_gib: float, each_gib: float, most: int) -> int:

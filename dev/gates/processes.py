@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 from typing import IO
 
 from dev.gates.phases import Phase
@@ -20,6 +22,7 @@ GRACE_S = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 10.0)
 
 CLEANUP_S = 180.0
 CODE_NOT_STARTED = 127
+NICENESS = 10
 LAST_WORDS_S = 5.0
 """How long to read on when a phase has ended: a daemon that it left may hold its output open."""
 
@@ -73,6 +76,8 @@ def run_phase(phase: Phase, limit_s: float, stopping: threading.Event) -> int:
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     assert process.stdout is not None
+    if not phase.cores:
+        _give_way(process.pid)
     reader = threading.Thread(target=_show, args=(phase.name, process.stdout), daemon=True)
     reader.start()
     code = _wait(process, limit_s, stopping)
@@ -95,6 +100,15 @@ def _wait(
         except subprocess.TimeoutExpired:
             continue
     return process.poll()
+
+
+def _give_way(session: int) -> None:
+    """Lower the priority of a session: what only computes yields to what is timed."""
+    with contextlib.suppress(OSError):  # it may have ended, or the kernel has no groups of sessions
+        nice = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+        os.setpriority(os.PRIO_PGRP, session, nice)
+        # where sessions are groups of the scheduler, the priority within one says nothing
+        Path(f"/proc/{session}/autogroup").write_text(str(nice))
 
 
 def _show(name: str, output: IO[bytes]) -> None:

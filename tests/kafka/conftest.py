@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from dev.kafka import KafkaBroker
+from dev.loadgen.produce import produce
+from tests.kafka.classes import ensure_archive
 from tests.kafka.driver import Driver
 
 _numbers = itertools.count(1)
@@ -19,6 +21,30 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     running.start()
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def classes(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The archive from which drivers start, made by one that runs some batches."""
+
+    def train(listed: Path) -> None:
+        for name in ("train", "trained"):
+            broker.create_topic(name)
+        driver = Driver(
+            tmp_path_factory.mktemp("train"),
+            broker.bootstrap,
+            source={"bootstrapServers": broker.bootstrap, "topics": ["train"]},
+            sink={"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": "trained"},
+            transform={"module": "trimtab.job.samples:transform", "params": {"wait_ms": "0"}},
+            sparkConf={"spark.driver.defaultJavaOptions": f"-XX:DumpLoadedClassList={listed}"},
+        )
+        driver.settings(trigger="100ms", maxOffsetsPerTrigger=100)
+        made = produce(broker.bootstrap, "train", [(0.5, 2000)])
+        driver.start()
+        driver.until(driver.committed(made.acknowledged))
+        assert driver.terminate() == 0
+
+    ensure_archive(train)
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dev.kafka import free_port, jars
+from dev.kafka import free_port
+from tests.kafka.classes import archive, class_path
 
 REPO = Path(__file__).resolve().parents[2]
 SAMPLE = re.compile(r"^(?P<name>\w+)(\{(?P<labels>[^}]*)\})? (?P<value>\S+)$", re.M)
@@ -32,7 +33,6 @@ class Driver:
         self.source: dict[str, Any] = {"startingOffsets": "earliest"}
         self.starts = 0
         directory.mkdir(parents=True, exist_ok=True)
-        connectors = os.pathsep.join(str(jar) for jar in sorted(jars("spark").glob("*.jar")))
         document = {
             "schema": 1,
             "namespace": "test",
@@ -45,7 +45,8 @@ class Driver:
             "drainTimeout": "30s",
             "sparkConf": {
                 "spark.master": "local[2]",
-                "spark.driver.extraClassPath": connectors,
+                "spark.driver.extraClassPath": class_path(),
+                "spark.driver.defaultJavaOptions": f"-XX:SharedArchiveFile={archive()}",
                 # a test's driver lives for seconds: it would never win back the time of C2
                 "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 "spark.driver.memory": "640m",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -134,8 +135,6 @@ def test_one_core_runs_one_after_the_other_even_what_needs_more() -> None:
 def test_what_takes_only_the_rest_waits_for_no_core() -> None:
     work = [Phase("timed", ("true",), 100, cores=2.0), Phase("polite", ("true",), 100)]
     assert startable(work, (), (), ROOM) == work
-    assert work[1].command() == ["nice", "-n", "10", "true"]
-    assert work[0].command() == ["true"]
 
 
 def test_a_phase_that_does_not_fit_yet_keeps_its_place() -> None:
@@ -336,6 +335,18 @@ def test_a_phase_over_its_time_is_ended_with_its_children(
     assert processes.run_phase(phase, 1.0, threading.Event()) == schedule.CODE_TIMED_OUT
     _until(lambda: _gone(int(pid.read_text())))
     assert cleaned.exists()
+
+
+def test_what_takes_only_the_rest_gets_a_lower_priority(tmp_path: Path) -> None:
+    told, own = tmp_path / "nice", os.getpriority(os.PRIO_PROCESS, 0)
+    expected = min(19, own + processes.NICENESS)
+    lowered = f"until test $(nice) -ge {expected}; do sleep 0.02; done; nice > {told}"
+    polite = Phase("polite", ("sh", "-c", lowered), 30)
+    assert processes.run_phase(polite, 30, threading.Event()) == 0
+    assert int(told.read_text()) == expected
+    timed = Phase("timed", ("sh", "-c", f"nice > {told}"), 30, cores=1.0)
+    assert processes.run_phase(timed, 30, threading.Event()) == 0
+    assert int(told.read_text()) == own
 
 
 @pytest.mark.parametrize("leaves", [True, False])

@@ -39,7 +39,7 @@ def test_words_are_written_once_and_again_after_a_failure(monkeypatch: pytest.Mo
 
     driver.not_ready = "KafkaUnreachable: gone"
     thread = announce.start(driver, write, stopping)
-    assert written.wait(5)
+    assert written.wait(30)
     stopping.set()
-    thread.join(5)
+    thread.join(30)
     assert calls == [(DRIVER_STATE_ANNOTATION, "KafkaUnreachable: gone")] * 2
