@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ SMALL_GIB = 2.0
 DRIVER_GIB, NAMESPACE_GIB = 2.0, 4.0
 """A broker with its drivers; a namespace with its Kafka, driver and executors."""
 
-SPREAD = ("--dist", "loadfile")
+SPREAD = ("--dist", "loadfile", "--no-loadscope-reorder")
 """The tests of a file share a process: its broker, its namespace."""
 
 
@@ -60,37 +61,42 @@ def side_by_side(memory_gib: float, each_gib: float, most: int) -> int:
 
 
 def phases(memory_gib: float, repo: Path = REPO) -> list[Phase]:
-    """Every phase, the first in line first; a whole cluster only where there are tests of it."""
-    ready, built = ("generated files",), ("tools", "images", "apiserver")
-    down = (*LOCALCLUSTER, "down")
-    brokers = side_by_side(memory_gib, DRIVER_GIB, 2)
-    kafka = (PYTEST, "-n", str(brokers), *SPREAD)
-    found = [
+    """Every phase; of those that wait for room, the first in line comes first."""
+    ready = ("generated files",)
+    return [
         Phase("venv", ("make", "venv"), 900),
         Phase(ready[0], (sys.executable, "-m", "dev.gates", "generated"), 120, after=("venv",)),
         Phase("lint", ("make", "lint"), 300, after=ready),
-        Phase(DOCTOR, (*LOCALCLUSTER, "doctor", "--install"), 900, after=ready),
         Phase("contracts", ("make", "contracts"), 300, after=ready),
-        Phase("tools", (*LOCALCLUSTER, "tools"), 3000, after=(DOCTOR,)),
-        Phase("images", (*LOCALCLUSTER, "images"), 3600, after=(DOCTOR,)),
-        Phase("apiserver", (PYTEST,), 900, ("tests/apiserver",), ("tools",), cores=0.5),
-        # its snapshot of the machine would show what others start: no other API server beside it
-        Phase("cluster", (PYTEST,), 1200, ("tests/cluster",), built, cores=0.8, cleanup=down),
         Phase("types", ("make", "types"), 900, after=ready),
         Phase("unit", (PYTEST,), 1500, ("tests/unit", "tests/simulation"), ready),
-        Phase("kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), 1.0, brokers * DRIVER_GIB),
-        Phase("bench", (PYTEST,), 900, ("tests/bench",), (DOCTOR,)),
+        Phase(DOCTOR, (*LOCALCLUSTER, "doctor", "--install"), 900, after=ready),
+        *(replace(each, needs_cluster=True) for each in _after_doctor(memory_gib, repo)),
     ]
-    needing = {"tools", "images", "apiserver", "cluster", "kafka", "bench"}
-    found = [replace(each, needs_cluster=each.name in needing) for each in found]
-    folders = tuple(
+
+
+def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
+    """What needs the programs that doctor installs; a whole cluster only where it has tests."""
+    down = (*LOCALCLUSTER, "down")
+    yield Phase("tools", (*LOCALCLUSTER, "tools"), 3000, after=(DOCTOR,))
+    yield Phase("images", (*LOCALCLUSTER, "images"), 3600, after=(DOCTOR,))
+    built = ("tools", "images")
+    yield Phase("cluster", (PYTEST,), 1200, ("tests/cluster",), built, cores=0.8, cleanup=down)
+    folders = [
         f"tests/{name}" for name in ("zones", "e2e") if any((repo / "tests" / name).glob("test_*"))
-    )
+    ]
     if folders:
         # the cluster phase refuses to run beside a cluster: what is up after it is of this run
         spaces = side_by_side(memory_gib, NAMESPACE_GIB, 3)
-        argv = (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD, "--no-loadscope-reorder")
-        needs_gib = spaces * NAMESPACE_GIB
-        whole = Phase("e2e", argv, 2700, folders, ("cluster",), 1.0, needs_gib, True, down, True)
-        found.append(whole)
-    return found
+        yield Phase(
+            "e2e", (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD), 2700, tuple(folders),
+            after=("cluster",), cores=1.0, memory_gib=spaces * NAMESPACE_GIB,
+            cleanup=down, leaves_cluster=True,
+        )  # fmt: skip
+    brokers = side_by_side(memory_gib, DRIVER_GIB, 2)
+    kafka = (PYTEST, "-n", str(brokers), *SPREAD)
+    size_gib = brokers * DRIVER_GIB
+    yield Phase("kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), cores=1.0, memory_gib=size_gib)
+    yield Phase("bench", (PYTEST,), 900, ("tests/bench",), (DOCTOR,))
+    # after the cluster, which finds whatever API server is started while it comes and goes
+    yield Phase("apiserver", (PYTEST,), 900, ("tests/apiserver",), ("cluster",), cores=0.5)

@@ -12,6 +12,14 @@ from tests.kafka.classes import ensure_archive
 from tests.kafka.driver import Driver
 
 _numbers = itertools.count(1)
+ORDER = ("failures", "regimes", "state", "driver", "boundary", "sink", "knobs", "checkpoint")
+"""Files by what they take, the longest first, for processes that run them side by side."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+    places = {f"test_{name}": place for place, name in enumerate(ORDER)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(ORDER)))
 
 
 @pytest.fixture(scope="session")

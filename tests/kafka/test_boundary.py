@@ -75,6 +75,11 @@ def transform(df, params):
 """
 
 
+IDLE_S = 1.0
+IDLE = {"spark.sql.streaming.noDataProgressEventInterval": f"{IDLE_S:.0f}s"}
+"""How often Spark tells of triggers without data; ten seconds by default."""
+
+
 def test_a_stop_waits_for_the_first_batch_after_an_idle_time(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
@@ -82,14 +87,14 @@ def test_a_stop_waits_for_the_first_batch_after_an_idle_time(
 
     What was only planned at the stop, as batch 2 may be here, has written nothing and runs again.
     """
-    driver = make_driver(transform={"module": "jobs_slow:transform"})
+    driver = make_driver(transform={"module": "jobs_slow:transform"}, sparkConf=IDLE)
     (driver.directory / "modules").mkdir()
     (driver.directory / "modules/jobs_slow.py").write_text(SLOW)
     driver.settings(trigger="200ms", maxOffsetsPerTrigger=5000)
     before = produce(broker.bootstrap, topics[0], [(0.5, 200)])
     driver.start()
     driver.until(driver.committed(before.acknowledged))
-    time.sleep(12)  # Spark tells of triggers without data every ten seconds
+    time.sleep(3 * IDLE_S)
     after = produce(broker.bootstrap, topics[0], [(0.5, 8_000)])
     driver.until(lambda m: m.get("batch_running_id") == 1)
     assert driver.terminate() == 0
