@@ -15,6 +15,9 @@ from dev.localcluster import console
 from dev.localcluster.failures import LocalClusterError
 
 Json = dict[str, Any]
+PROBE_S = 1.0
+PROBE_REST = 4.0
+"""How many times as long as a probe took to wait before the next one."""
 
 
 class DemoError(LocalClusterError):
@@ -94,11 +97,15 @@ class Kube:
         """Wait until the probe says yes; dumps the cluster's state when it does not in time."""
         with console.step(title, limit_s):
             deadline = time.monotonic() + limit_s
+            asked = time.monotonic()
             while not probe():
-                if time.monotonic() > deadline:
+                now = time.monotonic()
+                if now > deadline:
                     self.dump()
                     raise DemoError(f"{title}: not in {limit_s:.0f} s; the state is above")
-                time.sleep(1)
+                # each probe is a process: on a busy machine they must not add to the load
+                time.sleep(max(PROBE_S, PROBE_REST * (now - asked)))
+                asked = time.monotonic()
 
     def dump(self) -> None:
         """Pods, events and logs of everything that matters, to standard error."""

@@ -87,7 +87,7 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
     ]
     if folders:
         # the cluster phase refuses to run beside a cluster: what is up after it is of this run
-        spaces = side_by_side(memory_gib, NAMESPACE_GIB, 3)
+        spaces = side_by_side(memory_gib, NAMESPACE_GIB, 2)
         yield Phase(
             "e2e", (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD), 2700, tuple(folders),
             after=("cluster",), cores=1.0, memory_gib=spaces * NAMESPACE_GIB,

@@ -1,6 +1,6 @@
 """The real thing: our own cluster, the operator by Helm, a Kafka, Spark drivers and executors.
 
-Each file has a namespace and a Kafka of its own, so that files can run side by side (`-n 3 --dist
+Each file has a namespace and a Kafka of its own, so that files can run side by side (`-n 2 --dist
 loadfile`). They share the cluster, which whoever comes first boots, its operator and its
 Prometheus.
 """
