@@ -25,6 +25,9 @@ Json = dict[str, Any]
 TICK_S = 3.0
 NODES = 3
 BOOT_S = 900.0
+PATIENCE = 2.0
+"""Factor on the limits of waits that a quiet machine keeps, and that no test is about."""
+
 ORDER = ("tuning", "zones", "faults", "changes", "state", "calls", "bad_input", "memory", "outage")
 """Files by what they take, the longest first; the last one wants the Prometheus to itself."""
 
@@ -73,7 +76,7 @@ class Stage:
         return cls(own, tags["pipeline"])
 
     def wait_kafka(self, limit_s: float = 240) -> None:
-        self.wait("Kafka ready", limit_s,
+        self.wait_long("Kafka ready", limit_s,
                   lambda: condition(self.kube.get("tkc", "events"), "Ready") == "True")  # fmt: skip
 
     def apply(self, *manifests: Json) -> None:
@@ -91,12 +94,16 @@ class Stage:
     def wait(self, what: str, limit_s: float, probe: Callable[[], bool]) -> None:
         self.kube.wait(what, limit_s, probe)
 
+    def wait_long(self, what: str, limit_s: float, probe: Callable[[], bool]) -> None:
+        """Wait for what no limit of time belongs to: on a busy machine it takes longer."""
+        self.wait(what, PATIENCE * limit_s, probe)
+
     def wait_ready(self, limit_s: float = 180) -> None:
-        self.wait("pipeline ready", limit_s,
+        self.wait_long("pipeline ready", limit_s,
                   lambda: condition(self.kube.get("spl", "clicks"), "Ready") == "True")  # fmt: skip
 
     def wait_stalled(self, reason: str, limit_s: float = 150) -> str:
-        self.wait(f"stalled: {reason}", limit_s,
+        self.wait_long(f"stalled: {reason}", limit_s,
                   lambda: (self.condition("Stalled").get("status") == "True"
                            and self.condition("Stalled").get("reason") == reason))  # fmt: skip
         return str(self.condition("Stalled")["message"])
@@ -106,7 +113,7 @@ class Stage:
             effective = self.status().get("effective") or {}
             return all(effective.get(k) == v for k, v in values.items())
 
-        self.wait(f"effective {values}", limit_s, in_force)
+        self.wait_long(f"effective {values}", limit_s, in_force)
 
     def metric(self, promql: str) -> float | None:
         found = self.kube.query("trimtab-prometheus", promql)
@@ -121,7 +128,7 @@ class Stage:
         return found["metadata"]["uid"] if found else None
 
     def wait_replaced(self, pod: str, uid: str | None, limit_s: float = 120) -> None:
-        self.wait(f"{pod} replaced", limit_s, lambda: self.uid(pod) not in {None, uid})
+        self.wait_long(f"{pod} replaced", limit_s, lambda: self.uid(pod) not in {None, uid})
 
     def start_load(self, schedule: list[tuple[float, float]]) -> None:
         self.kube.call("delete", "job", "load", "--ignore-not-found")
@@ -142,7 +149,7 @@ class Stage:
         self.wait("caught up", limit_s, lambda: self.metric(lag) == 0)
         if ledger:
             self.check_ledger()
-        return load.verify(self.kube, self.image, summary, limit_s)
+        return load.verify(self.kube, self.image, summary, PATIENCE * limit_s)
 
     def check_ledger(self) -> None:
         """The driver's own book: the same records on both sides of the query, by XOR and sum."""

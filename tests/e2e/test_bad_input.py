@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.e2e.conftest import PLAIN, Stage, manifests, pipeline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 NEW_CHECKPOINTS = True
 
 

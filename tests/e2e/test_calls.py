@@ -11,7 +11,7 @@ from tests.e2e.conftest import Stage, pipeline
 
 from trimtab.tuning.memory import Memory
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 RATE, CALL_S, TRIGGER_S, USED = 280.0, 0.008, 5.0, 0.8
 LEAST_S = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.e2e.conftest import Stage, pipeline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
 def pinned(**values: object) -> dict[str, object]:

@@ -7,7 +7,7 @@ from dev.demo import load
 from dev.demo.kube import condition
 from tests.e2e.conftest import Stage, manifests, pipeline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
 def test_nothing_is_lost_whatever_is_killed(stage: Stage) -> None:

@@ -8,7 +8,7 @@ from typing import IO
 import pytest
 from tests.e2e.conftest import Stage, pipeline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
 def test_without_prometheus_the_last_good_settings_stay(stage: Stage, prometheus: IO[str]) -> None:

@@ -9,7 +9,7 @@ import yaml
 from dev.localcluster.paths import REPO
 from tests.e2e.conftest import Stage, pipeline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 NEW_CHECKPOINTS = True
 
 EXAMPLE = REPO / "examples/30-windows"

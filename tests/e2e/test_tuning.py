@@ -7,7 +7,7 @@ import time
 import pytest
 from tests.e2e.conftest import Stage, pipeline
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 TARGET_S = 15.0
 HOLD_S = 20.0

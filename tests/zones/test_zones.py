@@ -9,7 +9,7 @@ from dev.demo.kube import Json
 from tests.e2e.conftest import PLAIN, Stage, pipeline
 from tests.zones.conftest import ZONE, pods, received_bytes, zone_of_node
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 KAFKA_PORT = 9092
 OWN_ZONE_SHARE = 0.9
