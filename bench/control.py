@@ -15,16 +15,16 @@ import click
 from bench.peers.catalogue import PEERS, Case
 from bench.peers.controller import Controller
 
-from trimtab.api.pipeline import Bounds, Dwell, Goal
 from trimtab.api.reasons import Action, Reason
+from trimtab.api.v1alpha1.pipeline import Bounds, Dwell, Goal
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import Decide, Run, simulate
 from trimtab.simulation.scenario import Scenario, load_scenario
 from trimtab.simulation.verifiers import check, verify
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.knobs import clamp
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Snapshot
 
 OURS = "trimtab"
@@ -35,7 +35,7 @@ BOUNDS, DWELLS = ("higher", "lower"), ("up", "down")
 def as_decide(controller: Controller) -> Decide:
     """An opponent as the loop asks it: limits enforced, nothing re-applied that is in force."""
 
-    def decide(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
+    def decide(snapshot: Snapshot, memory: ControllerState) -> tuple[Decision, ControllerState]:
         before = memory.settings
         wanted = controller.decide(snapshot.now_s, snapshot.signals, before)
         settings = clamp(snapshot.policy, wanted)
@@ -47,7 +47,7 @@ def as_decide(controller: Controller) -> Decide:
         raised = settings.executors >= before.executors
         reason = Reason.EXECUTORS_RAISED if raised else Reason.EXECUTORS_RELEASED
         decision = Decision(Action.CHANGE, reason, ", ".join(changes), settings, changes)
-        return decision, Memory(generation=memory.generation + 1, settings=settings)
+        return decision, ControllerState(generation=memory.generation + 1, settings=settings)
 
     return decide
 

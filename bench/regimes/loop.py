@@ -11,9 +11,9 @@ from typing import Protocol
 
 from trimtab.api.reasons import Reason
 from trimtab.reconcile.observe.gather import DriverMetrics, Missing, signals
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot, long_window_s
@@ -88,7 +88,7 @@ class Sight:
 
 
 def drive(
-    pipeline: Pipeline, policy: Policy, memory: Memory, most_s: float,
+    pipeline: Pipeline, policy: Policy, memory: ControllerState, most_s: float,
     tell: Callable[[Decision], None] = lambda _: None,
 ) -> Story:  # fmt: skip
     """Let the law move a driver that runs at the memory's settings, until nothing more helps it.

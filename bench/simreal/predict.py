@@ -11,8 +11,8 @@ from bench.simreal.seen import Batch, Measured
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.simulation.run import simulate
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Snapshot
 
 SETTLE_S = 60.0
@@ -59,7 +59,7 @@ class Medians:
         return self.rate <= RATE_TARGET and self.p95 <= P95_TARGET
 
 
-def rest(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
+def rest(snapshot: Snapshot, memory: ControllerState) -> tuple[Decision, ControllerState]:
     """A controller that never moves."""
     return Decision(Action.HOLD, Reason.WITHIN_BOUNDS, "", snapshot.settings), memory
 

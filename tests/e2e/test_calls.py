@@ -9,7 +9,7 @@ import yaml
 from dev.localcluster.paths import REPO
 from tests.e2e.conftest import Stage, pipeline
 
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -48,7 +48,7 @@ def test_calls_in_flight_go_from_one_to_what_the_load_needs(stage: Stage) -> Non
 
     stage.wait("the calls are raised and judged", 300, judged)
     stage.next_step()
-    taught = Memory.from_dict(stage.status()["controller"]).points
+    taught = ControllerState.from_dict(stage.status()["controller"]).points
     one = [p for p in taught if p.in_flight == 1]
     call_s, beside_s = max(p.call_s for p in one), max(p.duration_s - p.waiting for p in one)
     least, most = fewest(RATE, CALL_S, LEAST_S), fewest(JITTER * RATE, call_s, beside_s)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from trimtab.api.limits import ExecutorResources, Limits
-from trimtab.api.pipeline import Goal, Tuning
+from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
+from trimtab.api.v1alpha1.pipeline import Goal, Tuning
 from trimtab.ports import Sample
 from trimtab.reconcile.observe.gather import Missing, gather, queries, signals
 from trimtab.tuning.capacity import learning

@@ -17,7 +17,7 @@ from tests.kafka.driver import Driver
 
 from bench import commit
 from trimtab.api.reasons import Action
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
@@ -76,7 +76,7 @@ def test_the_law_finds_the_top_of_the_second_regime(
     generation = driven.apply(START)
     driver.start()
     driver.until(lambda m: m.get("batches_total", 0) > 0, 300)
-    story = drive(driven, MOST, Memory(generation, START), 600)
+    story = drive(driven, MOST, ControllerState(generation, START), 600)
     assert driver.terminate(120) == 0
     if target := os.environ.get("TRIMTAB_PAGE"):
         Path(target).write_text(page(story, TABLE, commit.head(), os.getloadavg()[1]))

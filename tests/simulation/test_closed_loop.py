@@ -15,8 +15,8 @@ from trimtab.simulation.figures import figures
 from trimtab.simulation.run import Run, simulate
 from trimtab.simulation.scenario import Scenario, load_scenario
 from trimtab.simulation.verifiers import VERIFIERS, verify
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Snapshot
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "examples/scenarios").glob("*.yaml"))
@@ -180,7 +180,7 @@ def test_runs_are_reproducible() -> None:
 
 
 def test_another_controller_meets_the_same_plant() -> None:
-    def hold(snapshot: Snapshot, memory: Memory) -> tuple[Decision, Memory]:
+    def hold(snapshot: Snapshot, memory: ControllerState) -> tuple[Decision, ControllerState]:
         return Decision(Action.HOLD, Reason.WITHIN_BOUNDS, "", snapshot.settings), memory
 
     noisy = case(plant=plant(batch={"fixed_s": 0.3, "noise": 0.1}))

@@ -12,13 +12,13 @@ import yaml
 
 from trimtab.api import kinds
 from trimtab.api.crd import all_crds
-from trimtab.api.kafka import KafkaClusterSpec
 from trimtab.api.knobs import KNOBS
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import BottleneckKind
 from trimtab.api.reasons import Reason as Decided
-from trimtab.api.status import ConditionType
 from trimtab.api.untouched import UNTOUCHED
+from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.job.termination import Reason
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import VERIFIERS

@@ -16,11 +16,11 @@ import yaml
 from pydantic import BaseModel
 
 from trimtab.api.common import API_VERSION, GROUP, MAX_NAME_LENGTH, VERSION
-from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.kinds import KAFKA_CLUSTER, STREAM_PIPELINE, Kind
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import UNIT_KEY, format_duration, format_quantity
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import StreamPipelineStatus
 
 Schema = dict[str, Any]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from trimtab.api.knobs import KNOBS
 from trimtab.api.quantities import counted
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.cli.rows import row
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.model import Model
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.policy import Policy
 
 MAX_ROWS = 10
@@ -40,7 +40,7 @@ def partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
 
 
 def capacity(
-    memory: Memory | None, policy: Policy, cores: int, status: StreamPipelineStatus
+    memory: ControllerState | None, policy: Policy, cores: int, status: StreamPipelineStatus
 ) -> Iterator[str]:
     """The highest rate for each number of executors, and which of them were learned."""
     of_source = status.partitions or UNKNOWN_TASKS
@@ -57,7 +57,7 @@ def capacity(
         yield f"  {count} {_rate(executors, cores, memory, model)}"
 
 
-def _counts(memory: Memory, least: int, most: int, cores: int) -> list[int]:
+def _counts(memory: ControllerState, least: int, most: int, cores: int) -> list[int]:
     """Every count within the limits, or the telling ones where these are too many."""
     settings = memory.settings
     learned = {int(p.slots) // cores for p in memory.points}
@@ -68,7 +68,7 @@ def _counts(memory: Memory, least: int, most: int, cores: int) -> list[int]:
     return sorted((counts | learned | {settings.executors}) - {0})
 
 
-def _rate(executors: int, cores: int, memory: Memory, model: Model) -> str:
+def _rate(executors: int, cores: int, memory: ControllerState, model: Model) -> str:
     slots = executors * cores
     rate = model.sustainable(slots, memory.settings.trigger_s)
     known = any(p.slots == slots for p in memory.points)

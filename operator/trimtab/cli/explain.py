@@ -10,19 +10,19 @@ from pydantic import ValidationError
 
 from trimtab.api.common import Condition, get_condition, timestamp
 from trimtab.api.knobs import KNOBS
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import format_duration, parse_duration
-from trimtab.api.status import ConditionType as Type
-from trimtab.api.status import JvmStatus, StreamPipelineStatus
 from trimtab.api.untouched import UNTOUCHED
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import ConditionType as Type
+from trimtab.api.v1alpha1.status import JvmStatus, StreamPipelineStatus
 from trimtab.cli import capacity
 from trimtab.cli.reaction import Pace
 from trimtab.cli.rows import line, row
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.tuning.advice import oversize, pods
+from trimtab.tuning.controller_state import ControllerState, Trial
 from trimtab.tuning.diagnosis.executors import CASES, UNEVEN
-from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.policy import Policy
 
 
@@ -106,11 +106,11 @@ def _objects(nodes: list[Any]) -> Iterator[Manifest]:
             yield node
 
 
-def _memory(status: StreamPipelineStatus) -> tuple[Memory | None, str]:
+def _memory(status: StreamPipelineStatus) -> tuple[ControllerState | None, str]:
     if not status.controller:
         return None, ""
     try:
-        return Memory.from_dict(status.controller), ""
+        return ControllerState.from_dict(status.controller), ""
     except (KeyError, TypeError, ValueError):
         return None, "status.controller does not read; the operator begins it anew"
 
@@ -134,7 +134,7 @@ def _lag(status: StreamPipelineStatus) -> str:
     return f"{status.lag.records} records{age}"
 
 
-def _regime(memory: Memory | None, status: StreamPipelineStatus) -> str:
+def _regime(memory: ControllerState | None, status: StreamPipelineStatus) -> str:
     if memory is None:
         return "not known yet"
     since = f" since {timestamp(memory.since_s)}" if memory.since_s else ""
@@ -143,7 +143,7 @@ def _regime(memory: Memory | None, status: StreamPipelineStatus) -> str:
     return f"{memory.regime}{since}{words}"
 
 
-def _score(memory: Memory | None) -> str:
+def _score(memory: ControllerState | None) -> str:
     if memory is None or memory.score.trials == 0:
         return "no trial was judged yet"
     score = memory.score
@@ -175,7 +175,7 @@ def _executors_now(status: StreamPipelineStatus) -> str:
     return f"load {now.load}, capacity {now.capacity}: {now.case}; {advice}"
 
 
-def _settings(memory: Memory | None, status: StreamPipelineStatus) -> str:
+def _settings(memory: ControllerState | None, status: StreamPipelineStatus) -> str:
     if status.effective is None:
         return "the driver has not told them yet"
     numbers = status.effective.numbers()
@@ -195,7 +195,7 @@ def _jvm(spec: StreamPipelineSpec, status: StreamPipelineStatus) -> Iterator[str
             yield row("JVM", f"{role}: {pods.words(advice)}; {pods.when(spec, role, advice)}")
 
 
-def _trial(memory: Memory | None) -> str:
+def _trial(memory: ControllerState | None) -> str:
     if memory is None or memory.trial is None:
         return "none is open"
     trial: Trial = memory.trial
@@ -206,7 +206,7 @@ def _trial(memory: Memory | None) -> str:
     )
 
 
-def _reaction(memory: Memory | None, policy: Policy, status: StreamPipelineStatus) -> str:
+def _reaction(memory: ControllerState | None, policy: Policy, status: StreamPipelineStatus) -> str:
     if memory is None or status.pace is None:
         return "not known yet"
     scrape_s, tick_s = parse_duration(status.pace.scrape), parse_duration(status.pace.tick)

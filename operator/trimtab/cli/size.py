@@ -6,14 +6,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import parse_quantity
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.sizing.sheet import Figures, sheet
 from trimtab.tuning.capacity import learning
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 
 BATCH_SHARE = 0.8
 """Share of the trigger that a batch shall take: it must end before the next one starts."""
@@ -59,7 +59,7 @@ def measured(manifest: Manifest) -> dict[str, Any]:
     try:
         spec = StreamPipelineSpec.model_validate(manifest.get("spec"))
         status = StreamPipelineStatus.model_validate(manifest.get("status") or {})
-        memory = Memory.from_dict(status.controller or {})
+        memory = ControllerState.from_dict(status.controller or {})
     except (ValidationError, KeyError, TypeError) as error:
         raise BadInputError(
             f"the StreamPipeline has no figures yet, or does not read: {error}"

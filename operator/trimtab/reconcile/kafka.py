@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from trimtab.api.common import Condition, set_condition, timestamp
-from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus, RaisedTopic
+from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus, RaisedTopic
 from trimtab.ports import Manifest
 from trimtab.reconcile.apply.apply import differs
 from trimtab.reconcile.observe import partitions

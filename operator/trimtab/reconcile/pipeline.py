@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from trimtab.api.pipeline import StreamPipelineSpec
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.ports import Manifest
 from trimtab.reconcile.apply.apply import write
 from trimtab.reconcile.decide.outcome import outcome, refusal

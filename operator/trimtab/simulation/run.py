@@ -14,13 +14,13 @@ from trimtab.simulation.observer import Observer
 from trimtab.simulation.plant import Plant
 from trimtab.simulation.running import BatchRecord
 from trimtab.simulation.scenario import Scenario
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot
 
-Decide = Callable[[Snapshot, Memory], tuple[Decision, Memory]]
+Decide = Callable[[Snapshot, ControllerState], tuple[Decision, ControllerState]]
 """What is asked at each tick; the memory that it returns comes back with the next one."""
 
 
@@ -31,8 +31,8 @@ class Tick:
     at_s: float
     signals: Signals | None
     decision: Decision
-    before: Memory
-    after: Memory
+    before: ControllerState
+    after: ControllerState
     wall_ms: float
 
 
@@ -65,14 +65,14 @@ def simulate(
     plant = Plant(scenario, flow, seed)
     policy = scenario.policy()
     observer = Observer(plant, scenario.name, seed, policy.quantile)
-    memory = Memory(generation=0, settings=scenario.settings())
+    memory = ControllerState(generation=0, settings=scenario.settings())
     ticks: list[Tick] = []
     while event := plant.advance():
         if event.kind is Kind.SCRAPE:
             observer.scrape()
             continue
         if restart_every_tick:
-            memory = Memory.from_dict(json.loads(json.dumps(memory.to_dict())))
+            memory = ControllerState.from_dict(json.loads(json.dumps(memory.to_dict())))
         signals = observer.signals(event.at_s)
         snapshot = Snapshot(
             now_s=event.at_s,

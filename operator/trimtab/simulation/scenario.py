@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError, field_validator
 
 from trimtab.api.common import ApiModel
 from trimtab.api.knobs import SCOPES
-from trimtab.api.limits import ExecutorResources, Limits
-from trimtab.api.pipeline import Goal, Tuning
+from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
+from trimtab.api.v1alpha1.pipeline import Goal, Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.shapes import Load, Number
 from trimtab.tuning.policy import Policy
@@ -85,7 +85,7 @@ class Locality(ApiModel):
         return {str(name): share for name, share in self.remote_share.items()}.get(scope, 0.0)
 
 
-class Memory(ApiModel):
+class ControllerState(ApiModel):
     """Heap pressure."""
 
     bytes_per_record: Number = 0
@@ -138,7 +138,7 @@ class Plant(ApiModel):
     remote: Remote = Field(default_factory=Remote)
     skew: Annotated[float, Field(ge=0, le=1)] = 0
     locality: Locality = Field(default_factory=Locality)
-    memory: Memory = Field(default_factory=Memory)
+    memory: ControllerState = Field(default_factory=ControllerState)
     change: Change = Field(default_factory=Change)
     cluster: Cluster = Field(default_factory=Cluster)
     cpu_share: Annotated[float, Field(ge=0, le=1)] = 1

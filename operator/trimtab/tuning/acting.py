@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Action, BottleneckKind, Reason
-from trimtab.tuning import guards, words
+from trimtab.api.v1alpha1.pipeline import Mode
+from trimtab.tuning import guards, messages
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.decision import Decision, Step, hold
 from trimtab.tuning.diagnosis.bottleneck import Bottleneck
@@ -21,7 +21,7 @@ def act(context: Context, proposals: list[Proposal], bottleneck: Bottleneck) -> 
     if proposal is None:
         return _saturated(context, bottleneck), memory
     changes = context.settings.differences(proposal.settings)
-    cause = words.cause(context, proposal, bottleneck)
+    cause = messages.cause(context, proposal, bottleneck)
     message = (
         f"{cause}; load {load.value:.2f} at {load.demand:.0f} records/s:"
         f" {', '.join(changes)}, predicted load {proposal.predicted:.2f}"
@@ -38,7 +38,7 @@ def act(context: Context, proposals: list[Proposal], bottleneck: Bottleneck) -> 
 
 def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
     load, allow = context.load, cores.to_allow(context, bottleneck.kind)
-    if infeasible := words.infeasible(context):
+    if infeasible := messages.infeasible(context):
         message = infeasible + allow
         return hold(context.memory, Reason.GOAL_INFEASIBLE, message, load, bottleneck)
     message = f"load {load.value:.2f}, but no knob within the limits helps: {bottleneck.evidence}"

@@ -10,7 +10,7 @@ from trimtab.tuning.capacity.configuration import Capacity
 from trimtab.tuning.capacity.load import Load, predict, slots_load
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.capacity.running import Late
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.regime import Band
 from trimtab.tuning.settings import Settings
@@ -32,7 +32,7 @@ class Context:
     """A snapshot with what was derived from it."""
 
     snapshot: Snapshot
-    memory: Memory
+    memory: ControllerState
     model: Model
     load: Load
     band: Band
@@ -72,7 +72,7 @@ class Context:
     @property
     def extrapolates(self) -> bool:
         """Whether a batch of what comes in is far larger than all that were learned."""
-        return self.model.extrapolates(self.load.steady * self.settings.trigger_s)
+        return self.model.extrapolates(self.load.input_rate * self.settings.trigger_s)
 
     @property
     def clear(self) -> float:

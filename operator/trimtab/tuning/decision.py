@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from trimtab.api.reasons import Action, BottleneckKind, Reason
 from trimtab.tuning.capacity.load import Load
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.diagnosis.bottleneck import Bottleneck
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.settings import Settings
 
 NOTHING = Bottleneck(BottleneckKind.NONE, "")
@@ -40,12 +40,12 @@ class Decision:
         return bool(self.changes) and self.action in {Action.CHANGE, Action.REVERT}
 
 
-Step = tuple[Decision, Memory]
+Step = tuple[Decision, ControllerState]
 """A decision and the memory after it."""
 
 
 def hold(
-    memory: Memory,
+    memory: ControllerState,
     reason: Reason,
     message: str,
     load: Load | None = None,

@@ -48,7 +48,7 @@ def locked(context: Context, proposal: Proposal) -> Veto | None:
 
 def budget(context: Context, proposal: Proposal) -> Veto | None:
     """A budget shared with other pipelines has no room for more. No policy sets one yet."""
-    most, wanted = context.snapshot.around.budget_executors, proposal.settings.executors
+    most, wanted = context.snapshot.constraints.budget_executors, proposal.settings.executors
     if most is None or wanted <= max(most, context.settings.executors):
         return None
     return Veto(
@@ -78,7 +78,7 @@ def pauses(context: Context, proposal: Proposal) -> Veto | None:
 def window(context: Context, proposal: Proposal) -> Veto | None:
     """Changes are made in their windows only. No policy sets windows yet."""
     del proposal
-    closed = context.snapshot.around.window_closed
+    closed = context.snapshot.constraints.window_closed
     return Veto(Reason.WINDOW_CLOSED, closed) if closed else None
 
 
@@ -150,7 +150,7 @@ def failed_before(context: Context, proposal: Proposal) -> Veto | None:
         # more of what did not help will not help either; a smaller release may still be fine
         as_far = verdict.raises or proposal.settings.executors <= verdict.executors
         if same and as_far and holds(verdict, context):
-            words = f"{proposal.knob} did not help at {verdict.steady:.0f} records/s"
+            words = f"{proposal.knob} did not help at {verdict.input_rate:.0f} records/s"
             words += "" if verdict.failures == 1 else f", {verdict.failures} times in a row"
             again = "until something changes"
             if verdict.until_s is not None:

@@ -14,24 +14,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason, Regime
-from trimtab.tuning import guards, knobs, regime, words
+from trimtab.tuning import guards, knobs, messages, regime
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
 from trimtab.tuning.capacity import learning, running
 from trimtab.tuning.capacity.load import measure
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import NOTHING, Decision, Step, hold
 from trimtab.tuning.diagnosis.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.diagnosis.catching_up import catching_up
 from trimtab.tuning.dwell import NOT_SEEN
 from trimtab.tuning.knobs import locality, topic
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.snapshot import Batch, Snapshot
 from trimtab.tuning.trials import judgement, trial
 from trimtab.tuning.trials.life import close
 
 
-def decide(snapshot: Snapshot, memory: Memory) -> Step:
+def decide(snapshot: Snapshot, memory: ControllerState) -> Step:
     """The decision of this tick and the memory after it. Unknown always means hold."""
     for phase in FORBIDDING:
         if step := phase(snapshot, memory):
@@ -46,7 +46,7 @@ def decide(snapshot: Snapshot, memory: Memory) -> Step:
 # what forbids a look
 
 
-def _out_of_limits(snapshot: Snapshot, memory: Memory) -> Step | None:
+def _out_of_limits(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     clamped = knobs.clamp(snapshot.policy, memory.settings)
     if clamped == memory.settings:
         return None
@@ -63,24 +63,24 @@ def _out_of_limits(snapshot: Snapshot, memory: Memory) -> Step | None:
     return decision, after
 
 
-def _no_metrics(snapshot: Snapshot, memory: Memory) -> Step | None:
+def _no_metrics(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     if snapshot.signals:
         return None
     return hold(memory, Reason.NO_METRICS, snapshot.no_signals), memory
 
 
-def _trial_ended_early(snapshot: Snapshot, memory: Memory) -> Step | None:
+def _trial_ended_early(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     signals, watched = snapshot.signals, memory.trial
     end = trial.early_end(watched, snapshot, signals) if watched and signals else None
     return close(snapshot, memory, end, None, 0.0) if end else None
 
 
-def _oversize_running(snapshot: Snapshot, memory: Memory) -> Step | None:
+def _oversize_running(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     larger = snapshot.signals and oversize.running(snapshot.signals, memory.settings)
     return (hold(memory, Reason.PLANNED_OVERSIZE, larger.words), memory) if larger else None
 
 
-def _not_applied(snapshot: Snapshot, memory: Memory) -> Step | None:
+def _not_applied(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     applied = snapshot.signals.settings_generation if snapshot.signals else 0
     if applied >= memory.generation:
         return None
@@ -88,13 +88,13 @@ def _not_applied(snapshot: Snapshot, memory: Memory) -> Step | None:
     return hold(memory, Reason.NOT_APPLIED_YET, message), memory
 
 
-def _no_batch(snapshot: Snapshot, memory: Memory) -> Step | None:
+def _no_batch(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     if snapshot.signals and snapshot.signals.batch:
         return None
     return hold(memory, Reason.NO_BATCH_YET, "no batch has finished yet"), memory
 
 
-def _oversize_ended(snapshot: Snapshot, memory: Memory) -> Step | None:
+def _oversize_ended(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     batch = snapshot.signals and snapshot.signals.batch
     if not batch or not oversize.ended(batch, memory.settings):
         return None
@@ -102,7 +102,7 @@ def _oversize_ended(snapshot: Snapshot, memory: Memory) -> Step | None:
     return hold(memory, Reason.PLANNED_OVERSIZE, message), memory
 
 
-FORBIDDING: tuple[Callable[[Snapshot, Memory], Step | None], ...] = (
+FORBIDDING: tuple[Callable[[Snapshot, ControllerState], Step | None], ...] = (
     _out_of_limits, _no_metrics, _trial_ended_early, _oversize_running, _not_applied, _no_batch,
     _oversize_ended,
 )  # fmt: skip
@@ -111,7 +111,7 @@ FORBIDDING: tuple[Callable[[Snapshot, Memory], Step | None], ...] = (
 # what is known
 
 
-def _assess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Context | Decision:
+def _assess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Context | Decision:
     """The model and the load of this tick, or the decision to hold where they are not known."""
     model = learning.fitted(snapshot, memory.points)
     first = learning.first_guess(snapshot, memory, batch)
@@ -120,7 +120,7 @@ def _assess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Context | Decis
         model = model.slowed(late.slowdown)
     load = measure(snapshot, model or first)
     if model is None and not (load and learning.falls_behind(snapshot, load)):
-        return hold(memory, Reason.CALIBRATING, words.calibrating(batch), load)
+        return hold(memory, Reason.CALIBRATING, messages.calibrating(batch), load)
     model = model or first
     if model is None or load is None:
         return hold(memory, Reason.LOAD_UNKNOWN, "input, lag or capacity are not known yet")
@@ -140,7 +140,7 @@ def _watch(context: Context) -> Step | None:
     load, band = context.load, context.band
     end = judgement.judge(watched, snapshot, context.model, load, band, carried=carried)
     if end is None:
-        message = words.progress(watched, snapshot)
+        message = messages.progress(watched, snapshot)
         return hold(memory, Reason.TRIAL_OPEN, message, load), memory
     closing, closed = close(snapshot, memory, end, load, carried)
     if end.action is Action.REVERT:
@@ -232,7 +232,7 @@ def _release(context: Context, options: _Options) -> Step | None:
 
 
 def _infeasible(context: Context, options: _Options) -> Step | None:
-    infeasible = words.infeasible(context) if options.over else ""
+    infeasible = messages.infeasible(context) if options.over else ""
     if not infeasible:
         return None
     return hold(context.memory, Reason.GOAL_INFEASIBLE, infeasible, context.load), context.memory
@@ -243,7 +243,7 @@ def _dwell(context: Context, options: _Options) -> Step | None:
         return None
     memory, side = context.memory, "above" if options.over else "below"
     counted = memory.evidence.over or memory.evidence.under
-    message = f"{words.loads(context)} is {side} the bounds, seen {counted} times in a row"
+    message = f"{messages.loads(context)} is {side} the bounds, seen {counted} times in a row"
     return hold(memory, Reason.DWELLING, message, context.load), memory
 
 
@@ -256,5 +256,5 @@ def _within(context: Context) -> Step:
     if offer and regime.scope_due(memory, context.policy):
         return act(context, [offer], NOTHING)
     lower, higher = context.band.lower, context.band.higher
-    message = f"{words.loads(context)} lies within {lower:.2f} and {higher:.2f}"
+    message = f"{messages.loads(context)} lies within {lower:.2f} and {higher:.2f}"
     return hold(memory, Reason.WITHIN_BOUNDS, message, context.load), memory

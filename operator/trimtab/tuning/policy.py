@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from trimtab.api.knobs import SCOPE, TRIGGER, KnobValues
-from trimtab.api.limits import ExecutorResources, Limits
-from trimtab.api.pipeline import (
+from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
+from trimtab.api.v1alpha1.pipeline import (
     Bounds,
     Goal,
     Mode,

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Regime
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.dwell import Evidence, Side
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Snapshot
 
@@ -35,7 +35,7 @@ class Band:
     lower: float
 
 
-def band(policy: Policy, memory: Memory, now_s: float) -> Band:
+def band(policy: Policy, memory: ControllerState, now_s: float) -> Band:
     """The policy's bounds, widened after a reversal."""
     age_s = max(0.0, now_s - memory.widened_at_s)
     widened = memory.widened * 0.5 ** (age_s / WIDENING_HALF_LIFE_S)
@@ -45,16 +45,22 @@ def band(policy: Policy, memory: Memory, now_s: float) -> Band:
     )
 
 
-def widen(memory: Memory, direction: int, steady: float, now_s: float) -> Memory:
+def widen(
+    memory: ControllerState, direction: int, input_rate: float, now_s: float
+) -> ControllerState:
     """The memory after a change of executors in a direction; a reversal widens the band."""
-    unchanged = abs(steady - memory.last_steady) < SAME_LOAD * max(steady, memory.last_steady)
+    unchanged = abs(input_rate - memory.last_input_rate) < SAME_LOAD * max(
+        input_rate, memory.last_input_rate
+    )
     if direction == -memory.last_direction and unchanged:
         widened = min(memory.widened + WIDENING, 3 * WIDENING)
         memory = replace(memory, widened=widened, widened_at_s=now_s)
-    return replace(memory, last_direction=direction, last_steady=steady)
+    return replace(memory, last_direction=direction, last_input_rate=input_rate)
 
 
-def step(memory: Memory, snapshot: Snapshot, *, over: bool, under: bool) -> Memory:
+def step(
+    memory: ControllerState, snapshot: Snapshot, *, over: bool, under: bool
+) -> ControllerState:
     """Count the evidence of this tick and switch the regime when the dwell is over."""
     signals, policy = snapshot.signals, snapshot.policy
     if signals is None or signals.batch is None:
@@ -75,12 +81,14 @@ def _dwell(policy: Policy, side: Side | None) -> int:
     return policy.dwell_up if side is Side.OVER else policy.dwell_down
 
 
-def switch(memory: Memory, regime: Regime, now_s: float) -> Memory:
+def switch(memory: ControllerState, regime: Regime, now_s: float) -> ControllerState:
     """The memory in a regime; the time moves only when the regime does."""
     return memory if regime == memory.regime else replace(memory, regime=regime, since_s=now_s)
 
 
-def step_scope(memory: Memory, snapshot: Snapshot, *, wider: bool | None) -> Memory:
+def step_scope(
+    memory: ControllerState, snapshot: Snapshot, *, wider: bool | None
+) -> ControllerState:
     """Count a batch that speaks for a wider or a narrower scope; None: nothing speaks."""
     batch = snapshot.signals.batch if snapshot.signals else None
     side = None if batch is None or wider is None else Side.OVER if wider else Side.UNDER
@@ -89,7 +97,7 @@ def step_scope(memory: Memory, snapshot: Snapshot, *, wider: bool | None) -> Mem
     return replace(memory, scope_evidence=counted)
 
 
-def scope_due(memory: Memory, policy: Policy) -> bool:
+def scope_due(memory: ControllerState, policy: Policy) -> bool:
     """Whether the dwell of a change of scope is over."""
     seen = memory.scope_evidence
     return seen.over >= policy.dwell_up or seen.under >= policy.dwell_down

@@ -118,7 +118,7 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ExternalConstraints:
     """What is going on around a pipeline, beyond its metrics: reasons to keep still."""
 
     window_closed: str = ""
@@ -139,7 +139,7 @@ class Snapshot:
     signals: Signals | None
     no_signals: str = ""
     """Why there are no signals, in words."""
-    around: Surroundings = Surroundings()
+    constraints: ExternalConstraints = ExternalConstraints()
 
     @property
     def capacity(self) -> Capacity:

@@ -16,7 +16,7 @@ from trimtab.api.contract import (
     Job,
 )
 from trimtab.api.kinds import KINDS
-from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.common import (

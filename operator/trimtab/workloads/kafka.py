@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Mapping
 
 from trimtab.api import placement
-from trimtab.api.kafka import KafkaClusterSpec
 from trimtab.api.quantities import format_quantity
+from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.common import (

@@ -15,8 +15,8 @@ from trimtab.api.contract import (
     TransformDocument,
 )
 from trimtab.api.knobs import FIXED_KNOBS
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.quantities import format_quantity
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
 from trimtab.workloads import driver

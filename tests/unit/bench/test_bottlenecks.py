@@ -10,9 +10,9 @@ from bench.bottlenecks import __main__ as bottlenecks
 from bench.bottlenecks import quota, work
 from bench.bottlenecks.cases import CASES, Case, kafka, pipeline
 
-from trimtab.api.kafka import KafkaClusterSpec
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import BottleneckKind, Reason
+from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

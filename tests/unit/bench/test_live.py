@@ -26,8 +26,8 @@ from bench.live.points import (
 from bench.live.shapes import COSINE, HIGH, LOW, STEP, at, seconds
 from bench.simreal.seen import Batch
 
-from trimtab.api.pipeline import Tuning
 from trimtab.api.quantities import parse_duration
+from trimtab.api.v1alpha1.pipeline import Tuning
 
 
 def batch(number: int, committed_s: float, p95_s: float) -> Batch:

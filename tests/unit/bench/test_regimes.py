@@ -10,7 +10,7 @@ from bench.regimes import loop
 from bench.regimes.page import page
 from tests.kafka.test_regimes import MOST, NOTES, SECOND_REGIME, START, TABLE
 
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.settings import Settings
 
 work = pytest.importorskip("bench.regimes.work")
@@ -74,7 +74,7 @@ def test_the_law_climbs_to_the_top_of_the_second_regime(monkeypatch: pytest.Monk
     clock = Clock()
     monkeypatch.setattr(loop, "time", clock)
     told: list[Any] = []
-    story = loop.drive(Played(clock), MOST, Memory(1, START), 600, told.append)
+    story = loop.drive(Played(clock), MOST, ControllerState(1, START), 600, told.append)
     assert story.final is not None
     assert story.final.max_offsets in SECOND_REGIME
     assert told == story.decisions

@@ -18,7 +18,7 @@ from trimtab.cli.explain import explain
 from trimtab.errors import BadInputError
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.points import Point
-from trimtab.tuning.memory import Memory, Score, Trial
+from trimtab.tuning.controller_state import ControllerState, Score, Trial
 from trimtab.tuning.settings import Settings
 
 
@@ -29,7 +29,7 @@ def condition(type_: str, status: str, reason: str, message: str = "") -> Json:
 
 
 POINTS = (Point(2, 1000, 0.5, 5.0), Point(2, 4000, 0.5, 12.0), Point(4, 4000, 0.5, 6.5))
-MEMORY = Memory(
+MEMORY = ControllerState(
     generation=7, settings=Settings(2, 10.0, 10_000), since_s=1_767_225_600.0, points=POINTS
 )  # fmt: skip
 STATUS: Json = {
@@ -56,7 +56,7 @@ STATUS: Json = {
 }  # fmt: skip
 
 
-def pipeline(memory: Memory | None = MEMORY, **status: Any) -> Json:
+def pipeline(memory: ControllerState | None = MEMORY, **status: Any) -> Json:
     manifest = changed(example("pipeline"), "limits.executors", {"min": 1, "max": 4})
     stored = json.loads(json.dumps(memory.to_dict())) if memory else None
     return manifest | {"status": STATUS | {"controller": stored} | status}
@@ -120,10 +120,10 @@ def test_an_open_trial() -> None:
     assert "none" in part(explain(pipeline()), "Trial")
     watched = Trial(
         knob="parallelism", generation=7, before=Settings(1, 10.0, 10_000),
-        opened_at_s=1_767_225_600.0, raises=True, steady=280.0, load_before=1.2,
+        opened_at_s=1_767_225_600.0, raises=True, input_rate=280.0, load_before=1.2,
         predicted_load=0.65, settled=3, judged=1,
     )  # fmt: skip
-    memory = Memory(generation=7, settings=MEMORY.settings, trial=watched)
+    memory = ControllerState(generation=7, settings=MEMORY.settings, trial=watched)
     text = part(explain(pipeline(memory)), "Trial")
     assert "executors 1 -> 2" in text
     assert "load was 1.20, predicted 0.65" in text
@@ -134,7 +134,7 @@ def test_how_good_past_predictions_were() -> None:
     assert "no trial was judged yet" in part(explain(pipeline()), "Predictions")
     score = Score().with_trial(kept=True, predicted=0.5, seen=0.6)
     score = score.with_trial(kept=False, predicted=0.5, seen=0.5)
-    memory = Memory(generation=7, settings=MEMORY.settings, score=score)
+    memory = ControllerState(generation=7, settings=MEMORY.settings, score=score)
     text = part(explain(pipeline(memory)), "Predictions")
     assert "1 of 2 trials kept; the load was off the prediction by 10% on average" in text
 

@@ -9,8 +9,8 @@ from tests.unit.reconcile.stage import POD, Stage, series
 from tests.unit.workloads.manifests import example
 
 from trimtab.api.contract import Job
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.cli.explain import explain
 from trimtab.tuning.advice.pods import with_cores
 

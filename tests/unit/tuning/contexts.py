@@ -13,10 +13,10 @@ from trimtab.tuning import regime
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.load import measure
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Signals, Snapshot, Surroundings
+from trimtab.tuning.snapshot import ExternalConstraints, Signals, Snapshot
 
 
 def context(
@@ -24,15 +24,17 @@ def context(
     load: float = 280.0,
     asked: Policy | None = None,
     settings: Settings = START,
-    around: Surroundings | None = None,
+    constraints: ExternalConstraints | None = None,
     seen: dict[str, Any] | None = None,
     **remembered: Any,
 ) -> Context:
     """What a decision is made from, at a steady input without a backlog."""
     rates = {"input_rate": load, "input_rate_long": load, "lag_records": load * 10}
     known: Signals = overloaded(**(rates | (seen or {})))
-    held: Memory = memory(settings=settings, **remembered)
-    now = Snapshot(1000.0, asked or policy(), settings, known, "", around or Surroundings())
+    held: ControllerState = memory(settings=settings, **remembered)
+    now = Snapshot(
+        1000.0, asked or policy(), settings, known, "", constraints or ExternalConstraints()
+    )
     model = learning.fitted(now, held.points)
     assert model is not None
     measured = measure(now, model)

@@ -10,18 +10,18 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, batch, overloaded, policy
 
 from trimtab.api.knobs import How
-from trimtab.api.limits import ExecutorResources, Limits
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
 from trimtab.tuning import guards, knobs
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.capacity.running import Late
 from trimtab.tuning.context import Context
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.knobs import cores
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Snapshot
 
@@ -103,7 +103,7 @@ def _offered() -> Any:
 WIDE = replace(TWO, cores=3)
 
 
-def snapshot(memory: Memory, seconds: float) -> Snapshot:
+def snapshot(memory: ControllerState, seconds: float) -> Snapshot:
     last = batch(records=2500, duration_s=seconds, settings_generation=2, executors_min=2)
     seen = overloaded(batch=last, settings_generation=2, executors_running=2, partitions=24)
     asked = policy(max_executors=2, max_cores=3, most_slots=6)
@@ -111,7 +111,7 @@ def snapshot(memory: Memory, seconds: float) -> Snapshot:
 
 
 def test_batches_are_learned_by_slots_and_the_model_predicts_by_slots() -> None:
-    memory = Memory(2, WIDE, points=POINTS, evidence=DwellCounter())
+    memory = ControllerState(2, WIDE, points=POINTS, evidence=DwellCounter())
     _, after = decide(snapshot(memory, 4.2), memory)
     assert [p.slots for p in after.points] == [2, 2, 6]
     model = learning.fitted(snapshot(after, 4.2), after.points)
@@ -135,7 +135,7 @@ def test_a_trial_of_cores_that_gained_nothing_is_put_back() -> None:
             break
     assert decision.reason is Reason.TRIAL_NO_GAIN, decision.message
     assert memory.settings == TWO
-    assert Memory.from_dict(memory.to_dict()) == memory
+    assert ControllerState.from_dict(memory.to_dict()) == memory
 
 
 @pytest.mark.parametrize(("most", "told"), [(None, True), (8, False)])
@@ -146,5 +146,5 @@ def test_what_a_person_may_allow_is_said(most: int | None, told: bool) -> None:
 
 
 def decide_raise() -> Any:
-    memory = Memory(1, TWO, points=POINTS, evidence=DwellCounter(over=1))
+    memory = ControllerState(1, TWO, points=POINTS, evidence=DwellCounter(over=1))
     return decide(replace(snapshot(memory, 11.5), settings=TWO), memory)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
+from trimtab.api.v1alpha1.pipeline import Mode
 from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.controller_state import ControllerState, Trial, Verdict
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Memory, Trial, Verdict
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
@@ -50,12 +50,14 @@ def signals(**changes: Any) -> Signals:
     return replace(base, **changes)
 
 
-def snapshot(seen: Signals | None, memory: Memory, asked: Policy | None = None) -> Snapshot:
+def snapshot(
+    seen: Signals | None, memory: ControllerState, asked: Policy | None = None
+) -> Snapshot:
     return Snapshot(1000.0, asked or policy(), memory.settings, seen, "" if seen else "down")
 
 
-def memory(**changes: Any) -> Memory:
-    return replace(Memory(generation=1, settings=START, points=POINTS), **changes)
+def memory(**changes: Any) -> ControllerState:
+    return replace(ControllerState(generation=1, settings=START, points=POINTS), **changes)
 
 
 def overloaded(**changes: Any) -> Signals:
@@ -204,12 +206,12 @@ def test_a_draining_backlog_is_left_alone() -> None:
 def open_trial(**changes: Any) -> Trial:
     base = Trial(
         knob="parallelism", generation=2, before=replace(START, trigger_s=5.0),
-        opened_at_s=960.0, raises=True, steady=280.0, load_before=5.2, predicted_load=0.69,
+        opened_at_s=960.0, raises=True, input_rate=280.0, load_before=5.2, predicted_load=0.69,
     )  # fmt: skip
     return replace(base, **changes)
 
 
-def on_trial(trial: Trial, executors: int = 4) -> Memory:
+def on_trial(trial: Trial, executors: int = 4) -> ControllerState:
     settings = Settings(executors, 5.0, 2500)
     return memory(generation=trial.generation, settings=settings, trial=trial)
 
@@ -240,7 +242,7 @@ def test_a_change_that_helped_is_kept() -> None:
 def test_what_outgrew_a_raise_under_trial_is_answered_in_the_same_tick() -> None:
     """The end of the trial is told first, then the change that follows it."""
     asked = policy(max_executors=20, dwell_up=1)
-    before = replace(on_trial(open_trial(steady=100.0), executors=2), evidence=AT_THE_EDGE)
+    before = replace(on_trial(open_trial(input_rate=100.0), executors=2), evidence=AT_THE_EDGE)
     seen = replace(after_change(2, 6.0), lag_records=9000.0, partitions=64)
     decision, after = decide(snapshot(seen, before, asked), before)
     assert [d.action for d in decision.told] == [Action.KEEP, Action.CHANGE]
@@ -264,8 +266,8 @@ def test_executors_are_warm_after_three_batches_or_twenty_seconds(
 @pytest.mark.parametrize(
     ("knob", "executors_before", "duration_s", "judged"),
     [
-        ("max-pending", 1, 25.0, 1),
-        ("max-pending", 1, 6.0, 0),
+        ("max-in-flight", 1, 25.0, 1),
+        ("max-in-flight", 1, 6.0, 0),
         ("parallelism", 2, 25.0, 0),  # fewer executors: tasks may wait for those that went
     ],
 )
@@ -299,12 +301,12 @@ def test_a_change_that_did_not_help_is_put_back_and_remembered() -> None:
     assert after.score.kept == 0
 
 
-@pytest.mark.parametrize(("steady", "action"), [(280.0, Action.KEEP), (340.0, Action.REVERT)])
+@pytest.mark.parametrize(("input_rate", "action"), [(280.0, Action.KEEP), (340.0, Action.REVERT)])
 def test_a_load_that_came_down_as_predicted_is_a_help_whatever_was_carried_before(
-    steady: float, action: Action
+    input_rate: float, action: Action
 ) -> None:
     """What is known of the settings before may be of far smaller batches."""
-    trial = open_trial(settled=3, judged=1, batch="1/19", steady=steady, predicted_load=4.5)
+    trial = open_trial(settled=3, judged=1, batch="1/19", input_rate=input_rate, predicted_load=4.5)
     before = replace(on_trial(trial), doubt="1/19")
     decision, _ = decide(snapshot(after_change(4, 13.0), before), before)
     assert decision.action is action, decision.message
@@ -356,13 +358,13 @@ def test_memory_goes_through_json_unchanged() -> None:
     full = replace(
         full, verdicts=(verdict,), regime=Regime.OVER, evidence=DwellCounter(1, 0, "1/2", 3)
     )
-    assert Memory.from_dict(json.loads(json.dumps(full.to_dict()))) == full
+    assert ControllerState.from_dict(json.loads(json.dumps(full.to_dict()))) == full
 
 
 def test_memory_of_another_version_still_reads() -> None:
     data = memory().to_dict() | {"invented": 1}
     data.pop("points")
-    assert Memory.from_dict(data).settings == START
+    assert ControllerState.from_dict(data).settings == START
 
 
 number = st.one_of(st.none(), st.floats(0, 1e6), st.just(0.0))
@@ -381,4 +383,4 @@ def test_whatever_is_seen_the_limits_hold(
     decision, after = decide(snapshot(seen, before), before)
     assert 1 <= after.settings.executors <= 5
     assert decision.message
-    assert Memory.from_dict(json.loads(json.dumps(after.to_dict()))) == after
+    assert ControllerState.from_dict(json.loads(json.dumps(after.to_dict()))) == after

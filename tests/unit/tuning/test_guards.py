@@ -14,10 +14,10 @@ from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.tuning import guards
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.controller_state import Verdict
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Verdict
-from trimtab.tuning.snapshot import Surroundings
+from trimtab.tuning.snapshot import ExternalConstraints
 
 MORE = proposal()
 QUERY = proposal(how=How.QUERY, trigger_s=5.0)
@@ -27,7 +27,7 @@ BROKEN_CLOCK = batch(committed_at_s=1100.0)
 
 def around(**changes: Any) -> Context:
     allowed = policy(max_topic_partitions=24)
-    return context(asked=allowed, around=Surroundings(**changes))
+    return context(asked=allowed, constraints=ExternalConstraints(**changes))
 
 
 VETOED: dict[Reason, tuple[Context, Proposal]] = {
@@ -110,7 +110,9 @@ def test_what_cannot_be_true_is_told(wrong: dict[str, Any], words: str) -> None:
 
 def test_a_veto_is_the_decision() -> None:
     """The whole way: a pipeline that is Over, and a closed window."""
-    held = context(evidence=DwellCounter(over=1), around=Surroundings(window_closed="closed"))
+    held = context(
+        evidence=DwellCounter(over=1), constraints=ExternalConstraints(window_closed="closed")
+    )
     over = replace(held.snapshot, signals=overloaded())
     decision, after = decide(over, held.memory)
     assert (decision.reason, decision.message) == (Reason.WINDOW_CLOSED, "closed")

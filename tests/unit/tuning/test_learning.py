@@ -9,12 +9,12 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, batch, memory, overloaded, signals, snapshot
 
 from trimtab.api.reasons import Reason
-from trimtab.tuning import words
+from trimtab.tuning import messages
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.controller_state import ControllerState, FastestCall
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import FastestCall, Memory
 
 COLD_BATCH = batch(records=600, duration_s=20.0, since_start=1)
 """The first batch of a driver: 30 records/s."""
@@ -48,7 +48,7 @@ def test_while_nothing_is_known_the_phases_are_told() -> None:
     assert decision.message.startswith("600 records in 20.0 s, planning 1.5 s, state 0.5 s of it")
 
 
-def taught(held: Memory, *durations_s: float) -> Memory:
+def taught(held: ControllerState, *durations_s: float) -> ControllerState:
     for number, duration_s in enumerate(durations_s):
         one = batch(id=100 + number, records=1000, duration_s=duration_s, overhead_s=0.1)
         held = learning.observe(snapshot(signals(batch=one), held), held, one)
@@ -95,4 +95,4 @@ def test_physics_is_not_called_in_on_the_word_of_small_batches(records: int, sai
     """280/s at a trigger of 10 s are batches of 2,800: from 250 that would be a guess."""
     points = (Point(1, records, 0.1, records / 40),)
     now = context(load=280.0, points=points, seen={"batch": batch(id=1)}, taught="1/1")
-    assert bool(words.infeasible(now)) is said
+    assert bool(messages.infeasible(now)) is said

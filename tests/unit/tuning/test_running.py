@@ -11,9 +11,9 @@ from tests.unit.tuning.test_decision import batch, memory, open_trial, signals, 
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.capacity.running import Late, late
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals
 
@@ -33,7 +33,7 @@ def under_way(**changes: Any) -> Signals:
 
 
 def seen(known: Signals, **changes: Any) -> Late | None:
-    remembered: Memory = memory(settings=SETTINGS, **changes)
+    remembered: ControllerState = memory(settings=SETTINGS, **changes)
     return late(snapshot(known, remembered), remembered, MODEL)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from trimtab.api.knobs import KnobValues
-from trimtab.api.status import JvmAdvice, JvmStatus, OversizeStatus, PartitionsAdvice
-from trimtab.tuning.memory import SCHEMA, Advice, Memory
+from trimtab.api.v1alpha1.status import JvmAdvice, JvmStatus, OversizeStatus, PartitionsAdvice
+from trimtab.tuning.controller_state import SCHEMA, Advice, ControllerState
+from trimtab.tuning.knobs import known_only
 from trimtab.tuning.settings import Settings
 
 FIRST = Path("tests/unit/tuning/released/controller-1.json")
@@ -22,17 +23,37 @@ def first() -> dict[str, Any]:
     return told
 
 
+def renamed(told: dict[str, Any]) -> dict[str, Any]:
+    """The first form in the names of the second."""
+    text = (
+        json.dumps(told).replace('"steady"', '"input_rate"').replace("max-pending", "max-in-flight")
+    )
+    now: dict[str, Any] = json.loads(text.replace('"last_steady"', '"last_input_rate"'))
+    return now
+
+
 def test_the_form_of_the_last_release_loses_nothing() -> None:
     told = first()
-    memory = Memory.read(told)
+    memory = ControllerState.read(told)
     assert memory is not None
     kept = memory.to_dict()
     added = {"schema", "advice"}
-    assert {name: value for name, value in kept.items() if name not in added} == told
+    assert {name: value for name, value in kept.items() if name not in added} == renamed(told)
     assert (kept["schema"], kept["advice"]) == (SCHEMA, {})
     assert memory.trial is not None
     assert memory.trial.knob == "parallelism"
     assert memory.verdicts[0].before == memory.settings
+
+
+def test_knobs_of_a_newer_operator_are_forgotten() -> None:
+    told = first()
+    told["trial"]["knob"] = told["verdicts"][0]["knob"] = "of-tomorrow"
+    memory = ControllerState.read(told)
+    assert memory is not None
+    kept = known_only(memory)
+    assert kept.trial is None
+    assert [verdict.knob for verdict in kept.verdicts] == ["max-in-flight"]
+    assert kept.points == memory.points
 
 
 def test_advice_comes_back_as_it_was_stored() -> None:
@@ -41,10 +62,10 @@ def test_advice_comes_back_as_it_was_stored() -> None:
         partitions=PartitionsAdvice(partitions=12, reason="more"),
         oversize=OversizeStatus(batch=7, records=9000, limit=100, replays=2),
     )
-    memory = Memory(
+    memory = ControllerState(
         3, Settings(2, 5.0, 100), knobs=KnobValues.of({"fetch.maxBytes": 65536.0}), advice=advice
     )
-    assert Memory.read(json.loads(json.dumps(memory.to_dict()))) == memory
+    assert ControllerState.read(json.loads(json.dumps(memory.to_dict()))) == memory
 
 
 @pytest.mark.parametrize(
@@ -52,4 +73,4 @@ def test_advice_comes_back_as_it_was_stored() -> None:
                first() | {"regime": "Nowhere"}, first() | {"advice": {"partitions": "many"}}],
 )  # fmt: skip
 def test_what_cannot_be_read_is_no_memory(broken: dict[str, Any] | None) -> None:
-    assert Memory.read(broken) is None
+    assert ControllerState.read(broken) is None

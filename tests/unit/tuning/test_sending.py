@@ -17,7 +17,7 @@ from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.capacity.points import Point, learn
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.memory import Trial, Verdict
+from trimtab.tuning.controller_state import Trial, Verdict
 from trimtab.tuning.regime import Band
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot
@@ -96,7 +96,7 @@ def test_the_sink_asks_the_producer_and_a_step_that_failed_leads_to_the_next() -
     seen = at()
     raised = [o.knob for o in knobs.raising(seen, Kind.SINK)]
     assert raised[:1] == ["producer-batch"]
-    failed = Verdict("producer-batch", raises=True, executors=1, steady=280.0, before=START)
+    failed = Verdict("producer-batch", raises=True, executors=1, input_rate=280.0, before=START)
     seen = at(verdicts=(failed,))
     allowed, _ = guards.first_allowed(seen, knobs.raising(seen, Kind.SINK))
     assert allowed is not None
@@ -128,7 +128,7 @@ def test_a_step_is_kept_where_it_relieves_or_its_batches_are_faster(
 ) -> None:
     """The load was 1.2 and the batches worked off 100 records/s; a backlog may raise the load."""
     watched = Trial(
-        "producer-batch", 2, START, 0.0, raises=True, steady=100.0, load_before=1.2,
+        "producer-batch", 2, START, 0.0, raises=True, input_rate=100.0, load_before=1.2,
         predicted_load=0.7, judged=trial.JUDGED, rate_before=100.0, rate=float(rate),
     )  # fmt: skip
     load = Load(100.0, 100.0, 0.0, value, None, 5.0)

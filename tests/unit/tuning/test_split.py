@@ -15,10 +15,10 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning import guards
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.diagnosis.bottleneck import diagnose
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.knobs import split
-from trimtab.tuning.memory import Memory
 
 FOUR = replace(START, executors=4, trigger_s=5.0, min_partitions=1)
 SKEWED = (Point(4, 1400, 0.1, 6.0),)
@@ -76,6 +76,6 @@ def test_the_limit_of_tasks_is_kept(tasks: int | None, vetoed: bool) -> None:
 
 
 def test_a_knob_without_a_value_goes_through_json() -> None:
-    kept = Memory(generation=1, settings=FOUR, evidence=DwellCounter())
-    assert Memory.from_dict(kept.to_dict()) == kept
+    kept = ControllerState(generation=1, settings=FOUR, evidence=DwellCounter())
+    assert ControllerState.from_dict(kept.to_dict()) == kept
     assert START.differences(FOUR)[-1] == "minPartitions unset -> 1"

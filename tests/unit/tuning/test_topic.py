@@ -11,14 +11,14 @@ from tests.unit.tuning.test_decision import POINTS, START, batch, policy, signal
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.tuning import guards, knobs, words
+from trimtab.tuning import guards, knobs, messages
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context
+from trimtab.tuning.controller_state import ControllerState, Trial
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.knobs import split, topic
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Memory, Trial
-from trimtab.tuning.snapshot import Snapshot, Surroundings
+from trimtab.tuning.snapshot import ExternalConstraints, Snapshot
 
 TWO = replace(START, executors=2, trigger_s=5.0)
 
@@ -84,7 +84,10 @@ def test_it_comes_after_all_that_can_be_put_back() -> None:
     ("given", "told"),
     [
         ({"seen": {"state_rows": 0.0}}, "dropped as late"),
-        ({"around": Surroundings(topic_fixed="others read it too")}, "others read it too"),
+        (
+            {"constraints": ExternalConstraints(topic_fixed="others read it too")},
+            "others read it too",
+        ),
     ],
 )
 def test_what_would_suffer_forbids_it(given: dict[str, Any], told: str) -> None:
@@ -109,13 +112,13 @@ def test_more_than_the_limit_is_vetoed(most: int | None, vetoed: bool) -> None:
 ASKED = replace(TWO, executors=4, topic_partitions=8)
 
 
-def watched(**changes: Any) -> Memory:
+def watched(**changes: Any) -> ControllerState:
     opened = Trial(
         knob=topic.KNOB.name, generation=2, before=TWO, opened_at_s=900.0, raises=True,
-        steady=280.0, load_before=1.6, predicted_load=0.7, settled=3, judged=1, batch="1/6",
+        input_rate=280.0, load_before=1.6, predicted_load=0.7, settled=3, judged=1, batch="1/6",
     )  # fmt: skip
     points = (*POINTS, Point(4, 1400, 0.1, 12.0, batches=5))
-    return Memory(2, ASKED, points=points, trial=replace(opened, **changes), taught="1/6")
+    return ControllerState(2, ASKED, points=points, trial=replace(opened, **changes), taught="1/6")
 
 
 def seen_after(partitions: int, **changes: Any) -> Any:
@@ -126,7 +129,7 @@ def seen_after(partitions: int, **changes: Any) -> Any:
     )  # fmt: skip
 
 
-def decided(memory: Memory, partitions: int, now_s: float = 1000.0, **changes: Any) -> Any:
+def decided(memory: ControllerState, partitions: int, now_s: float = 1000.0, **changes: Any) -> Any:
     allowed = policy(max_topic_partitions=8, max_executors=8)
     snapshot = Snapshot(now_s, allowed, memory.settings, seen_after(partitions, **changes))
     return decide(snapshot, memory)
@@ -159,8 +162,8 @@ def test_producers_are_given_the_time_to_see_the_new_partitions(
 def test_what_more_partitions_would_allow_is_not_called_infeasible() -> None:
     one = at(2, asked={"target_s": 12.0})
     allowed = at(16, asked={"target_s": 12.0})
-    assert "no setting within the limits" in words.infeasible(one)
-    assert words.infeasible(allowed) == ""
+    assert "no setting within the limits" in messages.infeasible(one)
+    assert messages.infeasible(allowed) == ""
 
 
 def test_what_did_not_help_keeps_the_partitions_and_is_remembered() -> None:
@@ -181,7 +184,7 @@ def test_a_topic_that_does_not_grow_ends_the_trial_with_a_pointer() -> None:
 
 def test_the_limit_taken_away_ends_the_asking_and_the_memory_reads_back() -> None:
     memory = replace(watched(), trial=None, evidence=DwellCounter())
-    assert Memory.from_dict(memory.to_dict()) == memory
+    assert ControllerState.from_dict(memory.to_dict()) == memory
     snapshot = Snapshot(1000.0, policy(max_executors=8), memory.settings, None)
     decision, after = decide(snapshot, memory)
     assert decision.reason is Reason.CLAMPED

@@ -14,11 +14,11 @@ from trimtab.api.reasons import Action, BottleneckKind, Reason
 from trimtab.tuning import knobs
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context, Proposal, Veto
+from trimtab.tuning.controller_state import ControllerState, Trial
 from trimtab.tuning.diagnosis.bottleneck import Bottleneck
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Memory, Trial
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot
@@ -78,7 +78,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knobs, "LADDER", (*knobs.LADDER, Toy()))
 
 
-def at(toy: float) -> Memory:
+def at(toy: float) -> ControllerState:
     """The most executors that there may be, at a level of the toy."""
     settings = Settings(5, 5.0, 2500, others={LEVEL.name: toy})
     return memory(settings=settings, evidence=DwellCounter(over=1), points=POINTS)
@@ -102,7 +102,7 @@ def test_it_is_offered_named_in_words_and_put_on_trial() -> None:
     assert decision.changes == ("toy.level 1 -> 2",)
     assert after.trial is not None
     assert (after.trial.knob, level(after.settings)) == ("toy", 2)
-    assert Memory.from_dict(json.loads(json.dumps(after.to_dict()))) == after
+    assert ControllerState.from_dict(json.loads(json.dumps(after.to_dict()))) == after
 
 
 def test_it_is_clamped_guarded_and_pinned() -> None:

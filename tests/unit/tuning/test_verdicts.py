@@ -9,7 +9,7 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import batch, open_trial, policy
 
 from trimtab.api.reasons import Reason
-from trimtab.tuning.memory import Trial, Verdict
+from trimtab.tuning.controller_state import Trial, Verdict
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials import judgement
 from trimtab.tuning.trials.verdicts import MAX_VERDICTS, RETRY_S, holds, remember
@@ -35,7 +35,7 @@ def test_the_first_failure_may_be_noise_and_the_second_is_believed() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        open_trial(steady=400.0),
+        open_trial(input_rate=400.0),
         open_trial(before=Settings(1, 2.0, 2500)),
         open_trial(knob="batch-size"),
         open_trial(raises=False),
@@ -51,26 +51,26 @@ def test_how_many_executors_it_began_from_makes_no_difference() -> None:
 
 
 def test_a_load_within_a_fifth_is_the_same_level() -> None:
-    trials = [open_trial(steady=280.0), open_trial(steady=300.0)]
+    trials = [open_trial(input_rate=280.0), open_trial(input_rate=300.0)]
     assert [v.failures for v in failing(trials)] == [1, 2]
 
 
 def test_the_memory_of_it_is_bounded() -> None:
     verdicts: tuple[Verdict, ...] = ()
     for level in range(20):
-        verdicts = remember(verdicts, open_trial(steady=100.0 * 2**level), TRIED, 1000.0, 0.0)
+        verdicts = remember(verdicts, open_trial(input_rate=100.0 * 2**level), TRIED, 1000.0, 0.0)
     assert len(verdicts) == MAX_VERDICTS
-    again = remember(verdicts, open_trial(steady=100.0 * 2**19), TRIED, 1700.0, 0.0)
+    again = remember(verdicts, open_trial(input_rate=100.0 * 2**19), TRIED, 1700.0, 0.0)
     assert [v.failures for v in again] == [1] * 7 + [2]
 
 
 def test_a_verdict_speaks_until_something_changed() -> None:
     now = context(load=280.0)
-    assert now.load.steady == pytest.approx(280.0)
+    assert now.load.input_rate == pytest.approx(280.0)
     verdict = Verdict("parallelism", True, 4, 280.0, None, 2, now.settings, now.carried)
     assert holds(verdict, now)
-    assert holds(replace(verdict, steady=240.0), now)
-    assert not holds(replace(verdict, steady=200.0), now), "another load"
+    assert holds(replace(verdict, input_rate=240.0), now)
+    assert not holds(replace(verdict, input_rate=200.0), now), "another load"
     assert not holds(replace(verdict, capacity=0.7 * now.carried), now), "another capacity"
     other = replace(now.settings, trigger_s=2.0)
     assert not holds(replace(verdict, before=other), now), "another trigger"
@@ -98,7 +98,7 @@ def test_a_long_batch_that_drowns_still_needs_no_second(
     duration_s: float, executors: int, kept: bool
 ) -> None:
     """But only if it taught what its executors carry, and they carry more than those before."""
-    watched = open_trial(judged=1, steady=280.0, before=Settings(1, 5.0, 2500))
+    watched = open_trial(judged=1, input_rate=280.0, before=Settings(1, 5.0, 2500))
     settings = Settings(executors, 5.0, 2500)
     long = batch(id=20, records=2500, duration_s=duration_s, executors_min=executors)
     now = context(load=280.0, settings=settings, seen={"batch": long, "lag_records": 20_000.0})

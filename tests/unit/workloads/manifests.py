@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from trimtab.api.kafka import KafkaClusterSpec
-from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.settings import OperatorSettings
 from trimtab.workloads import kafka, pipeline
 

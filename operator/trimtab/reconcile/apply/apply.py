@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 
 from trimtab.api.contract import SETTINGS_KEY, Settings
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import ContractError
 from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.decide.outcome import Outcome

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trimtab.api.common import get_condition
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.reconcile.observe.observation import Observation
 from trimtab.tuning.advice import jvm, oversize
 from trimtab.tuning.decision import Decision

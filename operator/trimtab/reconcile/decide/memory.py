@@ -13,13 +13,13 @@ from trimtab.api.contract import Settings
 from trimtab.api.knobs import FIXED_KNOBS, MAX_IN_FLIGHT, KnobValues
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe.observation import Observation
-from trimtab.tuning.knobs import clamp, initial_settings
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
+from trimtab.tuning.knobs import clamp, initial_settings, known_only
 from trimtab.tuning.policy import Policy
 from trimtab.workloads import pipeline
 
 
-def remembered(seen: Observation) -> Memory:
+def remembered(seen: Observation) -> ControllerState:
     """The memory in status; without one that of the tuning document; else the start.
 
     The generation never falls behind what the document or the driver has seen: where somebody
@@ -31,16 +31,16 @@ def remembered(seen: Observation) -> Memory:
     if memory := seen.memory:
         if newest > memory.generation:
             return _above(memory, newest)
-        memory = _with_calls(memory, seen)
+        memory = _with_calls(known_only(memory), seen)
         return replace(memory, generation=memory.generation + edited(seen))
     start = initial_settings(seen.spec)
     if seen.document:
         newest = max(newest, seen.document.generation)
         start = start.with_numbers(seen.document.settings.numbers())
-    return Memory(generation=newest + 1, settings=start)
+    return ControllerState(generation=newest + 1, settings=start)
 
 
-def told(memory: Memory, seen: Observation) -> Memory:
+def told(memory: ControllerState, seen: Observation) -> ControllerState:
     """The memory with what the spec says of the source and of the knobs that no law moves."""
     fixed = pipeline.fixed_knobs(seen.spec)
     knobs = KnobValues.of(fixed) if fixed else None
@@ -55,13 +55,13 @@ def _newest_seen(seen: Observation) -> int:
     return newest
 
 
-def _above(memory: Memory, newest: int) -> Memory:
+def _above(memory: ControllerState, newest: int) -> ControllerState:
     """The same memory above a generation; a trial goes on there."""
     trial = replace(memory.trial, generation=newest + 1) if memory.trial else None
     return replace(memory, generation=newest + 1, trial=trial)
 
 
-def _with_calls(memory: Memory, seen: Observation) -> Memory:
+def _with_calls(memory: ControllerState, seen: Observation) -> ControllerState:
     """A driver that has a stage of pending calls says so: then their limit is a knob to move."""
     calls = seen.metrics.whole("effective_number", MAX_IN_FLIGHT.name) if seen.metrics else None
     if calls is None or memory.settings.max_in_flight is not None or memory.trial is not None:
@@ -86,7 +86,7 @@ def edited(seen: Observation) -> bool:
     return source != pipeline.source_options(seen.spec) or fixed != pipeline.fixed_knobs(seen.spec)
 
 
-def document(memory: Memory, seen: Observation) -> Manifest | None:
+def document(memory: ControllerState, seen: Observation) -> Manifest | None:
     """settings.json = clamp(status, limits, pinned); None: a newer one is never overwritten."""
     own = seen.own_document
     if own and own.generation > memory.generation:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.ports import Manifest
 from trimtab.reconcile.decide import events
 from trimtab.reconcile.decide.events import Announcement
@@ -18,12 +18,12 @@ from trimtab.reconcile.status.conditions import Situation, conditions
 from trimtab.reconcile.status.news import news
 from trimtab.reconcile.status.report import status
 from trimtab.tuning.advice import jvm, oversize, partitions, pods
+from trimtab.tuning.controller_state import Advice, ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.knobs import clamp
 from trimtab.tuning.law import decide
-from trimtab.tuning.memory import Advice, Memory
 from trimtab.tuning.policy import Policy
-from trimtab.tuning.snapshot import Snapshot, Surroundings
+from trimtab.tuning.snapshot import ExternalConstraints, Snapshot
 from trimtab.workloads import driver
 
 
@@ -109,7 +109,9 @@ def stopped(live: Manifest | None) -> Manifest | None:
     return driver.stopped(live) if live and live["spec"].get("replicas", 1) else None
 
 
-def _decided(seen: Observation, planned: Plan) -> tuple[Snapshot | None, Decision | None, Memory]:
+def _decided(
+    seen: Observation, planned: Plan
+) -> tuple[Snapshot | None, Decision | None, ControllerState]:
     """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
     policy, memory = Policy.of(seen.spec), remembered(seen)
     if seen.spec.suspend or not seen.pod.ready or _restarting(seen, planned):
@@ -124,7 +126,7 @@ def _decided(seen: Observation, planned: Plan) -> tuple[Snapshot | None, Decisio
         settings=memory.settings,
         signals=None if isinstance(seen.signals, Missing) else seen.signals,
         no_signals=missing.words if missing else "",
-        around=Surroundings(topic_fixed=seen.topic_fixed),
+        constraints=ExternalConstraints(topic_fixed=seen.topic_fixed),
     )
     decision, after = decide(snapshot, memory)
     if missing and decision.reason is Reason.NO_METRICS:
@@ -147,7 +149,7 @@ def _advice(
     wide: StreamPipelineSpec,
     snapshot: Snapshot | None,
     decision: Decision | None,
-    after: Memory,
+    after: ControllerState,
 ) -> Advice:
     """What stands of the advice after this tick."""
     old = seen.advice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.reconcile.decide.sized import sized
 from trimtab.reconcile.observe.observation import Observation, Words

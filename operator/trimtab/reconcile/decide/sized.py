@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trimtab.api.contract import Job
-from trimtab.api.pipeline import StreamPipelineSpec
-from trimtab.api.status import JvmStatus
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import JvmStatus
 from trimtab.tuning.advice.pods import memory, options, overhead
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from trimtab.api.common import get_condition
 from trimtab.api.contract import SETTINGS_KEY, Settings
-from trimtab.api.kafka import KafkaClusterSpec, KafkaClusterStatus
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import Reason
-from trimtab.api.status import StreamPipelineStatus
+from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import ContractError
 from trimtab.ports import Key, Manifest, key_of
 from trimtab.reconcile.observe import partitions
@@ -22,7 +22,7 @@ from trimtab.reconcile.observe.jvms import jvms
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 from trimtab.sizing.jvm import Figures
-from trimtab.tuning.memory import Advice, Memory
+from trimtab.tuning.controller_state import Advice, ControllerState
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals
 from trimtab.workloads import kafka, pipeline
@@ -58,7 +58,7 @@ class Observation:
     status: StreamPipelineStatus
     now_s: float
     config: OperatorSettings
-    memory: Memory | None
+    memory: ControllerState | None
     """What `status.controller` holds; None where it holds nothing that can be read."""
     references: References
     claim: Manifest | None
@@ -114,7 +114,7 @@ def observe(
     seen = _signals(spec, metrics, gathered, tick)
     fresh = pod.ready and not isinstance(seen, Missing)
     references = _references(namespace, spec, tick)
-    memory = Memory.read(status.controller)
+    memory = ControllerState.read(status.controller)
     if status.controller and memory is None:
         log.warning("%s/%s: status.controller does not read: begun anew", namespace, name)
     holder_kind, holder = pipeline.identity_holder(name, spec)

@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
-from trimtab.api.kafka import KafkaClusterSpec
-from trimtab.api.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.gather import DriverMetrics, Name
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 
 
 def asked(cache: ObjectCache, namespace: str, cluster: str) -> dict[str, int]:
     """Partitions that pipelines ask of a cluster's topics, within their limits."""
     found: dict[str, int] = {}
     for parent in _readers(cache, namespace, cluster):
-        memory = Memory.read((parent.get("status") or {}).get("controller"))
+        memory = ControllerState.read((parent.get("status") or {}).get("controller"))
         wish, most = memory.settings.topic_partitions if memory else None, _limit(parent)
         if most is not None and wish is not None:
             topic = parent["spec"]["source"]["kafka"]["topics"][0]

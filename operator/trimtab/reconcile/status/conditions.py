@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trimtab.api.common import Condition, get_condition, set_condition, timestamp
-from trimtab.api.pipeline import Mode
 from trimtab.api.reasons import Reason
-from trimtab.api.status import ConditionType as Type
+from trimtab.api.v1alpha1.pipeline import Mode
+from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.reconcile.observe.driver_pod import DriverPod
 from trimtab.reconcile.observe.gather import DriverMetrics, Missing
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
-from trimtab.tuning.memory import Memory
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot
@@ -28,7 +28,9 @@ class Verdict:
 
 
 NO_DRIVER = DriverPod()
-NO_MEMORY = Memory(generation=0, settings=Settings(executors=0, trigger_s=0.0, max_offsets=0))
+NO_MEMORY = ControllerState(
+    generation=0, settings=Settings(executors=0, trigger_s=0.0, max_offsets=0)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Situation:
     missing: Missing | None = None
     snapshot: Snapshot | None = None
     decision: Decision | None = None
-    memory: Memory = NO_MEMORY
+    memory: ControllerState = NO_MEMORY
     """The memory after the tick: its settings are those that the driver should run."""
     scrape_s: float = 0.0
     tick_s: float = 0.0

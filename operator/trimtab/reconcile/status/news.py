@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.api.reasons import Action
-from trimtab.api.status import DecisionRecord
+from trimtab.api.v1alpha1.status import DecisionRecord
 from trimtab.tuning.decision import Decision
 
 

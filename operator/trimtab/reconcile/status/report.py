@@ -14,7 +14,7 @@ from trimtab.api.common import timestamp
 from trimtab.api.knobs import KNOBS, KnobValues
 from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.reasons import Action
-from trimtab.api.status import (
+from trimtab.api.v1alpha1.status import (
     MAX_DECISIONS,
     BottleneckStatus,
     DecisionRecord,

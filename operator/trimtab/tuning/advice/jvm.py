@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from trimtab.api.pipeline import StreamPipelineSpec
-from trimtab.api.status import JvmAdvice, JvmStatus
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import JvmAdvice, JvmStatus
 from trimtab.sizing.heap import MIB
 from trimtab.sizing.jvm import ALL_MET, STEP, Advice, Figures, advise
 from trimtab.sizing.overhead import pod_bytes

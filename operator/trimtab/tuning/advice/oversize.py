@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtab.api.status import OversizeStatus
+from trimtab.api.v1alpha1.status import OversizeStatus
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals
 

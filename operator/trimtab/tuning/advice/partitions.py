@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from trimtab.api.pipeline import StreamPipelineSpec
-from trimtab.api.status import PartitionsAdvice
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import PartitionsAdvice
 from trimtab.tuning.decision import Decision
 
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 
-from trimtab.api.pipeline import Mode, StreamPipelineSpec
 from trimtab.api.quantities import format_quantity, parse_cpu
-from trimtab.api.status import JvmAdvice, JvmStatus
+from trimtab.api.v1alpha1.pipeline import Mode, StreamPipelineSpec
+from trimtab.api.v1alpha1.status import JvmAdvice, JvmStatus
 from trimtab.sizing.collector import Collector, java_options
 from trimtab.sizing.heap import overhead_bytes
 from trimtab.sizing.jvm import NEW_SHARE
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 
 LIMITS = {"driver": "limits.driverMemory", "executor": "limits.memory"}
 """What a person says how far the pods of a role may grow with."""
 
 
-def cores_in_force(spec: StreamPipelineSpec, memory: Memory | None) -> int | None:
+def cores_in_force(spec: StreamPipelineSpec, memory: ControllerState | None) -> int | None:
     """The cores that the tuner chose for an executor, within the limit; None: the spec's own."""
     told, most = memory.settings.cores if memory else None, spec.limits.executor_cores
     if told is None or most is None or told <= spec.resources.executor.cores:

@@ -8,7 +8,7 @@ from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.capacity.points import Point, learn, same_size, sent_alike
-from trimtab.tuning.memory import FastestCall, Memory
+from trimtab.tuning.controller_state import ControllerState, FastestCall
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
 from trimtab.tuning.trials.trial import observe as observe_trial
@@ -60,7 +60,7 @@ def carried(snapshot: Snapshot, points: tuple[Point, ...], settings: Settings) -
     return model.capacity(snapshot.policy.capacity(settings).slots) if model else 0.0
 
 
-def first_guess(snapshot: Snapshot, memory: Memory, batch: Batch) -> Model | None:
+def first_guess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Model | None:
     """The model of the last batch alone, while nothing has been learned.
 
     It warmed up while it ran, so it shows too little capacity; that is enough to tell a pipeline
@@ -77,11 +77,11 @@ def falls_behind(snapshot: Snapshot, load: Load) -> bool:
     A batch that warmed up may have taken twice as long as the next ones will.
     """
     lag = snapshot.signals.lag_records if snapshot.signals else None
-    behind = lag is not None and lag >= BEHIND * snapshot.settings.trigger_s * load.steady
+    behind = lag is not None and lag >= BEHIND * snapshot.settings.trigger_s * load.input_rate
     return behind and load.capacity >= COLD
 
 
-def observe(snapshot: Snapshot, memory: Memory, batch: Batch) -> Memory:
+def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> ControllerState:
     """Count the newest batch in an open trial, and learn from it if it ran undisturbed.
 
     A batch that took much longer than all that is known says is believed when the next one did too.
@@ -121,7 +121,7 @@ def _doubtful(points: tuple[Point, ...], model: Model | None, new: Point) -> boo
     return new.duration_s > DOUBTFUL * expected_s
 
 
-def _whole(snapshot: Snapshot, memory: Memory, batch: Batch) -> bool:
+def _whole(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> bool:
     """Whether all of the batch ran once, at the newest settings and with all its executors."""
     executors = snapshot.signals.executors_running if snapshot.signals else None
     return (
@@ -143,7 +143,7 @@ def _point(snapshot: Snapshot, batch: Batch) -> Point:
     )
 
 
-def _fastest(memory: Memory, signals: Signals) -> Memory:
+def _fastest(memory: ControllerState, signals: Signals) -> ControllerState:
     """The memory with a call of a remote service that was clearly faster than any before."""
     call_s, calls = signals.pending_call_s or 0.0, signals.pending_calls or 0.0
     before = memory.fastest

@@ -17,7 +17,7 @@ STEP = 0.25
 class Load:
     """Both loads; 1.0 is the edge of what the configuration can do."""
 
-    steady: float
+    input_rate: float
     """Records/s that come in."""
     demand: float
     """Records/s to work off: input and the backlog's share."""
@@ -35,7 +35,7 @@ class Load:
         return self.capacity if self.latency is None else max(self.capacity, self.latency)
 
 
-def steady_input(signals: Signals) -> float | None:
+def input_rate_of(signals: Signals) -> float | None:
     """Records/s: the minute's mean, or the newest samples when the load has stepped."""
     fresh, mean = signals.input_rate, signals.input_rate_long
     if fresh is None or mean is None:
@@ -54,26 +54,26 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
     signals = snapshot.signals
     if signals is None or model is None or signals.lag_records is None:
         return None
-    steady = steady_input(signals)
-    if steady is None:
+    input_rate = input_rate_of(signals)
+    if input_rate is None:
         return None
     policy, settings = snapshot.policy, snapshot.settings
     slots = policy.capacity(settings).slots
-    duration_s = model.duration_s(steady * settings.trigger_s, slots)
-    in_flight = steady * in_flight_s(settings.trigger_s, duration_s)
+    duration_s = model.duration_s(input_rate * settings.trigger_s, slots)
+    in_flight = input_rate * in_flight_s(settings.trigger_s, duration_s)
     backlog = max(0.0, signals.lag_records - in_flight)
-    one_batch = steady * max(settings.trigger_s, duration_s)
-    demand = steady + backlog / policy.catch_up_s
+    one_batch = input_rate * max(settings.trigger_s, duration_s)
+    demand = input_rate + backlog / policy.catch_up_s
     if policy.rate is not None:
         demand = min(demand, policy.rate)
     if policy.maximum and backlog > 0:
-        demand = max(steady, admitted(model, slots, settings))
+        demand = max(input_rate, admitted(model, slots, settings))
     return Load(
-        steady=steady,
+        input_rate=input_rate,
         demand=demand,
         backlog=backlog,
         capacity=capacity_load(model, policy, settings, demand),
-        latency=latency_load(model, policy, settings, steady) if backlog <= one_batch else None,
+        latency=latency_load(model, policy, settings, input_rate) if backlog <= one_batch else None,
         duration_s=duration_s,
     )
 
@@ -108,13 +108,17 @@ def admitted(model: Model, slots: int, settings: Settings) -> float:
     return settings.max_offsets / max(settings.trigger_s, full_s)
 
 
-def latency_load(model: Model, policy: Policy, settings: Settings, steady: float) -> float | None:
+def latency_load(
+    model: Model, policy: Policy, settings: Settings, input_rate: float
+) -> float | None:
     """(q·max(T, D) + D) / target at the steady input; None for a rate goal."""
     if policy.target_s is None:
         return None
     slots = policy.capacity(settings).slots
     trigger_s = settings.trigger_s
-    duration_s = model.with_in_flight(settings.max_in_flight).duration_s(steady * trigger_s, slots)
+    duration_s = model.with_in_flight(settings.max_in_flight).duration_s(
+        input_rate * trigger_s, slots
+    )
     return (policy.quantile * max(trigger_s, duration_s) + duration_s) / policy.target_s
 
 
@@ -126,13 +130,13 @@ def predict(
     A change that pauses the pipeline leaves a backlog, which takes its share of the catch-up: the
     debt of the restart (the Flink autoscaler's target capacity has the same term).
     """
-    debt = 0.0 if policy.maximum else load.steady * pause_s / policy.catch_up_s
+    debt = 0.0 if policy.maximum else load.input_rate * pause_s / policy.catch_up_s
     capacity = capacity_load(model, policy, settings, load.demand + debt)
-    latency = latency_load(model, policy, settings, load.steady)
+    latency = latency_load(model, policy, settings, load.input_rate)
     return capacity if latency is None else max(capacity, latency)
 
 
-def least_latency_s(model: Model, policy: Policy, steady: float, slots: int) -> float:
+def least_latency_s(model: Model, policy: Policy, input_rate: float, slots: int) -> float:
     """The lowest percentile that physics allows on some slots: (1 + q)·o / (1 − rate/capacity)."""
-    free = 1.0 - steady / model.capacity(slots)
+    free = 1.0 - input_rate / model.capacity(slots)
     return (1 + policy.quantile) * model.overhead_s(slots) / free if free > 0 else float("inf")

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtab.tuning.capacity.load import steady_input
+from trimtab.tuning.capacity.load import input_rate_of
 from trimtab.tuning.capacity.model import Model
-from trimtab.tuning.memory import Memory
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.snapshot import Snapshot
 
 MARGIN = 1.5
@@ -46,7 +46,7 @@ class Late:
         )
 
 
-def late(snapshot: Snapshot, memory: Memory, model: Model) -> Late | None:
+def late(snapshot: Snapshot, memory: ControllerState, model: Model) -> Late | None:
     """The batch under way, if it is late and only the pipeline itself can be the reason.
 
     It counts only if it began, as the batch before it, at the newest settings, and had all its
@@ -60,18 +60,18 @@ def late(snapshot: Snapshot, memory: Memory, model: Model) -> Late | None:
         return None
     if signals.running_timed:
         return None  # it takes longer by plan
-    steady = steady_input(signals)
+    input_rate = input_rate_of(signals)
     undisturbed = (
         signals.batch.settings_generation >= memory.generation
         and signals.batch.executors_min == settings.executors
         and signals.running_executors_min == signals.executors_running == settings.executors
     )
-    if steady is None or not undisturbed:
+    if input_rate is None or not undisturbed:
         return None
     slots = snapshot.capacity.slots
     age_s, records = signals.running_s, signals.running_records
     predicted_s = model.duration_s(records, slots)
-    usual_s = model.duration_s(max(records, steady * settings.trigger_s), slots)
+    usual_s = model.duration_s(max(records, input_rate * settings.trigger_s), slots)
     if age_s <= MARGIN * predicted_s or age_s <= usual_s:
         return None
     slowdown = (age_s - model.out_s) / (usual_s - model.out_s)

@@ -16,7 +16,7 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning.capacity.configuration import Capacity
 from trimtab.tuning.capacity.load import Load, admitted
 from trimtab.tuning.capacity.model import Model
-from trimtab.tuning.memory import FastestCall
+from trimtab.tuning.controller_state import FastestCall
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
@@ -141,7 +141,7 @@ def _trigger(facts: Facts) -> Bottleneck | None:
     q = facts.policy.quantile
     now_s = q * settings.trigger_s + load.duration_s
     for trigger_s in (t for t in TRIGGERS_S if t < settings.trigger_s):
-        batch_s = facts.model.duration_s(load.steady * trigger_s, facts.slots)
+        batch_s = facts.model.duration_s(load.input_rate * trigger_s, facts.slots)
         if batch_s <= trigger_s and q * trigger_s + batch_s <= SHORTER_HELPS * now_s:
             return Bottleneck(
                 Kind.ADMISSION_LIMIT,

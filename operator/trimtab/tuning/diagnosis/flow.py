@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from trimtab.tuning.capacity.load import in_flight_s, steady_input
+from trimtab.tuning.capacity.load import in_flight_s, input_rate_of
 from trimtab.tuning.snapshot import Batch, Signals
 
 IDLE = 0.5
@@ -40,15 +40,15 @@ class Flow:
 
 def check(signals: Signals, trigger_s: float) -> Flow | None:
     """Whether the pipeline obeys the rule; None while what tells it is unknown."""
-    steady, busy = steady_input(signals), _busy(signals)
-    if signals.batch is None or signals.lag_records is None or steady is None or busy is None:
+    input_rate, busy = input_rate_of(signals), _busy(signals)
+    if signals.batch is None or signals.lag_records is None or input_rate is None or busy is None:
         return None
     if blocked := _delivery(signals.batch):
         return Flow(State.BLOCKED, blocked)
     duration_s = signals.batch.duration_s
     # what is in flight anyway does not wait, nor does a batch beyond it
     free_s = in_flight_s(trigger_s, duration_s) + max(trigger_s, duration_s)
-    if busy < IDLE and signals.lag_records > steady * free_s:
+    if busy < IDLE and signals.lag_records > input_rate * free_s:
         waiting = f"{signals.lag_records:.0f} records wait at the source"
         return Flow(State.STARVED, f"{waiting}, but the slots work {busy:.0%} of their time")
     return Flow(State.FLOWING, "nothing waits beside idle slots, nor for its delivery")

@@ -6,15 +6,18 @@ this very pipeline, then by what it costs to run.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trimtab.api.knobs import MAX_OFFSETS, TRIGGER
-from trimtab.api.pipeline import StreamPipelineSpec
 from trimtab.api.reasons import BottleneckKind
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.tuning.context import MORE, Context, Proposal
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.knobs import (
     batch_size,
     cores,
     locality,
-    max_pending,
+    max_in_flight,
     parallelism,
     sending,
     split,
@@ -28,8 +31,8 @@ LADDER: tuple[Knob, ...] = (
     parallelism.KNOB,
     batch_size.KNOB,
     split.KNOB,
-    max_pending.KNOB,
-    max_pending.BACK_OFF,
+    max_in_flight.KNOB,
+    max_in_flight.BACK_OFF,
     locality.KNOB,
     *sending.KNOBS,
     cores.KNOB,
@@ -41,6 +44,14 @@ LADDER: tuple[Knob, ...] = (
 def named(name: str) -> Knob:
     """The knob of that name, as a trial or a verdict keeps it."""
     return next(knob for knob in LADDER if knob.name == name)
+
+
+def known_only(state: ControllerState) -> ControllerState:
+    """The state without the trial and the verdicts of knobs that only a newer operator knows."""
+    names = {knob.name for knob in LADDER}
+    trial = state.trial if state.trial and state.trial.knob in names else None
+    verdicts = tuple(verdict for verdict in state.verdicts if verdict.knob in names)
+    return replace(state, trial=trial, verdicts=verdicts)
 
 
 def clamp(policy: Policy, settings: Settings) -> Settings:

@@ -166,13 +166,13 @@ def _predicted(context: Context, settings: Settings) -> float:
 
 
 def _latency(context: Context, settings: Settings) -> float:
-    load = latency_load(context.model, context.policy, settings, context.load.steady)
+    load = latency_load(context.model, context.policy, settings, context.load.input_rate)
     return math.inf if load is None else load
 
 
 def _fits(context: Context, settings: Settings) -> bool:
     slots = context.policy.capacity(settings).slots
-    records, knee = context.load.steady * settings.trigger_s, context.model.knee
+    records, knee = context.load.input_rate * settings.trigger_s, context.model.knee
     duration_s = context.model.duration_s(records, slots)
     return duration_s <= FILL * settings.trigger_s and (knee is None or records <= knee)
 

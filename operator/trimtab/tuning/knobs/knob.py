@@ -14,8 +14,8 @@ from trimtab.api.knobs import Knob as Value
 from trimtab.api.reasons import BottleneckKind
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal, Veto
+from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.diagnosis.bottleneck import Bottleneck
-from trimtab.tuning.memory import Trial
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot

@@ -16,9 +16,9 @@ from trimtab.api.reasons import Action, Reason
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal, Veto
+from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.knobs import parallelism
 from trimtab.tuning.knobs.knob import Knob
-from trimtab.tuning.memory import Trial
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot
@@ -56,7 +56,7 @@ class Topic(Knob):
 
     def veto(self, context: Context) -> Veto | None:
         """More partitions move keys: not under state, nor where other readers would suffer."""
-        signals, words = context.snapshot.signals, context.snapshot.around.topic_fixed
+        signals, words = context.snapshot.signals, context.snapshot.constraints.topic_fixed
         if signals and signals.state_rows is not None:
             words = (
                 "the query keeps state: with its keys in other partitions, older records of a key"

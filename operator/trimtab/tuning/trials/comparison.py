@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trimtab.tuning.capacity.load import Load
-from trimtab.tuning.memory import Trial
+from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.regime import Band
 
 LEAST_GAIN = 0.2
@@ -55,7 +55,7 @@ def _as_predicted(trial: Trial, load: Load) -> bool:
 
     The capacity before may be read from far smaller batches, and then be far from the truth.
     """
-    as_much = load.steady >= (1 - NOISE) * trial.steady
+    as_much = load.input_rate >= (1 - NOISE) * trial.input_rate
     return as_much and load.value <= min(trial.predicted_load, trial.load_before)
 
 

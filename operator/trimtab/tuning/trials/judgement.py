@@ -9,8 +9,8 @@ from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import MORE
+from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.knobs import named
-from trimtab.tuning.memory import Trial
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.regime import Band
 from trimtab.tuning.snapshot import Snapshot
@@ -54,7 +54,8 @@ def judge(
     """
     settings = snapshot.settings
     if _load_changed(trial, load, band):
-        message = f"the load went from {trial.steady:.0f} to {load.steady:.0f} records/s meanwhile"
+        rates = f"from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
+        message = f"the load went {rates} meanwhile"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
     early = _still_drowning(trial, snapshot, model, load, band)
     decided = trial.judged >= needed(snapshot.policy) or _clearly_more(trial, snapshot.policy)
@@ -83,9 +84,9 @@ def _load_changed(trial: Trial, load: Load, band: Band) -> bool:
     A load that goes on to rise while a raise is under trial voids it sooner, once it is known to be
     more than that raise was for: the next one must not wait for the verdict.
     """
-    rose = load.steady > (1 + LOAD_CHANGED) * trial.steady
-    fell = load.steady < (1 - LOAD_CHANGED) * trial.steady
-    outgrown = load.steady > (1 + OUTGROWN) * trial.steady and load.capacity >= band.higher
+    rose = load.input_rate > (1 + LOAD_CHANGED) * trial.input_rate
+    fell = load.input_rate < (1 - LOAD_CHANGED) * trial.input_rate
+    outgrown = load.input_rate > (1 + OUTGROWN) * trial.input_rate and load.capacity >= band.higher
     return rose or (fell and not trial.raises) or (outgrown and trial.raises)
 
 

@@ -9,15 +9,15 @@ from trimtab.api.reasons import Action, Regime
 from trimtab.tuning import knobs, regime
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.controller_state import MAX_PAUSES, ControllerState, Trial
 from trimtab.tuning.decision import Decision, Step
 from trimtab.tuning.dwell import NOT_SEEN
-from trimtab.tuning.memory import MAX_PAUSES, Memory, Trial
 from trimtab.tuning.snapshot import Snapshot
 from trimtab.tuning.trials import trial, verdicts
 from trimtab.tuning.trials.outcome import Outcome
 
 
-def open_(context: Context, proposal: Proposal) -> Memory:
+def open_(context: Context, proposal: Proposal) -> ControllerState:
     """The memory with a change made, and its trial begun."""
     memory, now_s = context.memory, context.snapshot.now_s
     batch = context.snapshot.signals.batch if context.snapshot.signals else None
@@ -30,7 +30,7 @@ def open_(context: Context, proposal: Proposal) -> Memory:
         before=context.settings,
         opened_at_s=now_s,
         raises=proposal.raises,
-        steady=context.load.steady,
+        input_rate=context.load.input_rate,
         load_before=round(context.load.value, 3),
         predicted_load=round(proposal.predicted, 3),
         slowdown=round(context.late.slowdown, 3) if context.late else 1.0,
@@ -41,7 +41,7 @@ def open_(context: Context, proposal: Proposal) -> Memory:
         memory = replace(memory, paused_at_s=(*memory.paused_at_s, now_s)[-MAX_PAUSES:])
     if knobs.named(proposal.knob).oscillates:
         direction = 1 if proposal.raises else -1
-        memory = regime.widen(memory, direction, context.load.steady, now_s)
+        memory = regime.widen(memory, direction, context.load.input_rate, now_s)
     memory = regime.switch(memory, Regime.WITHIN, now_s)
     return replace(
         memory,
@@ -54,7 +54,7 @@ def open_(context: Context, proposal: Proposal) -> Memory:
 
 
 def close(
-    snapshot: Snapshot, memory: Memory, end: Outcome, load: Load | None, capacity: float
+    snapshot: Snapshot, memory: ControllerState, end: Outcome, load: Load | None, capacity: float
 ) -> Step:
     """End the trial; `capacity` is what the settings before it carry, 0 where unknown."""
     changes = memory.settings.differences(end.settings)

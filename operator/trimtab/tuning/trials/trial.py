@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.capacity.points import Point, same_size
+from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.knobs import named
-from trimtab.tuning.memory import Trial
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot

@@ -7,8 +7,8 @@ twice in a row waits until the load, another knob or the capacity is another.
 from __future__ import annotations
 
 from trimtab.tuning.context import Context
+from trimtab.tuning.controller_state import Trial, Verdict
 from trimtab.tuning.knobs import named
-from trimtab.tuning.memory import Trial, Verdict
 from trimtab.tuning.settings import Settings
 
 RETRY_S = 600.0
@@ -36,7 +36,7 @@ def remember(
         knob=trial.knob,
         raises=trial.raises,
         executors=settings.executors,
-        steady=trial.steady,
+        input_rate=trial.input_rate,
         until_s=now_s + RETRY_S if failures == 1 else None,
         failures=failures,
         before=trial.before,
@@ -47,14 +47,14 @@ def remember(
 
 def _same(verdict: Verdict, trial: Trial) -> bool:
     same = (verdict.knob, verdict.raises) == (trial.knob, trial.raises)
-    return same and _level(verdict, trial.steady) and _unmoved(verdict, trial.before)
+    return same and _level(verdict, trial.input_rate) and _unmoved(verdict, trial.before)
 
 
 def holds(verdict: Verdict, context: Context) -> bool:
     """Whether a verdict still speaks: in time, at its load, and nothing else has changed."""
     if verdict.until_s is not None and context.snapshot.now_s >= verdict.until_s:
         return False
-    if not (_level(verdict, context.load.steady) and _unmoved(verdict, context.settings)):
+    if not (_level(verdict, context.load.input_rate) and _unmoved(verdict, context.settings)):
         return False
     before = verdict.before
     if not verdict.capacity or before is None or before.executors != context.settings.executors:
@@ -62,8 +62,8 @@ def holds(verdict: Verdict, context: Context) -> bool:
     return abs(context.carried - verdict.capacity) <= SAME_CAPACITY * verdict.capacity
 
 
-def _level(verdict: Verdict, steady: float) -> bool:
-    return abs(steady - verdict.steady) <= SAME_LEVEL * verdict.steady
+def _level(verdict: Verdict, input_rate: float) -> bool:
+    return abs(input_rate - verdict.input_rate) <= SAME_LEVEL * verdict.input_rate
 
 
 def _unmoved(verdict: Verdict, settings: Settings) -> bool:

@@ -14,7 +14,7 @@ from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context
-from trimtab.tuning.knobs import max_pending
+from trimtab.tuning.knobs import max_in_flight
 
 CALLS = replace(START, trigger_s=5.0, max_in_flight=1)
 WAITING = (Point(1, 250, 0.0, 2.0, 1), Point(1, 2500, 0.0, 20.0, 1))
@@ -29,19 +29,19 @@ def at(load: float, **changes: Any) -> Context:
 @pytest.mark.parametrize(("load", "calls"), [(110, 2), (190, 2), (210, 3), (390, 4), (780, 8)])
 def test_as_few_calls_as_the_load_needs(load: float, calls: int) -> None:
     """m calls carry m/8 ms = 125·m records/s; at most 80 % of that is used."""
-    offer = max_pending.KNOB.raise_(at(load))
+    offer = max_in_flight.KNOB.raise_(at(load))
     assert offer is not None
     assert (offer.settings.max_in_flight, offer.reason) == (calls, Reason.CALLS_RAISED)
 
 
 def test_no_more_than_eight_times_as_many_at_once() -> None:
-    offer = max_pending.KNOB.raise_(at(2000.0))
+    offer = max_in_flight.KNOB.raise_(at(2000.0))
     assert offer is not None
     assert offer.settings.max_in_flight == 8
 
 
 def test_without_such_a_stage_there_is_nothing_to_move() -> None:
-    assert max_pending.KNOB.raise_(context(load=280.0)) is None
+    assert max_in_flight.KNOB.raise_(context(load=280.0)) is None
 
 
 def test_two_numbers_of_calls_tell_waiting_from_work() -> None:
@@ -89,7 +89,7 @@ def test_the_time_of_a_call_tells_the_optimum_from_one_small_batch(records: int)
     Taken for a cost of each record, that second would ask for far more.
     """
     seen = (Point(1, records, 0.0, 1.0 + 0.008 * records, 1, call_s=0.008),)
-    offer = max_pending.KNOB.raise_(at(280.0, points=seen))
+    offer = max_in_flight.KNOB.raise_(at(280.0, points=seen))
     assert offer is not None
     assert offer.settings.max_in_flight == 4
     assert offer.predicted == pytest.approx(280 / (4 / 0.008 * 4 / 5), rel=0.02)
@@ -105,7 +105,7 @@ def test_small_batches_of_a_busy_machine_do_not_ask_for_all_calls(
     """
     sizes = [smaller, (125, 3.5)]
     seen = tuple(Point(1, n, 0.0, took_s, 1, call_s=0.008) for n, took_s in sizes)
-    offer = max_pending.KNOB.raise_(at(240.0, points=seen))
+    offer = max_in_flight.KNOB.raise_(at(240.0, points=seen))
     assert offer is not None
     assert offer.settings.max_in_flight == 5
     assert offer.predicted == pytest.approx(240 / (5 / 0.008 / 2), rel=0.02)
@@ -114,7 +114,7 @@ def test_small_batches_of_a_busy_machine_do_not_ask_for_all_calls(
 def test_batches_of_the_size_that_comes_in_tell_what_waits() -> None:
     """2 ms of work a record beside the 8 ms: the calls make up for it, as the slope is sure."""
     seen = tuple(Point(1, n, 0.0, 0.5 + 0.01 * n, 1, call_s=0.008) for n in (250, 1000))
-    offer = max_pending.KNOB.raise_(at(200.0, points=seen))
+    offer = max_in_flight.KNOB.raise_(at(200.0, points=seen))
     assert offer is not None
     assert offer.settings.max_in_flight == 5, "1000 records in 0.8 × (5 − 0.5) s: 3.6 = 2 + 8/m ms"
 
@@ -131,4 +131,4 @@ def test_what_does_not_wait_is_taken_to_grow_by_all_other_knobs() -> None:
 
 def test_where_calls_cut_nothing_more_of_them_are_not_offered() -> None:
     limited = (Point(1, 1000, 0.0, 8.0, 1), Point(1, 1000, 0.0, 8.0, 2))
-    assert max_pending.KNOB.raise_(at(280.0, points=limited)) is None
+    assert max_in_flight.KNOB.raise_(at(280.0, points=limited)) is None

@@ -11,9 +11,9 @@ from trimtab.api.common import ApiModel, cel
 from trimtab.api.knobs import (
     KnobValues,
 )
-from trimtab.api.limits import Limits, Resources
 from trimtab.api.quantities import Duration
-from trimtab.api.query import Checkpoint, Sink, Source, Transform
+from trimtab.api.v1alpha1.limits import Limits, Resources
+from trimtab.api.v1alpha1.query import Checkpoint, Sink, Source, Transform
 
 OWNED_SPARK_PREFIXES = (
     "spark.master", "spark.app.", "spark.submit.", "spark.kubernetes.", "spark.driver.",

@@ -31,10 +31,10 @@ WORTH = 0.9
 """Calls that do not reach the goal are taken only if they bring the load down by 10 %."""
 
 
-class MaxPending(Knob):
+class MaxInFlight(Knob):
     """More calls in flight."""
 
-    name = "max-pending"
+    name = "max-in-flight"
     values = (MAX_IN_FLIGHT,)
     moves = frozenset({Kind.CONCURRENCY, Kind.BATCH_OVERHEAD})  # less work leaves more of a trigger
     shortens_batches: ClassVar[bool] = True
@@ -102,7 +102,7 @@ class BackOff(Knob):
         return more_capacity(seen)
 
 
-KNOB, BACK_OFF = MaxPending(), BackOff()
+KNOB, BACK_OFF = MaxInFlight(), BackOff()
 
 
 def crowding(context: Context) -> float:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from trimtab.api.contract import SourceOptions
 from trimtab.api.knobs import KnobValues
 from trimtab.api.reasons import Regime
-from trimtab.api.status import JvmStatus, OversizeStatus, PartitionsAdvice
+from trimtab.api.v1alpha1.status import JvmStatus, OversizeStatus, PartitionsAdvice
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.dwell import NOT_SEEN, DwellCounter
 from trimtab.tuning.settings import Settings
@@ -37,7 +37,7 @@ class Trial:
     opened_at_s: float
     raises: bool
     """True when the change was made to carry more, False when it released something."""
-    steady: float
+    input_rate: float
     """Input when the change was made, records/s; a backlog does not count."""
     load_before: float
     predicted_load: float
@@ -64,7 +64,7 @@ class Verdict:
     knob: str
     raises: bool
     executors: int
-    steady: float
+    input_rate: float
     until_s: float | None = None
     """When it may be tried again though nothing changed; None is never."""
     failures: int = 1
@@ -127,7 +127,7 @@ NO_ADVICE = Advice()
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ControllerState:
     """All that the controller carries from one tick to the next."""
 
     generation: int
@@ -144,7 +144,7 @@ class Memory:
     verdicts: tuple[Verdict, ...] = ()
     last_direction: int = 0
     """+1 or -1: the direction of the last change of executors."""
-    last_steady: float = 0.0
+    last_input_rate: float = 0.0
     """Input at that change, records/s."""
     widened: float = 0.0
     """Share by which a reversal widened the dead band, at `widened_at_s`."""
@@ -171,7 +171,7 @@ class Memory:
         return {f.name: _compact(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
-    def read(cls, controller: Mapping[str, Any] | None) -> Memory | None:
+    def read(cls, controller: Mapping[str, Any] | None) -> ControllerState | None:
         """What `status.controller` holds; None where it holds nothing that can be read."""
         if not controller:
             return None
@@ -181,7 +181,7 @@ class Memory:
             return None
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Memory:
+    def from_dict(cls, data: dict[str, Any]) -> ControllerState:
         """The memory that was stored; fields of other schemas are dropped or defaulted.
 
         The first schema had no number; its advice stood in the status alone.
@@ -190,6 +190,7 @@ class Memory:
             KeyError, TypeError, ValueError: the settings or the generation are missing, or a value
                 is none of its field.
         """
+        data = _second(data) if "schema" not in data else data
         known = _known(cls, data) | {"schema": SCHEMA}
         known["settings"] = Settings(**_known(Settings, data["settings"]))
         known["regime"] = Regime(data.get("regime", Regime.UNKNOWN))
@@ -233,3 +234,19 @@ def _verdict(data: dict[str, Any]) -> Verdict:
 def _known(cls: type, data: dict[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
     return {k: v for k, v in data.items() if k in names}
+
+
+def _second(data: dict[str, Any]) -> dict[str, Any]:
+    """The first schema in the names of the second."""
+    trial = data.get("trial")
+    return data | {
+        "last_input_rate": data.get("last_steady", 0.0),
+        "trial": _renamed(trial) if trial else None,
+        "verdicts": [_renamed(verdict) for verdict in data.get("verdicts") or ()],
+    }
+
+
+def _renamed(data: dict[str, Any]) -> dict[str, Any]:
+    """A trial or a verdict of the first schema."""
+    knob = "max-in-flight" if data["knob"] == "max-pending" else data["knob"]
+    return data | {"input_rate": data["steady"], "knob": knob}

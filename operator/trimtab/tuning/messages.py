@@ -6,8 +6,8 @@ from trimtab.tuning import knobs
 from trimtab.tuning.capacity.learning import WARM_UP_BATCHES
 from trimtab.tuning.capacity.load import least_latency_s
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.diagnosis.bottleneck import Bottleneck
-from trimtab.tuning.memory import Trial
 from trimtab.tuning.snapshot import Batch, Snapshot
 from trimtab.tuning.trials.trial import needed
 
@@ -42,12 +42,12 @@ def infeasible(context: Context) -> str:
             return ""
         model = best
     slots = policy.most_slots_from(context.capacity.cores)
-    least_s = least_latency_s(model, policy, load.steady, slots)
+    least_s = least_latency_s(model, policy, load.input_rate, slots)
     if least_s <= policy.target_s:
         return ""
     return (
         f"no setting within the limits can hold {policy.goal_text()}: the least at"
-        f" {load.steady:.0f} records/s is {least_s:.1f} s"
+        f" {load.input_rate:.0f} records/s is {least_s:.1f} s"
     )
 
 
