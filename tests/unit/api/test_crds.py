@@ -113,3 +113,19 @@ def test_a_status_begins_as_not_observed() -> None:
         status = schema(name)["properties"]["status"]
         assert status["default"] == {"observedGeneration": -1}
         assert status["properties"]["conditions"]["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def undescribed(node: dict[str, Any], path: str) -> Iterator[str]:
+    for name, field in node.get("properties", {}).items():
+        if not field.get("description"):
+            yield f"{path}.{name}"
+        yield from undescribed(field, f"{path}.{name}")
+    if isinstance(node.get("items"), dict):
+        yield from undescribed(node["items"], f"{path}[]")
+
+
+@pytest.mark.parametrize("name", sorted(all_crds()))
+def test_kubectl_explain_has_words_for_every_field_of_a_spec(name: str) -> None:
+    (version,) = all_crds()[name]["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert list(undescribed(spec, "spec")) == []

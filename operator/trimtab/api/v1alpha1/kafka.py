@@ -13,14 +13,16 @@ from trimtab.api.quantities import Cpu, Quantity
 class Storage(ApiModel):
     """The volume of each broker."""
 
-    size: Quantity = Field(1 << 30)
-    storage_class_name: Name | None = Field(None, alias="storageClassName")
+    size: Quantity = Field(1 << 30, description="Size of each broker's volume.")
+    storage_class_name: Name | None = Field(
+        None, alias="storageClassName", description="Absent: the cluster's default class."
+    )
 
 
 class TopicSpec(ApiModel):
     """A topic; partitions only ever grow."""
 
-    name: Topic
+    name: Topic = Field(description="Name of the topic.")
     partitions: int = Field(
         1,
         ge=1,
@@ -28,14 +30,21 @@ class TopicSpec(ApiModel):
         description="The least that it has: a pipeline with limits.topicPartitions may ask for"
         " more, see status.raised.",
     )
-    retention_ms: int | None = Field(None, alias="retentionMs", ge=1000)
+    retention_ms: int | None = Field(
+        None,
+        alias="retentionMs",
+        ge=1000,
+        description="Milliseconds for which records are kept. Absent: the brokers' default.",
+    )
 
 
 class BrokerResources(ApiModel):
     """What each broker pod gets; the heap is half of the memory."""
 
-    cpu_request: Cpu = Field("200m", alias="cpuRequest")
-    memory: Quantity = Field(1 << 30)
+    cpu_request: Cpu = Field(
+        "200m", alias="cpuRequest", description="CPU reserved for each broker."
+    )
+    memory: Quantity = Field(1 << 30, description="Memory limit of each broker's pod.")
 
 
 class KafkaClusterSpec(ApiModel):
@@ -56,6 +65,7 @@ class KafkaClusterSpec(ApiModel):
     resources: BrokerResources = Field(default_factory=BrokerResources)
     topics: Annotated[list[TopicSpec], Field(max_length=100)] = Field(
         default_factory=list,
+        description="Topics to create. A topic removed here is not deleted.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(

@@ -39,8 +39,8 @@ class ExecutorRange(ApiModel):
             ("self.min <= self.max", "executors: min must not be greater than max")
         )
     }
-    min: int = Field(1, ge=1, le=MAX_EXECUTORS)
-    max: int = Field(8, ge=1, le=MAX_EXECUTORS)
+    min: int = Field(1, ge=1, le=MAX_EXECUTORS, description="Fewest executors.")
+    max: int = Field(8, ge=1, le=MAX_EXECUTORS, description="Most executors.")
 
 
 class Limits(ApiModel):

@@ -97,8 +97,12 @@ class Goal(ApiModel):
 class Bounds(ApiModel):
     """The dead band: act above higher, release below lower, touch nothing between."""
 
-    higher: float = Field(0.8, gt=0, le=1)
-    lower: float = Field(0.5, gt=0, le=1)
+    higher: float = Field(
+        0.8, gt=0, le=1, description="Load from which on the pipeline has too much to do."
+    )
+    lower: float = Field(
+        0.5, gt=0, le=1, description="Load of a smaller configuration below which it is enough."
+    )
     model_config = {
         "json_schema_extra": cel(
             ("self.lower < self.higher", "bounds: lower must be smaller than higher")
@@ -109,8 +113,10 @@ class Bounds(ApiModel):
 class Dwell(ApiModel):
     """How much new evidence a change of regime needs, in batches."""
 
-    up: int = Field(2, ge=1, le=100)
-    down: int = Field(6, ge=1, le=1000)
+    up: int = Field(
+        2, ge=1, le=100, description="Samples or batches above the bounds before a raise."
+    )
+    down: int = Field(6, ge=1, le=1000, description="Batches below the bounds before a release.")
 
 
 class Locality(ApiModel):
@@ -146,8 +152,10 @@ class Tuning(ApiModel):
 class EnvVar(ApiModel):
     """One environment variable of driver and executors."""
 
-    name: str = Field(max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    value: str = Field(max_length=4096)
+    name: str = Field(
+        max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Name of the variable."
+    )
+    value: str = Field(max_length=4096, description="Its value, as it stands.")
 
 
 _PIN = "has(self.tuning.pinned) && has(self.tuning.pinned.executors)"

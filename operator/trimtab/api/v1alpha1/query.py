@@ -29,7 +29,9 @@ class KafkaSource(ApiModel):
     bootstrap_servers: Bootstrap | None = Field(
         None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
     )
-    topics: list[Topic] = Field(min_length=1, max_length=16)
+    topics: list[Topic] = Field(
+        min_length=1, max_length=16, description="Topics to read, all of them together."
+    )
     starting_offsets: Literal["latest", "earliest"] = Field(
         "latest", alias="startingOffsets", description="Where a new checkpoint begins."
     )
@@ -100,21 +102,28 @@ class KafkaSink(ApiModel):
     bootstrap_servers: Bootstrap | None = Field(
         None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
     )
-    topic: Topic
+    topic: Topic = Field(description="Topic to write to.")
 
 
 class Sink(ApiModel):
     """Where the results go."""
 
     kafka: KafkaSink
-    output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
+    output_mode: Literal["append", "update"] = Field(
+        "append",
+        alias="outputMode",
+        description="append: each result row once, when it is final. update: a row whenever it"
+        " changes.",
+    )
 
 
 class VolumeClaim(ApiModel):
     """The claim that holds the checkpoint."""
 
     size: Quantity = Field(1 << 30, description="Size of the volume.")
-    storage_class_name: Name | None = Field(None, alias="storageClassName")
+    storage_class_name: Name | None = Field(
+        None, alias="storageClassName", description="Absent: the cluster's default class."
+    )
     shared: bool = Field(
         False,
         description="Mounted by driver and executors (ReadWriteMany), which an aggregation or"
