@@ -63,9 +63,9 @@ class Policy:
 
     @classmethod
     def of(cls, spec: StreamPipelineSpec) -> Policy:
-        """The policy that a spec states; every sink is a Kafka topic."""
+        """The policy that a spec states."""
         stated = cls.stated(spec.goal, spec.limits, spec.tuning, spec.resources.executor)
-        return replace(stated, sends=True)
+        return replace(stated, sends=spec.sink.sends)
 
     @classmethod
     def stated(

@@ -8,7 +8,6 @@ from trimtab.api.contract import (
     SETTINGS_KEY,
     Executors,
     Job,
-    KafkaSinkDocument,
     KafkaSourceDocument,
     Settings,
     SourceOptions,
@@ -59,7 +58,7 @@ def job_definition(
     config: OperatorSettings,
 ) -> Job:  # fmt: skip
     """`job.json` of a pipeline; `bootstrap` are the addresses of source and sink."""
-    meta, source, sink = parent["metadata"], spec.source.kafka, spec.sink.kafka
+    meta, source = parent["metadata"], spec.source.kafka
     python, executor = spec.transform.python, spec.resources.executor
     return Job(
         namespace=meta["namespace"],
@@ -75,7 +74,7 @@ def job_definition(
             params=python.params if python else {},
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
-        sink=KafkaSinkDocument(bootstrap_servers=bootstrap[1], topic=sink.topic),
+        sink=spec.sink.document(bootstrap[1]),
         output_mode=spec.sink.output_mode,
         checkpoint_uri=_checkpoint_uri(meta, spec),
         drain_timeout_s=spec.drain_timeout,
@@ -162,8 +161,7 @@ def checkpoint_identity(spec: StreamPipelineSpec) -> str:
     """
     source, sink = spec.source.kafka, spec.sink
     inputs = [source.cluster or source.bootstrap_servers, sorted(source.topics)]
-    outputs = [sink.kafka.cluster or sink.kafka.bootstrap_servers, sink.kafka.topic]
-    told = [inputs, outputs, sink.output_mode]
+    told = [inputs, sink.identity, sink.output_mode]
     if spec.transform.shuffle_partitions is not None:
         told.append(spec.transform.shuffle_partitions)
     if spec.checkpoint.uri is not None:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from trimtab.api.common import ApiModel, Name, Topic, cel
+from trimtab.api.contract import KafkaSinkDocument, SinkDocument
 from trimtab.api.quantities import Quantity
 
 _ONE_KAFKA = cel(
@@ -115,6 +116,25 @@ class Sink(ApiModel):
         description="append: each result row once, when it is final. update: a row whenever it"
         " changes.",
     )
+
+    @property
+    def reference(self) -> KafkaSink | None:
+        """The Kafka cluster that it names; None where it names none."""
+        return self.kafka
+
+    @property
+    def identity(self) -> list[str | None]:
+        """What a checkpoint belongs to, of the sink."""
+        return [self.kafka.cluster or self.kafka.bootstrap_servers, self.kafka.topic]
+
+    @property
+    def sends(self) -> bool:
+        """Whether results go out by a Kafka producer, whose knobs may be moved."""
+        return True
+
+    def document(self, servers: str) -> SinkDocument:
+        """The sink in `job.json`; `servers` are those of the Kafka cluster that it names."""
+        return KafkaSinkDocument(bootstrap_servers=servers, topic=self.kafka.topic)
 
 
 class VolumeClaim(ApiModel):

@@ -149,13 +149,13 @@ def _signals(
 
 def _references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> References:
     cache, addresses = tick.cache, []
-    for name, given in (
-        (spec.source.kafka.cluster, spec.source.kafka.bootstrap_servers),
-        (spec.sink.kafka.cluster, spec.sink.kafka.bootstrap_servers),
-    ):
-        address = given or _bootstrap(cache, namespace, name or "")
+    for named in (spec.source.kafka, spec.sink.reference):
+        if named is None:
+            addresses.append("")
+            continue
+        address = named.bootstrap_servers or _bootstrap(cache, namespace, named.cluster or "")
         if address is None:
-            message = f"there is no KafkaCluster {name!r} in namespace {namespace!r}"
+            message = f"there is no KafkaCluster {named.cluster!r} in namespace {namespace!r}"
             return References(missing=("KafkaClusterNotFound", message))
         addresses.append(address)
     python, modules = spec.transform.python, None
@@ -179,7 +179,8 @@ def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | None:
 
 def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:
     """A driver that comes before its Kafka only fails; one that runs already just retries."""
-    for name in (spec.source.kafka.cluster, spec.sink.kafka.cluster):
+    for named in (spec.source.kafka, spec.sink.reference):
+        name = named.cluster if named else None
         found = cache.get("KafkaCluster", namespace, name) if name else None
         status = KafkaClusterStatus.model_validate((found or {}).get("status") or {})
         ready = get_condition(status.conditions, "Ready")
