@@ -1,7 +1,7 @@
 """The verdict over a demo run: was the goal broken, held again, by how many executors, at no loss.
 
-The allowed executors of a load (design section 7, `exact`) follow from the capacity that this very
-run showed: D = out + (A + W·n)/p is fitted to its own batches.
+The allowed executors of a load (`exact` in docs/simulation.md) follow from the capacity that this
+very run showed: D = out + (A + W·n)/p is fitted to its own batches.
 """
 
 from __future__ import annotations

@@ -43,7 +43,10 @@ def classes(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> No
             broker.bootstrap,
             source={"bootstrapServers": broker.bootstrap, "topics": ["train"]},
             sink={"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": "trained"},
-            transform={"module": "trimtab.job.samples:transform", "params": {"wait_ms": "0"}},
+            transform={
+                "module": "trimtab.transforms.samples:transform",
+                "params": {"wait_ms": "0"},
+            },
             sparkConf={"spark.driver.defaultJavaOptions": f"-XX:DumpLoadedClassList={listed}"},
         )
         driver.settings(trigger="100ms", maxOffsetsPerTrigger=100)

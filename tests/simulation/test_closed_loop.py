@@ -344,7 +344,7 @@ def test_one_step_to_the_optimum_from_small_batches(quiet: int, rate: int, calls
 def test_calls_in_flight_reach_their_optimum_from_one(rate: int) -> None:
     """Each record waits 8 ms: by Little's law rate × 8 ms calls are under way.
 
-    The right numbers are those that the bounds allow, as for executors (design section 7).
+    The right numbers are those that the bounds allow, as for executors.
     """
     waits = {"capacity": {1: 4000}, "batch": {"fixed_s": 0.1}, "remote": {"latency_s": 0.008}}
     start = {"executors": 1, "trigger": 2, "maxOffsetsPerTrigger": 20000}

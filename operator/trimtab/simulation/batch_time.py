@@ -1,4 +1,4 @@
-"""How long a batch of the plant takes (design section 7), split into the metrics' phases."""
+"""How long a batch of the plant takes, split into the metrics' phases."""
 
 from __future__ import annotations
 

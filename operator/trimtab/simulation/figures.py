@@ -1,4 +1,4 @@
-"""The figures of a run (design section 7); None where a figure has no meaning."""
+"""The figures of a run; None where a figure has no meaning."""
 
 from __future__ import annotations
 

@@ -103,8 +103,7 @@ class Change(ApiModel):
     topic_s: Number = 20
     """Until the topic has the partitions that it was asked for."""
     driver_restart_s: Number = 40
-    """Of a driver that was lost, where the fault does not say how long it is away; no knob that the
-    tuner moves restarts the driver."""
+    """Of a driver that was lost, where the fault does not say how long it is away."""
 
 
 class Cluster(ApiModel):

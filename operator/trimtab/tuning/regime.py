@@ -1,4 +1,4 @@
-"""Bang-bang regimes with dwell, after Storm's locality switch (seed 002).
+"""Bang-bang regimes with dwell, after Storm's locality switch (docs/seeds.md).
 
     load >= higher for dwell.up of new evidence                      -> Over
     load at the smaller configuration < lower for dwell.down batches -> Under

@@ -102,9 +102,9 @@ class Signals:
     pending_call_s: float | None = None
     """Seconds that such a call takes."""
     executor_load: float | None = None
-    """Mean over the executors of seed 002's load: slots in use or waited for, at most 1."""
+    """Mean over the executors of Storm's load: slots in use or waited for, at most 1."""
     executor_capacity: float | None = None
-    """Mean over the executors of seed 002's capacity: task time per slot time of a minute."""
+    """Mean over the executors of Storm's capacity: task time per slot time of a minute."""
     capacity_spread: tuple[float, float] | None = None
     """The least and the most of the executors' capacities."""
     places: Mapping[str, int] = field(default_factory=dict)

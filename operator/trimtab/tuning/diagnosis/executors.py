@@ -1,4 +1,4 @@
-"""Load and capacity of the executors side by side, after Storm (seed 002): the four cases.
+"""Load and capacity of the executors side by side, after Storm (docs/seeds.md): the four cases.
 
 Load is how many slots are in use or waited for right now; capacity is how much of the last minute
 the slots worked. They are not related: each of the four cases means something else.

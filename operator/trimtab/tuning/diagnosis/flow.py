@@ -1,4 +1,4 @@
-"""The First Rule of dataflow tuning (seed 000): every stage is always ready to accept records, and
+"""The First Rule of dataflow tuning (docs/seeds.md): every stage is always ready for records, and
 every processed record is promptly delivered. Where both hold there is nothing to tune.
 
 The stages are the source, the task slots, and what delivers: the sink and the commit of state. A

@@ -3,7 +3,7 @@
 The capacity model says how far: up to the fewest executors whose predicted load is below the higher
 bound less a margin, which is larger where the capacity is only estimated; down to the fewest for
 which the same holds, once one executor fewer would be light. Either way the result lies in the set
-that the bounds allow (design section 7, `exact`).
+that the bounds allow (the figure `exact` of docs/simulation.md).
 """
 
 from __future__ import annotations
