@@ -1,7 +1,7 @@
 """What the collections of a JVM say of its heap and its collector: the tuning notes' targets.
 
-The notes (docs/seeds.md) size the generations for a worker of their own time: a new one that fills at
-most every 10 s, an old one of twice what stays in it or 1.5 times the new one. The formulas hold
+The notes (docs/seeds.md) size the generations for a worker of their own time: a new one that fills
+at most every 10 s, an old one of twice what stays in it or 1.5 times the new one. The formulas hold
 for today's JVM.
 """
 

@@ -117,10 +117,10 @@ def same_size(a: int, b: int) -> bool:
 def knee_of(points: Sequence[Point]) -> int | None:
     """The most records known to lie before the third of the seeds' three regimes, or None.
 
-    The regimes of a batch's time over its size are flat, slow growth and overload (docs/seeds.md). In
-    the first two a larger batch costs less for each record, since what does not grow is shared; in
-    the third it costs more. One batch may be long for any reason, a cold JVM for one: it takes two
-    of each size, and three sizes.
+    The regimes of a batch's time over its size are flat, slow growth and overload (docs/seeds.md).
+    In the first two a larger batch costs less for each record, since what does not grow is shared;
+    in the third it costs more. One batch may be long for any reason, a cold JVM for one: it takes
+    two of each size, and three sizes.
     """
     knees = []
     for slots in {p.slots for p in points}:

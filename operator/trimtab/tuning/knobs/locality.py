@@ -1,9 +1,10 @@
 """Locality: how far from its data a task may run, a ladder of four scopes, live.
 
-After Storm's locality-aware grouping (docs/seeds.md): stay near while the executors of the scope can
-take it, widen when their load reaches the higher bound, narrow again when the narrower scope would
-be light. The measure is the executors' mean load (slots in use or waited for). Where tasks that run
-away from their data are the bottleneck, the scope narrows at once; the trial tells if it helped.
+After Storm's locality-aware grouping (docs/seeds.md): stay near while the executors of the scope
+can take it, widen when their load reaches the higher bound, narrow again when the narrower scope
+would be light. The measure is the executors' mean load (slots in use or waited for). Where tasks
+that run away from their data are the bottleneck, the scope narrows at once; the trial tells whether
+it helped.
 """
 
 from __future__ import annotations
