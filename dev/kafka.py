@@ -134,9 +134,20 @@ class KafkaBroker:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Create a topic and wait until it is there."""
+        """Create a topic and wait until each of its partitions has a leader.
+
+        Raises:
+            RuntimeError: not within a minute.
+        """
         admin = self.admin()  # its futures end with it
         admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            found = admin.list_topics(name, timeout=10).topics[name].partitions.values()
+            if len(found) == partitions and all(each.leader >= 0 for each in found):
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"the partitions of {name} have no leaders")
 
 
 def main() -> None:

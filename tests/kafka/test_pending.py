@@ -15,7 +15,9 @@ from tests.kafka.driver import Driver
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
 CALLS = "trimtab.transforms.samples:calls"
-WAIT_MS = 8
+WAIT_MS = 40
+"""Long enough for what Spark takes for a batch to be small beside its calls, on a busy machine."""
+
 RECORDS = 2000
 PENDING, MEAN = 'pending_calls{stage="upper"}', 'batch_pending_call_seconds{stage="upper"}'
 COUNT = 'pending_call_seconds_count{stage="upper"}'
@@ -88,9 +90,11 @@ def test_the_limit_is_live_and_the_order_is_kept(
 def test_calls_that_fail_or_hang_leave_null_or_end_the_batch_as_asked(
     broker: KafkaBroker, one_partition: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
-    hang = {"hang": "-90 ", "timeout_s": "1"}
+    hang = {"hang": "-90 ", "timeout_s": "1", "wait_ms": "8"}
     kept = calling(make_driver, broker, one_partition, on_error="null", fail="-57 ", **hang)
-    failing = calling(make_driver, broker, one_partition, sink={"kind": "noop"}, fail="-57 ")
+    failing = calling(
+        make_driver, broker, one_partition, sink={"kind": "noop"}, fail="-57 ", wait_ms="8"
+    )
     hanging = calling(make_driver, broker, one_partition, sink={"kind": "noop"}, **hang)
     made = produce(broker.bootstrap, one_partition[0], [(0.1, 2000)])
     for driver in (kept, failing, hanging):
