@@ -19,6 +19,9 @@ SMALL_GIB = 2.0
 DRIVER_GIB, NAMESPACE_GIB = 2.0, 4.0
 """A broker with its drivers; a namespace with its Kafka, driver and executors."""
 
+NAMESPACES = BROKERS = 1
+"""Most of each at a time: on two cores, both phases side by side are as much as waits bear."""
+
 SPREAD = ("--dist", "loadfile", "--no-loadscope-reorder")
 """The tests of a file share a process: its broker, its namespace."""
 
@@ -87,13 +90,13 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
     ]
     if folders:
         # the cluster phase refuses to run beside a cluster: what is up after it is of this run
-        spaces = side_by_side(memory_gib, NAMESPACE_GIB, 2)
+        spaces = side_by_side(memory_gib, NAMESPACE_GIB, NAMESPACES)
         yield Phase(
             "e2e", (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD), 2700, tuple(folders),
             after=("cluster",), cores=1.0, memory_gib=spaces * NAMESPACE_GIB,
             cleanup=down, leaves_cluster=True,
         )  # fmt: skip
-    brokers = side_by_side(memory_gib, DRIVER_GIB, 2)
+    brokers = side_by_side(memory_gib, DRIVER_GIB, BROKERS)
     kafka = (PYTEST, "-n", str(brokers), *SPREAD)
     size_gib = brokers * DRIVER_GIB
     yield Phase("kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), cores=1.0, memory_gib=size_gib)
