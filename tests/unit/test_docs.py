@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from trimtab.api import kinds
 from trimtab.api.crd import all_crds
@@ -19,6 +21,7 @@ from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import ConditionType
+from trimtab.cli import main as cli
 from trimtab.job.termination import Reason
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import VERIFIERS
@@ -131,3 +134,29 @@ def test_what_shows_an_idea_of_the_seeds_is_there() -> None:
     for folder, path, test in named:
         text = read(short[folder] + path)
         assert not test or f"def {test}(" in text, (path, test)
+
+
+def samples_of_the_cli() -> list[str]:
+    """Every `trimtab COMMAND ...` of the docs, in a block of code or within backquotes."""
+    pages = [*DOCS, ROOT / "CONTRIBUTING.md"]
+    text = "\n".join(path.read_text() for path in pages).replace("\\\n", " ")
+    commands = "|".join(cli.commands)
+    whole = re.findall(rf"^ *(?:\.venv/bin/)?trimtab ((?:{commands}) [^#\n]*)", text, re.M)
+    return [*whole, *re.findall(rf"`(?:\.venv/bin/)?trimtab ((?:{commands})[^`]*)`", text)]
+
+
+def test_every_sample_of_the_cli_names_a_command_and_its_options() -> None:
+    samples = samples_of_the_cli()
+    assert len(samples) > 8
+    for sample in samples:
+        name, *words = shlex.split(sample)
+        known = {option for parameter in cli.commands[name].params for option in parameter.opts}
+        assert {word for word in words if re.match("--?[a-z]", word)} <= known, sample
+
+
+def test_the_scenarios_of_the_samples_run() -> None:
+    for sample in samples_of_the_cli():
+        name, *words = shlex.split(sample)
+        if name == "simulate" and words and "FILE" not in words:
+            done = CliRunner().invoke(cli, [name, *words])
+            assert done.exit_code == 0, (sample, done.output)
