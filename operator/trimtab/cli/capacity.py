@@ -1,4 +1,4 @@
-"""What a pipeline's model has learned of its capacity, and where partitions end it, in words."""
+"""What a pipeline's model has learned about its capacity, and how far partitions allow it to go."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.policy import Policy
 
 MAX_ROWS = 10
-"""Lines of the capacity table; beyond that only learned counts, the present one and the limits."""
+"""Lines of the capacity table; beyond that, only learned counts, the present one and the limits."""
 
 UNKNOWN_TASKS = 10**6
-"""Where the status does not hold the number of partitions yet."""
+"""Used until the status has the number of partitions."""
 
 
 def partitions(policy: Policy, cores: int, status: StreamPipelineStatus) -> str:
@@ -28,12 +28,12 @@ def partitions(policy: Policy, cores: int, status: StreamPipelineStatus) -> str:
     most, (_, allowed) = math.ceil(status.partitions / cores), policy.executors_of(cores)
     above = f", though limits allow {allowed}" if allowed > most else ""
     if above:
-        above += f", for which {allowed * cores} would do"
+        above += f", which needs {allowed * cores} partitions"
     return f"{status.partitions}, so more than {counted(most, 'executor')} cannot help{above}"
 
 
 def partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
-    """How many more would help; nothing where those are not what limits."""
+    """How many partitions would help; nothing if they are not the limit."""
     advised = status.partitions_advice
     if advised is not None:
         yield row("", f"{advised.partitions} would help: {advised.reason}")
@@ -42,11 +42,11 @@ def partitions_advice(status: StreamPipelineStatus) -> Iterator[str]:
 def capacity(
     memory: ControllerState | None, policy: Policy, cores: int, status: StreamPipelineStatus
 ) -> Iterator[str]:
-    """The highest rate for each number of executors, and which of them were learned."""
+    """The highest rate for each number of executors, and which of these were learned."""
     of_source = status.partitions or UNKNOWN_TASKS
     model = learning.at_settings(memory.points, memory.settings, of_source) if memory else None
     if memory is None or model is None:
-        yield row("Capacity", "nothing is learned yet")
+        yield row("Capacity", "nothing learned yet")
         return
     settings = memory.settings
     trigger = KNOBS["trigger"].format(settings.trigger_s)
@@ -58,7 +58,7 @@ def capacity(
 
 
 def _counts(memory: ControllerState, least: int, most: int, cores: int) -> list[int]:
-    """Every count within the limits, or the telling ones where these are too many."""
+    """Every count within the limits, or the most useful ones if there are too many."""
     settings = memory.settings
     learned = {int(p.slots) // cores for p in memory.points}
     counts = set(range(least, most + 1))

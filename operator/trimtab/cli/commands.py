@@ -19,13 +19,13 @@ from trimtab.ports import Manifest
 @click.group()
 @click.version_option(package_name="trimtab")
 def main() -> None:
-    """Deploys Kafka + Spark pipelines on Kubernetes and holds their goal by itself."""
+    """Deploys Kafka + Spark pipelines on Kubernetes and tunes them to meet their goals."""
 
 
 @main.command()
-@click.option("--kubeconfig", envvar="TRIMTAB_KUBECONFIG", help="Default: the service account.")
+@click.option("--kubeconfig", envvar="TRIMTAB_KUBECONFIG", help="Defaults to the service account.")
 def operator(kubeconfig: str | None) -> None:
-    """Run the operator, set up by TRIMTAB_* environment variables."""
+    """Run the operator, configured by TRIMTAB_* environment variables."""
     # only the operator needs kopf and the clients: the driver's image has neither
     from trimtab.handlers.main import run  # noqa: PLC0415
     from trimtab.settings import OperatorSettings  # noqa: PLC0415
@@ -37,12 +37,12 @@ def operator(kubeconfig: str | None) -> None:
 
 
 def _of_pipelines(command: Callable[..., None]) -> Callable[..., None]:
-    """How a command is told which pipelines: by name in a cluster, or from a file."""
+    """The options that name the pipelines: by name in a cluster, or from a file."""
     for option in (
-        click.option("--kubeconfig", help="Default: kubectl's."),
+        click.option("--kubeconfig", help="Defaults to kubectl's configuration."),
         click.option("-f", "--filename", type=click.File(),
-                     help="YAML or JSON; - is standard input."),
-        click.option("-n", "--namespace", help="Default: that of the current context."),
+                     help="YAML or JSON; - reads standard input."),
+        click.option("-n", "--namespace", help="Defaults to the namespace of the current context."),
         click.argument("name", required=False),
     ):  # fmt: skip
         command = option(command)
@@ -54,13 +54,13 @@ def _of_pipelines(command: Callable[..., None]) -> Callable[..., None]:
 def explain(
     name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
 ) -> None:
-    """Say in words what a StreamPipeline does, and why."""
+    """Explain in words what a StreamPipeline does and why."""
     from trimtab.cli.explain import explain as in_words  # noqa: PLC0415
 
     try:
         found = _pipelines(name, namespace, filename, kubeconfig)
         if not found:
-            raise click.UsageError("say which pipeline: NAME or -f FILE")
+            raise click.UsageError("name a pipeline: NAME or -f FILE")
         click.echo("\n\n".join(in_words(manifest) for manifest in found))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
@@ -68,32 +68,32 @@ def explain(
 
 @main.command()
 @_of_pipelines
-@click.option("--record-ms", type=float, help="Slot time of a record.")
-@click.option("--batch-ms", type=float, help="Time that a batch shall take.")
+@click.option("--record-ms", type=float, help="Milliseconds of slot time per record.")
+@click.option("--batch-ms", type=float, help="Target duration of a batch in milliseconds.")
 @click.option("--executors", type=int)
-@click.option("--cores", type=int, help="Task slots of each executor.")
-@click.option("--partitions", type=int, help="Of the source's topics.")
+@click.option("--cores", type=int, help="Task slots per executor.")
+@click.option("--partitions", type=int, help="Partitions of the source's topics.")
 @click.option("--record-bytes", type=float)
 @click.option("--pending-ratio", type=float, default=2.0, show_default=True)
-@click.option("--rate", type=float, help="Records/s to carry.")
-@click.option("--call-ms", type=float, help="Time of a remote call, one a record.")
+@click.option("--rate", type=float, help="Records per second to handle.")
+@click.option("--call-ms", type=float, help="Milliseconds of a remote call, one per record.")
 @click.option("--heap", help="Heap of each executor, e.g. 768Mi.")
-@click.option("--allocated", help="Bytes that each executor allocates a second, e.g. 80Mi.")
+@click.option("--allocated", help="Bytes that each executor allocates per second, e.g. 80Mi.")
 @click.option("--occupied", help="What stays in the old generation, e.g. 200Mi.")
 def size(
     name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Work out sizes from figures that are given or that a pipeline has learned, and show how.
+    """Calculate sizes from given figures or those of a pipeline, and show the derivation.
 
-    What is given wins over what NAME or FILE says.
+    Options override the figures of NAME or FILE.
     """
     from trimtab.cli.size import derivation, given, measured  # noqa: PLC0415
 
     try:
         found = _pipelines(name, namespace, filename, kubeconfig)
         if len(found) > 1:
-            raise click.UsageError("the file holds several pipelines: say which one, NAME")
+            raise click.UsageError("the file holds several pipelines: name one with NAME")
         click.echo(derivation((measured(found[0]) if found else {}) | given(options)))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
@@ -101,25 +101,25 @@ def size(
 
 @main.command()
 @click.option("-b", "--bootstrap-servers", required=True)
-@click.option("-t", "--topic", required=True, help="It must be there.")
+@click.option("-t", "--topic", required=True, help="The topic must exist.")
 @click.option("--record-bytes", type=click.IntRange(16, 900_000), default=1000, show_default=True)
 @click.option("--seconds", type=click.FloatRange(1, 3600), default=10.0, show_default=True)
-@click.option("--auto", is_flag=True, help="Tune the producer first, by at most 8 probes.")
+@click.option("--auto", is_flag=True, help="Tune the producer first, with at most 8 probes.")
 @click.option("--latency", default="100ms", show_default=True, help="Goal of --auto: p95 to ack.")
 @click.option("--probe-seconds", type=click.FloatRange(0.5, 60), default=2.0, show_default=True)
 @click.option("--batch-bytes", type=click.IntRange(1, int(PRODUCER_BATCH.maximum)))
 @click.option(
     "--in-flight",
     type=click.IntRange(1, int(PRODUCER_IN_FLIGHT.maximum)),
-    help="More would not keep the order.",
+    help="More would break the order.",
 )
 @click.option("--linger-ms", type=click.IntRange(0, int(PRODUCER_LINGER.maximum)))
 @click.option("--compression", type=click.Choice(COMPRESSIONS))
 @click.option("--json", "as_json", is_flag=True)
 def produce(as_json: bool, auto: bool, latency: str, **options: Any) -> None:
-    """Load a topic as fast as it goes for some seconds; with --auto tune the producer first.
+    """Write to a topic as fast as possible for some seconds; with --auto, tune the producer first.
 
-    The settings are those of the knobs `producer.*` of a pipeline.
+    The settings correspond to the knobs `producer.*` of a pipeline.
     """
     try:
         from trimtab.cli import produce as load  # noqa: PLC0415
@@ -137,7 +137,7 @@ def produce(as_json: bool, auto: bool, latency: str, **options: Any) -> None:
 def _pipelines(
     name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
 ) -> list[Manifest]:
-    """The pipelines that were named, from a file or the cluster; none if none was."""
+    """The named pipelines, from a file or the cluster; empty if none is named."""
     from trimtab.cli.explain import pipelines_in  # noqa: PLC0415
 
     if filename:
@@ -158,8 +158,8 @@ def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> M
 
 @main.command()
 @click.option("--scenario", type=click.Path(path_type=Path), required=True)
-@click.option("--seeds", default="1", help="Comma separated.")
-@click.option("--json", "as_json", is_flag=True, help="A list of figures, one object per seed.")
+@click.option("--seeds", default="1", help="Comma-separated numbers.")
+@click.option("--json", "as_json", is_flag=True, help="List of figures, one object per seed.")
 def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
     """Run a scenario file in virtual time with the operator's own control core."""
     from trimtab.simulation.figures import figures  # noqa: PLC0415
@@ -173,7 +173,7 @@ def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
     except ValueError as error:
-        raise click.ClickException(f"--seeds: want numbers like 1,2,3 ({error})") from error
+        raise click.ClickException(f"--seeds: expected numbers like 1,2,3 ({error})") from error
     if as_json:
         click.echo(json.dumps([figures(run) for run in runs], indent=1))
         return

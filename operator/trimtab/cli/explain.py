@@ -1,4 +1,4 @@
-"""A StreamPipeline in words: what it is to hold, what is seen of it, and why it is set as it is."""
+"""A StreamPipeline in words: its goal, what is observed, and why its settings are what they are."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain(manifest: Manifest) -> str:
     """The object in words. Pure.
 
     Raises:
-        BadInputError: it is no StreamPipeline that reads; says what is wrong.
+        BadInputError: not a valid StreamPipeline; says what is wrong.
     """
     try:
         meta = manifest["metadata"]
@@ -38,14 +38,14 @@ def explain(manifest: Manifest) -> str:
         status = StreamPipelineStatus.model_validate(manifest.get("status") or {})
         title = f"StreamPipeline {meta.get('namespace', '-')}/{meta['name']}"
     except ValidationError as error:
-        raise BadInputError(f"the StreamPipeline does not read: {error}") from error
+        raise BadInputError(f"the StreamPipeline is invalid: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadInputError("not a StreamPipeline: it needs metadata.name and spec") from error
+        raise BadInputError("not a StreamPipeline: metadata.name and spec are required") from error
     policy, suspended = Policy.of(spec), ", suspended" if spec.suspend else ""
     lines = [f"{title}, mode {spec.tuning.mode}{suspended}", ""]
     if status.observed_generation < 0:
         return "\n".join([*lines, row("Goal", policy.goal_text()),
-                          "", "no operator has looked at it yet"])  # fmt: skip
+                          "", "no operator has processed it yet"])  # fmt: skip
     memory, unread = _memory(status)
     wide = pods.with_cores(spec, pods.cores_in_force(spec, memory))
     cores = wide.resources.executor.cores
@@ -66,7 +66,7 @@ def explain(manifest: Manifest) -> str:
         row("Partitions", capacity.partitions(policy, cores, status)),
         *capacity.partitions_advice(status),
         *capacity.capacity(memory, policy, cores, status),
-        "Decisions, the newest last",
+        "Decisions, newest last",
         *(_decisions(status) or ["  none yet"]),
         "For you to do",
         *(_for_a_person(status) or ["  nothing"]),
@@ -80,7 +80,7 @@ def pipelines_in(text: str, name: str | None, namespace: str | None) -> list[Man
     """The StreamPipelines of a YAML or JSON text, lists included, by name and namespace if given.
 
     Raises:
-        BadInputError: the text is no YAML, or holds none.
+        BadInputError: the text is not YAML, or holds no StreamPipeline.
     """
     try:
         found = list(_objects(list(yaml.safe_load_all(text))))
@@ -112,7 +112,7 @@ def _memory(status: StreamPipelineStatus) -> tuple[ControllerState | None, str]:
     try:
         return ControllerState.from_dict(status.controller), ""
     except (KeyError, TypeError, ValueError):
-        return None, "status.controller does not read; the operator begins it anew"
+        return None, "status.controller is unreadable; the operator starts it afresh"
 
 
 def _found(status: StreamPipelineStatus, type_: Type) -> Condition | None:
@@ -124,7 +124,7 @@ def _goal(policy: Policy, status: StreamPipelineStatus) -> str:
     met = _found(status, Type.GOAL_MET)
     judged = {"True": "met", "False": "not met"}.get(met.status if met else "", "not known yet")
     why = f" ({met.message})" if met and met.message else ""
-    return f"{policy.goal_text()}; seen {seen or 'nothing yet'}: {judged}{why}"
+    return f"{policy.goal_text()}; observed {seen or 'nothing yet'}: {judged}{why}"
 
 
 def _lag(status: StreamPipelineStatus) -> str:
@@ -145,10 +145,10 @@ def _regime(memory: ControllerState | None, status: StreamPipelineStatus) -> str
 
 def _score(memory: ControllerState | None) -> str:
     if memory is None or memory.score.trials == 0:
-        return "no trial was judged yet"
+        return "no trial has been judged yet"
     score = memory.score
     return (
-        f"{score.kept} of {score.trials} trials kept; the load was off the prediction by"
+        f"{score.kept} of {score.trials} trials kept; the load differed from the prediction by"
         f" {score.error:.0%} on average"
     )
 
@@ -156,12 +156,12 @@ def _score(memory: ControllerState | None) -> str:
 def _bottleneck(status: StreamPipelineStatus) -> str:
     found = status.bottleneck
     if found is None or found.kind == "None":
-        return "none that holds it back"
+        return "none"
     return f"{found.kind}: {found.evidence}"
 
 
 def _first_rule(status: StreamPipelineStatus) -> str:
-    """Seed 000's check: every stage takes what comes, and passes on what it has processed."""
+    """The first rule: every stage takes what comes, and passes on what it has processed."""
     if status.flow is None:
         return "not known yet"
     return f"{status.flow.state}: {status.flow.evidence}"
@@ -177,18 +177,18 @@ def _executors_now(status: StreamPipelineStatus) -> str:
 
 def _settings(memory: ControllerState | None, status: StreamPipelineStatus) -> str:
     if status.effective is None:
-        return "the driver has not told them yet"
+        return "the driver has not reported them yet"
     numbers = status.effective.numbers()
     words = ", ".join(f"{name} {KNOBS[name].format(value)}" for name, value in numbers.items())
     if memory is None:
         return words
     coming = memory.settings.with_numbers(numbers).differences(memory.settings)
-    asked = f"; asked for, not in force yet: {', '.join(coming)}" if coming else ""
+    asked = f"; requested, not in force yet: {', '.join(coming)}" if coming else ""
     return f"{words} (generation {memory.generation}){asked}"
 
 
 def _jvm(spec: StreamPipelineSpec, status: StreamPipelineStatus) -> Iterator[str]:
-    """The advice on each role, and when it comes into force; nothing where there is none."""
+    """The advice for each role, and when it takes effect; nothing if there is none."""
     given = status.jvm or JvmStatus()
     for role, advice in (("driver", given.driver), ("executor", given.executor)):
         if advice is not None:
@@ -214,9 +214,9 @@ def _reaction(memory: ControllerState | None, policy: Policy, status: StreamPipe
     raising, releasing = pace.raising_s(policy.dwell_up), pace.releasing_s(policy.dwell_down)
     return (
         f"to too much load within {format_duration(raising)}, to too little after"
-        f" {format_duration(releasing)} at the soonest, if no trial is open (a sample each"
-        f" {status.pace.scrape}, a decision each {status.pace.tick}, dwell {policy.dwell_up} up and"
-        f" {policy.dwell_down} down, a batch each {format_duration(pace.trigger_s)} or longer)"
+        f" {format_duration(releasing)} at the earliest, if no trial is open (a sample every"
+        f" {status.pace.scrape}, a decision every {status.pace.tick}, dwell {policy.dwell_up} up"
+        f" and {policy.dwell_down} down, a batch every {format_duration(pace.trigger_s)} or longer)"
     )
 
 
@@ -226,14 +226,14 @@ def _decisions(status: StreamPipelineStatus) -> list[str]:
 
 def _ledger(status: StreamPipelineStatus) -> str:
     if status.ledger is None:
-        return "not kept: the query does not write one record for each that it reads"
+        return "not kept: the query does not write one record for each record it reads"
     if not status.ledger.mismatches:
-        return "every record that was read was written, since the driver began"
+        return "every record read since the driver started was written"
     return f"{status.ledger.mismatches} records were read but not written, or the reverse"
 
 
 def _for_a_person(status: StreamPipelineStatus) -> list[str]:
-    """Stalled, saturated, and metrics that are missing though the query runs."""
+    """Stalled, saturated, and missing metrics while the query runs."""
     ready, metrics = _found(status, Type.READY), _found(status, Type.METRICS_AVAILABLE)
     found = [c for t in (Type.STALLED, Type.SATURATED) if (c := _found(status, t))]
     needed = [c for c in found if c.status == "True"]

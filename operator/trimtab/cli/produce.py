@@ -1,4 +1,4 @@
-"""`trimtab produce`: a load on a topic, with a producer that tunes itself by short probes."""
+"""`trimtab produce`: writes to a topic with a producer that tunes itself by short probes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KNOBS = ("batch_bytes", "in_flight", "linger_ms", "compression")
 def run(
     options: dict[str, Any], goal_s: float | None, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-    """The load of the command's options, tuned first where there is a goal; as plain values.
+    """Run the load that the options describe, tuned first if there is a goal; as plain values.
 
     Raises:
         UnavailableError: the broker does not answer, or a record was not acknowledged.
@@ -58,7 +58,7 @@ def in_words(result: dict[str, Any]) -> str:
 def tune(
     measure: Callable[[ProducerSettings], Probe], goal_s: float, tell: Callable[[str], None]
 ) -> tuple[Probe, list[Probe]]:
-    """Probe until the tuner is done; the best, and all of them in order."""
+    """Probe until the tuner is done; returns the best probe, and all probes in order."""
     probes: list[Probe] = []
     while (step := next_probe(probes, goal_s)).settings is not None:
         seen = measure(step.settings)
@@ -68,6 +68,6 @@ def tune(
             f" round trip {1000 * seen.round_trip_s:.1f} ms ({step.reason})"
         )
     best = best_of(probes, goal_s)
-    held = "holds" if best.p95_s <= goal_s else "no setting holds the goal; least latency:"
+    held = "holds" if best.p95_s <= goal_s else "no setting meets the goal; lowest latency:"
     tell(f"done: {step.reason}; {held} {best.settings}, {best.rate / 1e6:.1f} MB/s")
     return best, probes

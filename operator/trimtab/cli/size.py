@@ -1,4 +1,4 @@
-"""`trimtab size`: the sizes that follow from given figures, or from what a pipeline has learned."""
+"""`trimtab size`: sizes derived from given figures, or from what a pipeline has learned."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.tuning.capacity import learning
 from trimtab.tuning.controller_state import ControllerState
 
 BATCH_SHARE = 0.8
-"""Share of the trigger that a batch shall take: it must end before the next one starts."""
+"""Target share of the trigger for a batch: it must end before the next one starts."""
 
 MILLISECONDS = {"record_ms": "record_s", "batch_ms": "target_s", "call_ms": "call_s"}
 QUANTITIES = {
@@ -32,7 +32,7 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
     """The figures of the options that are given, in seconds and bytes.
 
     Raises:
-        BadInputError: a quantity does not read.
+        BadInputError: a quantity is invalid.
     """
     figures: dict[str, Any] = {}
     for option, value in options.items():
@@ -54,7 +54,7 @@ def measured(manifest: Manifest) -> dict[str, Any]:
     """The figures that a StreamPipeline's spec and status hold, by the names of `Figures`.
 
     Raises:
-        BadInputError: it does not read, or nothing has been learned yet.
+        BadInputError: it is invalid, or nothing has been learned yet.
     """
     try:
         spec = StreamPipelineSpec.model_validate(manifest.get("spec"))
@@ -62,11 +62,11 @@ def measured(manifest: Manifest) -> dict[str, Any]:
         memory = ControllerState.from_dict(status.controller or {})
     except (ValidationError, KeyError, TypeError) as error:
         raise BadInputError(
-            f"the StreamPipeline has no figures yet, or does not read: {error}"
+            f"the StreamPipeline has no figures yet, or is invalid: {error}"
         ) from error
     model = learning.at_settings(memory.points, memory.settings, status.partitions)
     if model is None or not status.partitions:
-        raise BadInputError("the StreamPipeline has learned nothing yet: give the figures yourself")
+        raise BadInputError("the StreamPipeline has learned nothing yet: use options instead")
     cores = memory.settings.cores or spec.resources.executor.cores
     slots = model.slots(memory.settings.executors * cores)
     return {
@@ -79,14 +79,14 @@ def measured(manifest: Manifest) -> dict[str, Any]:
 
 
 def derivation(figures: dict[str, Any]) -> str:
-    """Every size with how it follows, one a line.
+    """Every size with its derivation, one per line.
 
     Raises:
-        BadInputError: a figure is missing or does not fit; says which option gives it.
+        BadInputError: a figure is missing or invalid; names the option that sets it.
     """
     missing = [option for name, option in NEEDED.items() if figures.get(name) is None]
     if missing:
-        raise BadInputError(f"give {', '.join(missing)} too, or name a pipeline that has run")
+        raise BadInputError(f"also give {', '.join(missing)}, or name a pipeline that has run")
     try:
         lines = sheet(Figures(**figures))
     except ValueError as error:

@@ -75,7 +75,7 @@ def test_the_goal_and_what_is_seen() -> None:
     assert text.splitlines()[0] == "StreamPipeline n/clicks, mode Auto"
     goal = part(text, "Goal")
     assert "p95 15s" in goal
-    assert "seen 12s" in goal
+    assert "observed 12s" in goal
     assert "met" in goal
     assert "200 records" in part(text, "Lag")
 
@@ -131,12 +131,12 @@ def test_an_open_trial() -> None:
 
 
 def test_how_good_past_predictions_were() -> None:
-    assert "no trial was judged yet" in part(explain(pipeline()), "Predictions")
+    assert "no trial has been judged yet" in part(explain(pipeline()), "Predictions")
     score = Score().with_trial(kept=True, predicted=0.5, seen=0.6)
     score = score.with_trial(kept=False, predicted=0.5, seen=0.5)
     memory = ControllerState(generation=7, settings=MEMORY.settings, score=score)
     text = part(explain(pipeline(memory)), "Predictions")
-    assert "1 of 2 trials kept; the load was off the prediction by 10% on average" in text
+    assert "1 of 2 trials kept; the load differed from the prediction by 10% on average" in text
 
 
 def test_the_capacity_is_that_of_the_model() -> None:
@@ -236,13 +236,13 @@ def test_a_pipeline_that_no_operator_has_seen(status: Json | None) -> None:
     if status is not None:
         manifest["status"] = status
     text = explain(manifest)
-    assert "no operator has looked at it yet" in text
+    assert "no operator has processed it yet" in text
     assert "p95 15s" in text
 
 
 def test_a_memory_that_does_not_read_is_said(capsys: Any) -> None:
     text = explain(pipeline(None, controller={"generation": "x"}))
-    assert "does not read" in text
+    assert "unreadable" in text
     assert "12s" in part(text, "Goal")
 
 
