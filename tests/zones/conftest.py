@@ -36,9 +36,9 @@ def kafka() -> Json:
     return manifest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stage(cluster: tuple[Kube, dict[str, str]]) -> Iterator[Stage]:
-    """A namespace with a Kafka of three brokers, on three nodes; the cluster is left running."""
+    """A namespace with three brokers on three nodes, gone before the next file begins."""
     made = Stage.anew(cluster, NAMESPACE)
     made.apply(kafka())
     made.wait_kafka()
