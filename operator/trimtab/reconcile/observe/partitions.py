@@ -22,9 +22,12 @@ def asked(cache: ObjectCache, namespace: str, cluster: str) -> dict[str, int]:
     """Partitions that pipelines ask of a cluster's topics, within their limits."""
     found: dict[str, int] = {}
     for parent in _readers(cache, namespace, cluster):
+        most = _limit(parent)
+        if most is None:
+            continue
         memory = ControllerState.read((parent.get("status") or {}).get("controller"))
-        wish, most = memory.settings.topic_partitions if memory else None, _limit(parent)
-        if most is not None and wish is not None:
+        wish = memory.settings.topic_partitions if memory else None
+        if wish is not None:
             topic = parent["spec"]["source"]["kafka"]["topics"][0]
             found[topic] = max(min(wish, most), found.get(topic, 0))
     return found
