@@ -58,7 +58,7 @@ def explain(manifest: Manifest) -> str:
         row("Ledger", _ledger(status)),
         row("Executors", _executors_now(status)),
         row("Settings", _settings(memory, status)),
-        *([row("Batch", oversize.told_words(status.oversize))] if status.oversize else []),
+        *([row("Batch", oversize.message(status.oversize))] if status.oversize else []),
         *_jvm(wide, status),
         row("Trial", _trial(memory)),
         row("Predictions", _score(memory)),

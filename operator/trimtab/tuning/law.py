@@ -77,7 +77,9 @@ def _trial_ended_early(snapshot: Snapshot, memory: ControllerState) -> Step | No
 
 def _oversize_running(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     larger = snapshot.signals and oversize.running(snapshot.signals, memory.settings)
-    return (hold(memory, Reason.PLANNED_OVERSIZE, larger.words), memory) if larger else None
+    if not larger:
+        return None
+    return hold(memory, Reason.PLANNED_OVERSIZE, oversize.message(larger)), memory
 
 
 def _not_applied(snapshot: Snapshot, memory: ControllerState) -> Step | None:

@@ -50,7 +50,7 @@ def _partitions(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterato
 
 def _oversize(seen: Observation, new: StreamPipelineStatus) -> Iterator[Announcement]:
     if new.oversize and oversize.is_news(seen.advice.oversize, new.oversize):
-        words = oversize.told_words(new.oversize)
+        words = oversize.message(new.oversize)
         yield Announcement(Reason.PLANNED_OVERSIZE, words, warning=True)
 
 

@@ -6,8 +6,6 @@ the limit is by then: it says nothing of the settings in force, and no limit mak
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from trimtab.api.v1alpha1.status import OversizeStatus
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals
@@ -19,36 +17,20 @@ OFTEN = 2
 """A batch that begins again so often is what ends the driver."""
 
 
-@dataclass(frozen=True, slots=True)
-class Oversize:
-    """A batch that runs again with more records than the limit lets into a new one."""
-
-    batch: int
-    records: int
-    limit: int
-    replays: int
-
-    @property
-    def words(self) -> str:
-        """What is so, and what can be done about it."""
-        said = (
-            f"batch {self.batch} was planned with {self.records:,} records before the limit came"
-            f" down to {self.limit:,}; it runs as planned, no limit changes it"
-        )
-        if self.replays < OFTEN:
-            return f"{said}: wait until it has ended"
-        return f"{said}. It has begun again {self.replays} times: {CURE}"
-
-
 CURE = "more memory (limits.memory, limits.driverMemory) or more executors do"
 
 
-def running(signals: Signals, settings: Settings) -> Oversize | None:
+def running(signals: Signals, settings: Settings) -> OversizeStatus | None:
     """The batch under way, if it is such a one."""
     records, limit = signals.running_records, settings.max_offsets
     if not signals.running_replays or records <= MARGIN * limit:
         return None
-    return Oversize(signals.running_id or 0, records, limit, signals.running_replays)
+    return OversizeStatus(
+        batch=signals.running_id or 0,
+        records=records,
+        limit=limit,
+        replays=signals.running_replays,
+    )
 
 
 def ended(batch: Batch, settings: Settings) -> bool:
@@ -64,19 +46,18 @@ def standing(
     old: OversizeStatus | None, signals: Signals | None, settings: Settings
 ) -> OversizeStatus | None:
     """What stands: a driver that is down says nothing, so that it is the same as before."""
-    if signals is None:
-        return old
-    found = running(signals, settings)
-    if found is None:
-        return None
-    return OversizeStatus(
-        batch=found.batch, records=found.records, limit=found.limit, replays=found.replays
+    return old if signals is None else running(signals, settings)
+
+
+def message(told: OversizeStatus) -> str:
+    """What is so, and what can be done about it."""
+    said = (
+        f"batch {told.batch} was planned with {told.records:,} records before the limit came"
+        f" down to {told.limit:,}; it runs as planned, no limit changes it"
     )
-
-
-def told_words(told: OversizeStatus) -> str:
-    """The same as the decision says it."""
-    return Oversize(told.batch, told.records, told.limit, told.replays).words
+    if told.replays < OFTEN:
+        return f"{said}: wait until it has ended"
+    return f"{said}. It has begun again {told.replays} times: {CURE}"
 
 
 def is_news(old: OversizeStatus | None, new: OversizeStatus | None) -> bool:
@@ -91,4 +72,4 @@ def failure(died: tuple[str, str] | None, told: OversizeStatus | None) -> tuple[
     """Why the driver is down; where memory ran out in such a batch, that a limit is no cure."""
     if died is None or told is None or died[0] not in OUT_OF_MEMORY:
         return died
-    return died[0], f"{died[1]}; {told_words(told)}"
+    return died[0], f"{died[1]}; {message(told)}"
