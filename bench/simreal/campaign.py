@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 from bench.simreal.seen import SCRAPED, Batch, Measured, from_prometheus
-from bench.simreal.settings import CAMPAIGN, Setting
+from bench.simreal.settings import CAMPAIGN, CORES, PARTITIONS, WAIT_MS, Setting
 from dev.demo import deploy, load
 from dev.demo.kube import Json, Kube
 from dev.localcluster import console
@@ -102,8 +102,15 @@ class Site:
         for path in sorted(deploy.EXAMPLE.glob("*.yaml")):
             manifests += [m for m in yaml.safe_load_all(path.read_text()) if m]
         for manifest in manifests:
+            spec = manifest.get("spec", {})
+            if manifest["kind"] == "KafkaCluster":
+                for topic in spec["topics"]:
+                    topic["partitions"] = PARTITIONS
             if manifest["kind"] == "StreamPipeline":
-                manifest["spec"]["tuning"]["pinned"] = values
+                spec["transform"]["python"]["params"]["wait_ms"] = str(WAIT_MS)
+                spec["resources"]["executor"]["cores"] = CORES
+                spec["limits"]["executors"]["max"] = max(each.executors for each in CAMPAIGN)
+                spec["tuning"]["pinned"] = values
         self.kube.apply(*manifests)
 
     def effective(self, setting: Setting) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PARTITIONS = 12
-"""Of the quickstart's topic: the tasks of a batch."""
+"""Of the topic: the tasks of a batch."""
+
+WAIT_MS, CORES = 8, 1
+"""Milliseconds of each record's call; task slots of an executor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import time
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any
 
 from dev.demo import deploy, load, report
-from dev.demo.judge import Phase, Verdict, judge, phases
-from dev.demo.kube import DemoError, Json, Kube
-from dev.demo.watch import Sample, header, look
+from dev.demo.drive import drive
+from dev.demo.judge import Verdict, judge, measured_capacity
+from dev.demo.kube import DemoError, Kube
+from dev.demo.summary import Summary, summarize
+from dev.demo.watch import Sample
+from dev.demo.work import known_work
 from dev.localcluster import cluster, console
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.paths import REPO, from_environment
@@ -19,11 +22,8 @@ from dev.localcluster.paths import REPO, from_environment
 NAMESPACE = "trimtab-demo"
 OURS = "trimtab.dev/demo"
 """Label of a namespace that a demo made: no other is ever deleted."""
-TARGET_S = 15.0
 TICK_S = 5.0
-SCHEDULE = [(60.0, 25.0), *[(145.0, 280.0), (65.0, 25.0)] * 3]
 OUT = REPO / "build/demo"
-LOOK_EVERY_S = 5.0
 
 
 def main() -> int:
@@ -81,34 +81,21 @@ def _fresh_namespace(kube: Kube) -> None:
 
 
 def _drive(kube: Kube, tags: dict[str, str], spent: dict[str, float], began: float) -> int:
-    plan = phases(SCHEDULE)
-    started = load.start(kube, tags["pipeline"], SCHEDULE)
-    samples = _watch(kube, plan, started)
+    work = known_work(deploy.EXAMPLE)
+    ride = drive(kube, tags["pipeline"], work)
     kube.wait("load ends", 180, lambda: load.finished(kube, "load"))
-    summary = load.result(kube, "load")
+    sent = load.result(kube, "load")
     kube.wait("the pipeline has caught up", 180, lambda: _lag(kube) == 0)
-    delivery = load.verify(kube, tags["pipeline"], summary, 180)
-    decisions = _decisions(kube, samples, started)
-    verdict = judge(samples, plan, decisions, delivery, TARGET_S)
+    delivery = load.verify(kube, tags["pipeline"], sent, 180)
+    last = (kube.get("spl", "clicks") or {}).get("status", {}).get("decisions") or []
+    decisions = ride.decisions(last)
+    verdict = judge(ride.samples, ride.plan, decisions, delivery, work)
+    summary = summarize(ride.samples, verdict, measured_capacity(ride.samples, work))
     spent["whole demo"] = time.monotonic() - began
-    facts = _facts(kube, samples, delivery, spent)
-    report.write(OUT, samples, decisions, verdict, facts)
-    _conclude(verdict, delivery, facts)
+    facts = _facts(kube, ride.samples, delivery, spent)
+    report.write(OUT, report.Told(ride.samples, decisions, verdict, summary, facts))
+    _conclude(verdict, summary, delivery, facts)
     return 0 if verdict.passed else 1
-
-
-def _watch(kube: Kube, plan: list[Phase], started: float) -> list[Sample]:
-    """The live table until the schedule ends."""
-    samples: list[Sample] = []
-    end_s = plan[-1].end_s
-    console.say(header())
-    while (t := time.time() - started) < end_s:
-        rate = next((p.rate for p in plan if p.start_s <= t < p.end_s), 0.0)
-        sample = look(kube, round(t, 1), rate)
-        samples.append(sample)
-        console.say(sample.row())
-        time.sleep(max(0.0, LOOK_EVERY_S - (time.time() - started - t)))
-    return samples
 
 
 def _lag(kube: Kube) -> float:
@@ -116,21 +103,8 @@ def _lag(kube: Kube) -> float:
     return float(found[0]["value"][1]) if found else -1.0
 
 
-def _decisions(kube: Kube, samples: list[Sample], started: float) -> list[dict[str, Any]]:
-    """Every decision that was seen in status, once, with its time since the load began."""
-    last = (kube.get("spl", "clicks") or {}).get("status", {}).get("decisions") or []
-    seen: dict[tuple[str, str, int], Json] = {}
-    for decision in [d for s in samples for d in s.decisions] + last:
-        seen[decision["time"], decision["action"], decision["generation"]] = decision
-    told = []
-    for decision in seen.values():
-        at = datetime.strptime(decision["time"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-        told.append({"t": round(at.timestamp() - started, 1), **decision})
-    return sorted(told, key=lambda d: d["t"])
-
-
 def _facts(
-    kube: Kube, samples: list[Sample], delivery: dict[str, int], spent: dict[str, float]
+    kube: Kube, samples: Sequence[Sample], delivery: dict[str, int], spent: dict[str, float]
 ) -> dict[str, Any]:
     last = samples[-1]
     facts: dict[str, Any] = {f"{k}, s since the start": round(v) for k, v in spent.items()}
@@ -144,7 +118,9 @@ def _facts(
     return facts
 
 
-def _conclude(verdict: Verdict, delivery: dict[str, int], facts: dict[str, Any]) -> None:
+def _conclude(
+    verdict: Verdict, summary: Summary, delivery: dict[str, int], facts: dict[str, Any]
+) -> None:
     for fault in verdict.faults:
         console.warn(f"fault: {fault}")
     for v in verdict.phases:
@@ -154,12 +130,11 @@ def _conclude(verdict: Verdict, delivery: dict[str, int], facts: dict[str, Any])
             f" goal {f'met again after {v.recover_s:g} s' if v.broken else 'met'};"
             f" {v.executors} executors, allowed {v.allowed}"
         )
-    ups = [v for v in verdict.phases if v.phase.rate > 100]
-    recover = ", ".join(f"{v.recover_s:.0f}" for v in ups if v.recover_s is not None)
+    for sentence in summary.sentences():
+        console.say(sentence)
     word = "passed" if verdict.passed else "FAILED"
     console.say(
-        f"demo {word}: goal broken and held again in {recover} s,"
-        f" {sum(v.changes for v in verdict.phases)} changes,"
+        f"demo {word}: {sum(v.changes for v in verdict.phases)} changes,"
         f" {delivery.get('produced')} records, {delivery.get('lost')} lost,"
         f" {delivery.get('duplicated')} duplicated,"
         f" {facts.get('whole demo, s since the start')} s in all; see {OUT / 'report.html'}"

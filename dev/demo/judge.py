@@ -1,7 +1,9 @@
-"""The verdict over a demo run: was the goal broken, held again, by how many executors, at no loss.
+"""The verdict over a demo run: was the goal held again after each step, by how many executors, and
+was anything lost.
 
-The allowed executors of a load (`exact` in docs/simulation.md) follow from the capacity that this
-very run showed: D = out + (A + W·n)/p is fitted to its own batches.
+The allowed executors of a load (`exact` in docs/simulation.md) follow from the known work of the
+example (`Work.ceiling`) and from the capacity that this very run showed, whichever is less:
+D = out + (A + W·n)/p is fitted to its own batches.
 """
 
 from __future__ import annotations
@@ -12,16 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dev.demo.watch import Sample
+from dev.demo.work import Work
 
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.capacity.points import Point, learn
 from trimtab.tuning.trials.trial import SETTLE_AFTER_START
 
-BOUNDS = (0.5, 0.8)
-"""Lower and higher bound of the example."""
-
-HELD_S = 15.0
+HELD_S = 20.0
 """The goal must hold for at least this long at the end of a phase."""
 
 
@@ -39,6 +39,8 @@ class PhaseVerdict:
     """What one phase showed."""
 
     phase: Phase
+    proves: bool
+    """Whether its load was more than what ran at its start can carry, or changed nothing."""
     broken: bool
     held: bool
     executors: int | None
@@ -70,16 +72,50 @@ class Verdict:
         return not self.faults
 
 
-def phases(schedule: Sequence[tuple[float, float]]) -> list[Phase]:
-    """The schedule with absolute times."""
-    out, at = [], 0.0
-    for seconds, rate in schedule:
-        out.append(Phase(at, at + seconds, rate))
-        at += seconds
-    return out
+@dataclass(frozen=True)
+class Capacity:
+    """Records/s by executors: what this run showed, and never more than the known work allows."""
+
+    work: Work
+    model: Model | None
+    trigger_s: float
+
+    def carried(self, executors: int) -> float:
+        """The highest rate whose batch still fits its trigger."""
+        ceiling = self.work.ceiling(executors)
+        if self.model is None:
+            return ceiling
+        return min(ceiling, self.model.sustainable(executors * self.work.cores, self.trigger_s))
+
+    def allowed(self, rate: float) -> list[int]:
+        """A: the executor counts that the bounds allow at a rate.
+
+        Where none holds the higher bound, those that carry the most.
+        """
+        lower, higher = self.work.bounds
+        carried = {p: self.carried(p) for p in range(1, self.work.most + 1)}
+        within = [
+            p for p in carried
+            if rate <= higher * carried[p] and (p == 1 or rate > lower * carried[p - 1])
+        ]  # fmt: skip
+        return within or [p for p in carried if carried[p] >= max(carried.values())]
+
+    def fewest(self, rate: float) -> int:
+        """The fewest executors that carry a rate; the most that there may be where none does."""
+        counts = range(1, self.work.most + 1)
+        return next((p for p in counts if self.carried(p) >= rate), self.work.most)
 
 
-def measured_model(samples: Sequence[Sample], partitions: int) -> Model | None:
+def late(sample: Sample, target_s: float) -> bool | None:
+    """Whether the goal is missed: by the last batch, or by a record that waits for longer already.
+
+    None where neither is known.
+    """
+    seen = [value for value in (sample.p95, sample.lag_s) if value is not None]
+    return max(seen) > target_s if seen else None
+
+
+def measured_capacity(samples: Sequence[Sample], work: Work) -> Capacity:
     """The capacity that the batches of this run showed; each batch counts once.
 
     The first ones after a change of the executors are left out, as the operator leaves them out.
@@ -93,23 +129,10 @@ def measured_model(samples: Sequence[Sample], partitions: int) -> Model | None:
         since = since + 1 if s.executors_min == s.running == executors else 0
         executors = s.executors_min
         if since > SETTLE_AFTER_START:
-            points = learn(points, Point(executors, int(s.records), 0.1, s.duration))
-    return fit(points, partitions, waves=True)
-
-
-def allowed(model: Model, rate: float, trigger_s: float, most: int,
-            bounds: tuple[float, float]) -> list[int]:  # fmt: skip
-    """A: the executor counts that the bounds (lower, higher) allow at a rate.
-
-    Where none holds the higher bound, those that carry the most.
-    """
-    lower, higher = bounds
-    carried = {p: model.sustainable(p, trigger_s) for p in range(1, most + 1)}
-    within = [
-        p for p in carried
-        if rate <= higher * carried[p] and (p == 1 or rate > lower * carried[p - 1])
-    ]  # fmt: skip
-    return within or [p for p in carried if carried[p] >= max(carried.values())]
+            slots = executors * work.cores
+            points = learn(points, Point(slots, int(s.records), 0.1, s.duration))
+    trigger_s = next((s.trigger for s in reversed(samples) if s.trigger), 5.0)
+    return Capacity(work, fit(points, work.partitions, waves=True), trigger_s)
 
 
 def judge(
@@ -117,43 +140,50 @@ def judge(
     plan: Sequence[Phase],
     decisions: Sequence[dict[str, Any]],
     delivery: dict[str, int],
-    target_s: float,
+    work: Work,
 ) -> Verdict:
     """The verdict. Each decision carries `t`, the seconds since the load began."""
-    times = [(d["t"], str(d["reason"])) for d in decisions if d["action"] in {"Change", "Revert"}]
-    model = measured_model(samples, 12)
-    trigger = next((s.trigger for s in reversed(samples) if s.trigger), 5.0)
-    verdicts = [
-        _phase(samples, p, times, allowed(model, p.rate, trigger, 5, BOUNDS) if model else [],
-               target_s)
-        for p in plan
-    ]  # fmt: skip
-    kept = any(
-        "TriggerShortened" in str(before.get("reason")) and after.get("action") == "Keep"
-        for before, after in itertools.pairwise(decisions)
-    )
-    verdict = Verdict(verdicts, kept, delivery, target_s)
+    capacity = measured_capacity(samples, work)
+    verdicts = [judge_phase(samples, phase, decisions, capacity) for phase in plan]
+    verdict = Verdict(verdicts, trigger_kept(decisions, plan), delivery, work.target_s)
     verdict.faults = list(_faults(verdict))
     return verdict
 
 
-def _phase(
+def trigger_kept(decisions: Sequence[dict[str, Any]], plan: Sequence[Phase]) -> bool:
+    """Whether a trial of a shorter trigger was kept before the load changed under it."""
+    steps = [phase.start_s for phase in plan]
+    return any(
+        before.get("reason") == "TriggerShortened"
+        and after.get("action") == "Keep"
+        and not any(before["t"] < step <= after["t"] for step in steps)
+        for before, after in itertools.pairwise(decisions)
+    )
+
+
+def judge_phase(
     samples: Sequence[Sample],
     phase: Phase,
-    times: Sequence[tuple[float, str]],
-    may_be: list[int],
-    target_s: float,
+    decisions: Sequence[dict[str, Any]],
+    capacity: Capacity,
 ) -> PhaseVerdict:
+    """The verdict over one phase."""
+    target_s = capacity.work.target_s
     inside = [s for s in samples if phase.start_s <= s.t < phase.end_s]
-    bad = [s.t for s in inside if s.p95 is not None and s.p95 > target_s]
+    bad = [s.t for s in inside if late(s, target_s)]
     tail = [s for s in inside if s.t >= phase.end_s - HELD_S]
-    moved = [t for t, _ in times if phase.start_s <= t < phase.end_s]
+    moved = [
+        d["t"] for d in decisions
+        if d["action"] in {"Change", "Revert"} and phase.start_s <= d["t"] < phase.end_s
+    ]  # fmt: skip
+    began = next((s.executors for s in inside if s.executors), None)
     return PhaseVerdict(
         phase=phase,
+        proves=began is not None and phase.rate > capacity.work.ceiling(began),
         broken=bool(bad),
-        held=bool(tail) and all(s.p95 is not None and s.p95 <= target_s for s in tail),
+        held=bool(tail) and all(late(s, target_s) is False for s in tail),
         executors=inside[-1].executors if inside else None,
-        allowed=may_be,
+        allowed=capacity.allowed(phase.rate),
         detect_s=round(moved[0] - phase.start_s, 1) if moved else None,
         settle_s=round(moved[-1] - phase.start_s, 1) if moved else None,
         recover_s=round(bad[-1] - phase.start_s, 1) if bad else 0.0,
@@ -163,10 +193,11 @@ def _phase(
 
 def _faults(verdict: Verdict) -> list[str]:
     faults = []
+    lowest = min(seen.phase.rate for seen in verdict.phases)
     for number, seen in enumerate(verdict.phases):
         where = f"phase {number} ({seen.phase.rate:g}/s)"
-        if seen.phase.rate > 100 and not seen.broken:
-            faults.append(f"{where}: the goal was never broken, so nothing was proved")
+        if seen.phase.rate > lowest and not (seen.broken or seen.proves):
+            faults.append(f"{where}: what ran could carry the load, so nothing was proved")
         if not seen.held:
             faults.append(f"{where}: the goal was not held in its last {HELD_S:g} s")
         if not seen.exact:

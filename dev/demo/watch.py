@@ -39,6 +39,13 @@ class Sample:
     decisions: tuple[Any, ...]
     pauses: dict[str, float]
     changes: dict[str, float]
+    trial: bool = False
+    """Whether a change is still on trial."""
+
+    @property
+    def cost(self) -> int:
+        """Executors that are paid for: those asked for, and those that have not left yet."""
+        return max(self.executors or 0, self.running or 0)
 
     def row(self) -> str:
         """The sample as a line of the table."""
@@ -104,6 +111,7 @@ def look(kube: Kube, t: float, load: float) -> Sample:
         decisions=tuple(status.get("decisions") or ()),
         pauses=every("pause_seconds_total", "how"),
         changes=every("changes_total", "how"),
+        trial=bool((status.get("controller") or {}).get("trial")),
     )
 
 

@@ -22,7 +22,7 @@ def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
         f'max(trimtab_batch_record_latency_seconds{{namespace="{stage.kube.namespace}",'
         'quantile="0.95"})'
     )
-    stage.start_load([(30.0, 25.0), (300.0, 280.0), (200.0, 25.0)])
+    stage.start_load([(30.0, 25.0), (600.0, 180.0), (400.0, 25.0)])
     worst, met_since = 0.0, float("inf")
 
     def executors() -> int:
@@ -37,15 +37,15 @@ def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
         nonlocal worst, met_since
         seen = stage.metric(p95) or 0.0
         worst = max(worst, seen)
-        met = worst > TARGET_S and seen <= TARGET_S and executors() >= 3 and raise_was_judged()
+        met = worst > TARGET_S and seen <= TARGET_S and executors() > 1 and raise_was_judged()
         met_since = min(met_since, time.monotonic()) if met else float("inf")
         return time.monotonic() - met_since >= HOLD_S
 
-    stage.wait("the goal is met again and held", 280, goal_held_with_more_executors)
+    stage.wait("the goal is met again and held", 560, goal_held_with_more_executors)
     stage.next_step()
     # One is enough on a quiet machine; where the capacity was measured on a busy one, the bounds
-    # allow two, and it may take two steps. The demo asks for exactly what its run shows.
-    stage.wait("executors are released", 190, lambda: executors() <= 2)
+    # allow two. The demo asks for exactly what its run shows.
+    stage.wait("executors are released", 380, lambda: executors() <= 2)
     stage.next_step()
     result = stage.delivered()
     assert (result["lost"], result["duplicated"]) == (0, 0)

@@ -13,7 +13,7 @@ from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import verify
 
 
-def run(seed: int, rate: int = 350, **limits: Any) -> Run:
+def run(seed: int, rate: int = 350, cores: int = 1, **limits: Any) -> Run:
     return simulate(Scenario.model_validate({
         "name": "narrow", "duration": 2400, "tick": 10, "partitions": 24,
         "load": {"step": [[0, 100], [300, rate]]},
@@ -21,7 +21,7 @@ def run(seed: int, rate: int = 350, **limits: Any) -> Run:
                   "batch": {"fixed_s": 0.3, "noise": 0.05}},
         "goal": {"latency": {"percentile": 95, "target": 15}},
         "limits": {"executors": {"min": 1, "max": 3}} | limits,
-        "start": {"executors": 2, "trigger": 5, "maxOffsetsPerTrigger": 10000},
+        "start": {"executors": 2, "cores": cores, "trigger": 5, "maxOffsetsPerTrigger": 10000},
     }), seed)  # fmt: skip
 
 
@@ -52,3 +52,14 @@ def test_without_leave_and_without_need_they_stay() -> None:
     assert raised(run(1)) == []
     assert run(1).ticks[-1].decision.reason in {Reason.SATURATED, Reason.GOAL_INFEASIBLE}
     assert raised(run(1, rate=200, executorCores=4)) == []
+
+
+def test_executors_that_begin_with_more_slots_count_with_all_of_them() -> None:
+    done = run(1, rate=200, cores=2)
+    settings = done.scenario.settings()
+    assert done.scenario.slots(settings) == 4
+    assert settings.cores is None, "as the spec has them: nothing to clamp, no driver to restart"
+    assert {t.decision.reason for t in done.changes} <= {Reason.EXECUTORS_RELEASED}
+    seen = figures(done)
+    assert seen["core_hours"] == pytest.approx(2 * done.final.executors * 2400 / 3600, rel=0.5)
+    assert all(verify(done).values())

@@ -43,7 +43,7 @@ def test_one_broker_a_zone_and_a_copy_in_each(stage: Stage) -> None:
     assert racks(stage) == expected
     said = tool(stage, "org.apache.kafka.tools.TopicCommand", "--describe", "--topic", "clicks")
     copies = re.findall(r"Replicas: ([\d,]+)\tIsr: ([\d,]+)", said)
-    assert len(copies) == 12
+    assert len(copies) == 6
     assert all(len(set(side.split(","))) == 3 for pair in copies for side in pair)
 
 

@@ -69,7 +69,7 @@ def sustainable(scenario: Scenario, settings: Settings) -> float:
             scenario,
             settings,
             rate * within_s,
-            settings.executors * (settings.cores or 1),
+            scenario.slots(settings),
             partitions=settings.topic_partitions or 0,
         )
         return spent.total <= within_s
@@ -204,13 +204,14 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
     policy = run.scenario.policy()
     counts = range(policy.min_executors, policy.max_executors + 1)
     rates = capacities(run.scenario, counts, run.final)
+    cores = run.scenario.start.cores
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
             settings, upcoming = upcoming[1], next(changes, None)
         load = min(run.arrivals.rate(t), policy.rate or math.inf)
-        spent += settings.executors * (settings.cores or 1)
-        oracle += least(rates, load, policy.higher)
-        oracle_full += least(rates, load, 1.0)
+        spent += run.scenario.slots(settings)
+        oracle += cores * least(rates, load, policy.higher)
+        oracle_full += cores * least(rates, load, 1.0)
     return spent / 3600, oracle / 3600, oracle_full / 3600
 
 

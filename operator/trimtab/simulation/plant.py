@@ -92,7 +92,7 @@ class Plant:
     @property
     def cores(self) -> int:
         """Task slots of each executor; the scenario's capacity is that of slots."""
-        return self.settings.cores or 1
+        return self.scenario.slots(self.settings, 1)
 
     @property
     def exporting(self) -> bool:

@@ -165,6 +165,8 @@ class Start(ApiModel):
     """Where the run begins: knobs, and a backlog."""
 
     executors: Annotated[int, Field(ge=1)] = 1
+    cores: Annotated[int, Field(ge=1)] = 1
+    """Slots of each executor."""
     trigger: Number = 10
     max_offsets_per_trigger: Annotated[int, Field(ge=1, alias="maxOffsetsPerTrigger")] = 10_000
     max_in_flight: Annotated[int, Field(ge=1, alias="maxInFlight")] = 1
@@ -197,13 +199,19 @@ class Scenario(ApiModel):
 
     def policy(self) -> Policy:
         """What the controller is asked to do."""
-        policy = Policy.stated(self.goal, self.limits, self.tuning, ExecutorResources())
+        executor = ExecutorResources(cores=self.start.cores)
+        policy = Policy.stated(self.goal, self.limits, self.tuning, executor)
         return replace(
             policy,
             max_tasks=policy.max_tasks or self.start.min_partitions or None,
             sends=self.plant.producer.record_bytes > 0,
             locality=self.tuning.locality.bounds if self.plant.locality.remote_cost else None,
         )
+
+    def slots(self, settings: Settings, executors: int | None = None) -> int:
+        """Task slots of so many executors, else of those of the settings."""
+        cores = settings.cores or self.start.cores
+        return cores * (settings.executors if executors is None else executors)
 
     def settings(self) -> Settings:
         """The settings of the start; a knob that the plant has no use for is None."""

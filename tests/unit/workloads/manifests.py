@@ -20,10 +20,25 @@ LONGEST = "a" * 40
 Json = dict[str, Any]
 
 
+SIZES: dict[str, dict[str, Any]] = {
+    "StreamPipeline": {
+        "resources.executor.cores": 1,
+        "limits.executors.max": 5,
+        "transform.python.params.wait_ms": "8",
+    },
+    "KafkaCluster": {
+        "topics": [{"name": name, "partitions": 12} for name in ("clicks", "clicks-out")]
+    },
+}
+"""By kind, what the tests count on, whatever sizes the demo needs."""
+
+
 def example(file: str, **meta: Any) -> Json:
-    """A manifest of the quickstart as the API server would hold it."""
+    """A manifest of the quickstart as the API server would hold it, in the tests' sizes."""
     text = (ROOT / "examples/10-quickstart" / f"{file}.yaml").read_text()
     manifest: Json = yaml.safe_load(text)
+    for path, value in SIZES.get(manifest["kind"], {}).items():
+        manifest = changed(manifest, path, value)
     manifest["metadata"] |= {"namespace": "n", "uid": "uid-1", "generation": 1} | meta
     return manifest
 

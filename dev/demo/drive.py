@@ -1,0 +1,84 @@
+"""Drive the load through its steps: each goes on until the pipeline has settled under it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from dev.demo import load
+from dev.demo.judge import Phase, judge_phase, measured_capacity, trigger_kept
+from dev.demo.kube import Json, Kube
+from dev.demo.watch import Sample, header, look
+from dev.demo.work import Work
+from dev.localcluster import console
+
+LOW, HIGH = 25.0, 180.0
+"""Records/s; one executor of the example cannot carry the higher, and three can."""
+ROUNDS = 3
+LIMIT_S = {LOW: 180.0, HIGH: 300.0}
+"""Seconds after which a step ends though nothing has settled; the verdict names what is missing."""
+LEAST_S = 45.0
+"""Seconds of a step, so that a person can see it."""
+STEPS = [LOW, *[HIGH, LOW] * ROUNDS]
+LOOK_EVERY_S = 5.0
+
+
+@dataclass
+class Ride:
+    """What was seen; `started` is the time of day at which the load began."""
+
+    started: float
+    samples: list[Sample] = field(default_factory=list)
+    plan: list[Phase] = field(default_factory=list)
+
+    def decisions(self, last: Sequence[Json] = ()) -> list[dict[str, Any]]:
+        """Every decision that was seen in status, once, with its time since the load began."""
+        seen: dict[tuple[str, str, int], Json] = {}
+        for decision in [d for s in self.samples for d in s.decisions] + list(last):
+            seen[decision["time"], decision["action"], decision["generation"]] = decision
+        told = []
+        for decision in seen.values():
+            at = datetime.strptime(decision["time"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+            told.append({"t": round(at.timestamp() - self.started, 1), **decision})
+        return sorted(told, key=lambda d: d["t"])
+
+    def settled(self, phase: Phase, work: Work) -> bool:
+        """Whether a phase that ends now shows all that it is for."""
+        if phase.end_s - phase.start_s < LEAST_S or not self.samples or self.samples[-1].trial:
+            return False
+        decisions = self.decisions()
+        if not self.plan and not trigger_kept(decisions, [phase]):
+            return False
+        capacity = measured_capacity(self.samples, work)
+        seen = judge_phase(self.samples, phase, decisions, capacity)
+        return seen.held and seen.exact
+
+
+def drive(kube: Kube, image: str, work: Work) -> Ride:
+    """Run the load, with a live table, until its last step ends."""
+    ride = Ride(load.start(kube, image, [(LIMIT_S[rate], rate) for rate in STEPS]))
+    console.say(header())
+    start_s = 0.0
+    for rate in STEPS:
+        phase = _step(kube, ride, work, start_s, rate)
+        ride.plan.append(phase)
+        start_s = phase.end_s
+    return ride
+
+
+def _step(kube: Kube, ride: Ride, work: Work, start_s: float, rate: float) -> Phase:
+    """One step of the load; it ends itself at its limit."""
+    limit_s = start_s + LIMIT_S[rate]
+    while (t := time.time() - ride.started) < limit_s:
+        sample = look(kube, round(t, 1), rate)
+        ride.samples.append(sample)
+        console.say(sample.row())
+        phase = Phase(start_s, time.time() - ride.started, rate)
+        if ride.settled(phase, work):
+            load.skip(kube)
+            return phase
+        time.sleep(max(0.0, LOOK_EVERY_S - (time.time() - ride.started - t)))
+    return Phase(start_s, limit_s, rate)
