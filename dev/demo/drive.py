@@ -20,8 +20,8 @@ LOW, HIGH = 25.0, 180.0
 ROUNDS = 3
 LIMIT_S = {LOW: 180.0, HIGH: 300.0}
 """Seconds after which a step ends though nothing has settled; the verdict names what is missing."""
-LEAST_S = 45.0
-"""Seconds of a step, so that a person can see it."""
+LEAST_S = {LOW: 90.0, HIGH: 120.0}
+"""Seconds of a step: time to see what a change leads to, whatever the machine."""
 STEPS = [LOW, *[HIGH, LOW] * ROUNDS]
 LOOK_EVERY_S = 5.0
 
@@ -47,7 +47,11 @@ class Ride:
 
     def settled(self, phase: Phase, work: Work) -> bool:
         """Whether a phase that ends now shows all that it is for."""
-        if phase.end_s - phase.start_s < LEAST_S or not self.samples or self.samples[-1].trial:
+        if (
+            phase.end_s - phase.start_s < LEAST_S[phase.rate]
+            or not self.samples
+            or self.samples[-1].trial
+        ):
             return False
         decisions = self.decisions()
         if not self.plan and not trigger_kept(decisions, [phase]):

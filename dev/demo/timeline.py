@@ -44,7 +44,7 @@ def draw(
         gridspec_kw={"height_ratios": tuple(ROWS.values())},
     )  # fmt: skip
     words, load, latency, lag, executors, trigger, cost = axes
-    _words(words, decisions)
+    _words(words, samples, decisions)
     _line(load, samples, lambda s: s.load, "load", color=INK, drawstyle="steps-post")
     _line(latency, samples, lambda s: s.p95, "p95 of the last batch", color=ACCENT)
     _line(latency, samples, lambda s: s.lag_s, "age of the oldest record that waits",
@@ -65,7 +65,7 @@ def draw(
     for axis in axes[1:]:
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.25)
-        axis.legend(loc="upper left", fontsize=7, framealpha=0.8)
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), fontsize=8, frameon=False)
     cost.set_xlabel("seconds since the load began")
     figure.suptitle(title)
     return figure
@@ -94,17 +94,20 @@ def _color(decision: Decision) -> str:
     return WARN if decision["action"] == "Revert" else MUTED
 
 
-def _words(axis: Any, decisions: Sequence[Decision]) -> None:
+def _words(axis: Any, samples: Sequence[Sample], decisions: Sequence[Decision]) -> None:
     """What each line changed, beside it."""
     axis.set_ylim(0, LEVELS)
     axis.set_yticks([])
     axis.set_frame_on(False)
+    end_s = max((s.t for s in samples), default=0.0)
     for place, (number, decision) in enumerate(moves(decisions)):
+        near_end = decision["t"] > 0.85 * end_s
         changes = ", ".join(decision.get("changes") or []) or decision["reason"]
         axis.text(
             decision["t"], LEVELS - 1 - place % LEVELS + 0.2,
-            f" {number}  {changes.replace('->', '→')}",
-            fontsize=8, color=WARN if decision["action"] == "Revert" else INK,
+            f" {number}  {changes.replace('->', '→')} ",
+            ha="right" if near_end else "left", fontsize=8,
+            color=WARN if decision["action"] == "Revert" else INK,
             url=f"#d{number}", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from dev.demo import report
-from dev.demo.drive import Ride
+from dev.demo.drive import HIGH, LEAST_S, LOW, Ride
 from dev.demo.judge import Phase, judge, measured_capacity
 from dev.demo.summary import Summary, summarize
 from tests.unit.dev.demo_run import DECISIONS, GOOD, PLAN, WORK, run
@@ -71,17 +71,24 @@ def riding(until_s: float, *, trial: bool = False) -> Ride:
 
 @pytest.mark.parametrize(
     ("until_s", "trial", "expected"),
-    [(100.0, False, False), (160.0, False, False), (175.0, False, True), (175.0, True, False)],
+    [(130.0, False, False), (180.0, False, False), (205.0, False, True), (205.0, True, False)],
 )
 def test_a_step_ends_once_the_goal_has_held_and_no_change_is_on_trial(
     until_s: float, trial: bool, expected: bool
 ) -> None:
-    phase = Phase(60.0, until_s + 0.1, 180.0)
-    assert riding(until_s, trial=trial).settled(phase, WORK) is expected
+    """The goal is met again from 170 s on, and must be so for 20 s."""
+    ride = riding(until_s, trial=trial)
+    ride.samples = [replace(s, p95=30.0) if 150 <= s.t < 170 else s for s in ride.samples]
+    assert ride.settled(Phase(60.0, until_s + 0.1, 180.0), WORK) is expected
+
+
+def test_a_step_lasts_long_enough_to_be_seen() -> None:
+    assert not riding(205.0).settled(Phase(60.0, 60.0 + LEAST_S[HIGH] - 1, HIGH), WORK)
 
 
 def test_the_first_step_waits_for_the_verdict_on_the_trigger() -> None:
-    assert riding(55.0).settled(Phase(0.0, 55.1, 25.0), WORK)
-    early = riding(48.0)
+    phase = Phase(-60.0, 55.1, LOW)
+    assert riding(55.0).settled(phase, WORK)
+    early = riding(55.0)
     early.samples = [replace(s, decisions=s.decisions[:1]) for s in early.samples]
-    assert not early.settled(Phase(0.0, 48.1, 25.0), WORK)
+    assert not early.settled(phase, WORK)
