@@ -58,6 +58,7 @@ p {{ margin: .3rem 0; max-width: 50rem; }}
 table {{ border-collapse: collapse; margin: 1rem 0; font-size: 13px; width: 100%; }}
 th, td {{ text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #dee2e6;
   vertical-align: top; }}
+td:nth-child(-n+5) {{ white-space: nowrap; }}
 tr:target {{ background: #fff3bf; }}
 svg {{ width: 100%; height: auto; }}
 svg a text {{ text-decoration: underline; cursor: pointer; }}

@@ -15,7 +15,6 @@ from trimtab.ports import Manifest
 from trimtab.reconcile.observe.observation import Observation
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.knobs import clamp, initial_settings, known_only
-from trimtab.tuning.policy import Policy
 from trimtab.workloads import pipeline
 
 
@@ -33,7 +32,7 @@ def remembered(seen: Observation) -> ControllerState:
             return _above(memory, newest)
         memory = _with_calls(known_only(memory), seen)
         return replace(memory, generation=memory.generation + edited(seen))
-    start = initial_settings(seen.spec)
+    start = initial_settings(seen.spec, seen.policy)
     if seen.document:
         newest = max(newest, seen.document.generation)
         start = start.with_numbers(seen.document.settings.numbers())
@@ -91,7 +90,7 @@ def document(memory: ControllerState, seen: Observation) -> Manifest | None:
     own = seen.own_document
     if own and own.generation > memory.generation:
         return None
-    settings = clamp(Policy.of(seen.spec), memory.settings)
+    settings = clamp(seen.policy, memory.settings)
     numbers = settings.knob_values().numbers() | pipeline.fixed_knobs(seen.spec)
     wanted = Settings(
         generation=memory.generation,

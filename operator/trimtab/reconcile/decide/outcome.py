@@ -22,7 +22,6 @@ from trimtab.tuning.controller_state import Advice, ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.knobs import clamp
 from trimtab.tuning.law import decide
-from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import ExternalConstraints, Snapshot
 from trimtab.workloads import driver
 
@@ -56,7 +55,7 @@ def outcome(seen: Observation) -> Outcome:
     situation = Situation(
         generation=seen.parent["metadata"]["generation"],
         now_s=seen.now_s,
-        policy=Policy.of(seen.spec),
+        policy=seen.policy,
         suspended=seen.spec.suspend,
         obstacle=planned.obstacle or _refused(seen),
         waiting=seen.references.not_ready,
@@ -113,7 +112,7 @@ def _decided(
     seen: Observation, planned: Plan
 ) -> tuple[Snapshot | None, Decision | None, ControllerState]:
     """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
-    policy, memory = Policy.of(seen.spec), remembered(seen)
+    policy, memory = seen.policy, remembered(seen)
     if seen.spec.suspend or not seen.pod.ready or _restarting(seen, planned):
         clamped = clamp(policy, memory.settings)
         if clamped != memory.settings:

@@ -55,6 +55,8 @@ class Observation:
 
     parent: Manifest
     spec: StreamPipelineSpec
+    policy: Policy
+    """What the spec asks of the control core."""
     status: StreamPipelineStatus
     now_s: float
     config: OperatorSettings
@@ -111,7 +113,8 @@ def observe(
     namespace, name = meta["namespace"], meta["name"]
     pod = driver_pod(cache.get("Pod", namespace, driver_pod_name(name)))
     metrics = gathered.metrics.get((namespace, name))
-    seen = _signals(spec, metrics, gathered, tick)
+    policy = Policy.of(spec)
+    seen = _signals(policy, metrics, gathered, tick)
     fresh = pod.ready and not isinstance(seen, Missing)
     references = _references(namespace, spec, tick)
     memory = ControllerState.read(status.controller)
@@ -121,6 +124,7 @@ def observe(
     return Observation(
         parent=parent,
         spec=spec,
+        policy=policy,
         status=status,
         now_s=tick.now_s,
         config=tick.config,
@@ -140,11 +144,11 @@ def observe(
 
 
 def _signals(
-    spec: StreamPipelineSpec, metrics: DriverMetrics | None, gathered: Gathered, tick: TickContext
+    policy: Policy, metrics: DriverMetrics | None, gathered: Gathered, tick: TickContext
 ) -> Signals | Missing:
     if gathered.failure:
         return Missing(Reason.NO_METRICS, gathered.failure)
-    return signals(metrics, Policy.of(spec).quantile, tick.now_s, tick.config.scrape_s)
+    return signals(metrics, policy.quantile, tick.now_s, tick.config.scrape_s)
 
 
 def _references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> References:

@@ -62,7 +62,7 @@ def clamp(policy: Policy, settings: Settings) -> Settings:
     return clamped
 
 
-def initial_settings(spec: StreamPipelineSpec) -> Settings:
+def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
     """Where a pipeline begins: tuning.initial, else the knobs' defaults, clamped."""
     start = Settings(
         executors=spec.limits.executors.min,
@@ -71,7 +71,7 @@ def initial_settings(spec: StreamPipelineSpec) -> Settings:
     )
     if spec.tuning.initial:
         start = start.with_numbers(spec.tuning.initial.numbers())
-    return clamp(Policy.of(spec), start)
+    return clamp(policy, start)
 
 
 def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
