@@ -1,9 +1,9 @@
-"""Observe, decide, apply: over ports only, in one direction.
+"""Observe, decide, apply: in one direction, and through ports only.
 
-- `observe`: the cached objects, a constant number of queries, one Observation of each pipeline;
-- `decide`: from an Observation to an Outcome, without I/O;
-- `apply`: the writes, in an order that a crash cannot harm;
-- `status`: what a person is told;
+- `observe`: cached objects, a constant number of queries, one Observation per pipeline;
+- `decide`: turns an Observation into an Outcome, without I/O;
+- `apply`: the writes, in an order that is safe against crashes;
+- `status`: what users see;
 - `pipeline`, `kafka`: one custom resource in one tick;
-- `loop`: one tick over everything.
+- `loop`: one tick over all of them.
 """

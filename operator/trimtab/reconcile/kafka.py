@@ -20,7 +20,7 @@ TOPICS_READY = "TopicsReady"
 
 
 def reconcile(parent: Manifest, tick: TickContext) -> None:
-    """Bring one Kafka cluster a step nearer to what its spec says."""
+    """Bring one Kafka cluster one step closer to its spec."""
     meta = parent["metadata"]
     if "deletionTimestamp" in meta:
         return
@@ -43,7 +43,7 @@ def reconcile(parent: Manifest, tick: TickContext) -> None:
 
 
 def _with_raised(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> KafkaClusterSpec:
-    """The spec with the partitions that topics were raised to, and those that are asked for now."""
+    """The spec with the partitions that topics were raised to, and those that are requested now."""
     meta = parent["metadata"]
     known = KafkaClusterStatus.model_validate(parent.get("status") or {}).raised
     wanted = {topic.name: topic.partitions for topic in known}
@@ -53,7 +53,7 @@ def _with_raised(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) ->
 
 
 def _topics(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> State:
-    """Make the topics once the brokers are ready; Jobs of older wishes are removed."""
+    """Create the topics once the brokers are ready; delete outdated Jobs."""
     if not spec.topics:
         return True, "BrokersReady", "all brokers are ready"
     meta, job = parent["metadata"], kafka.topics_job(parent, spec, tick.config)
@@ -69,22 +69,22 @@ def _topics(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Stat
     if live is None:
         if words := tick.writer.apply(job):
             return False, "ChildRefused", words
-        return False, "TopicsPending", "the topics are being made"
+        return False, "TopicsPending", "the topics are being created"
     status = live.get("status") or {}
     if status.get("succeeded"):
-        return True, TOPICS_READY, f"all brokers are ready, {len(spec.topics)} topics are made"
+        return True, TOPICS_READY, f"all brokers are ready, all {len(spec.topics)} topics exist"
     failed = [c for c in status.get("conditions") or [] if c["type"] == "Failed"]
     if failed and failed[0]["status"] == "True":
-        text = f"the Job {name} gave up: {failed[0].get('message', '')}; its log says why"
+        text = f"the Job {name} failed: {failed[0].get('message', '')}; see its log"
         return False, "TopicsFailed", text
-    return False, "TopicsPending", "the topics are being made"
+    return False, "TopicsPending", "the topics are being created"
 
 
 def _report(
     parent: Manifest, spec: KafkaClusterSpec | None, ready: int, state: State, tick: TickContext,
     *, made: KafkaClusterSpec | None = None,
 ) -> None:  # fmt: skip
-    """`made` is the spec with the partitions that its topics have now, where that is known."""
+    """`made` is the spec with the partitions that its topics have now; None if unknown."""
     meta = parent["metadata"]
     old = KafkaClusterStatus.model_validate(parent.get("status") or {})
     flag, reason, message = state
@@ -111,14 +111,14 @@ def _report(
     for topic in new.raised:
         if topic not in old.raised:
             message = (
-                f"topic {topic.name} has {topic.partitions} partitions now, as a StreamPipeline"
-                " asked for: records of a key may come by another partition than before"
+                f"topic {topic.name} now has {topic.partitions} partitions, as a StreamPipeline"
+                " requested: records of a key may now go to another partition than before"
             )
             tick.writer.event(parent, warning=False, reason="PartitionsRaised", message=message)
 
 
 def _beyond(spec: KafkaClusterSpec, made: KafkaClusterSpec) -> tuple[RaisedTopic, ...]:
-    """The topics that have more partitions than the spec says."""
+    """The topics that have more partitions than the spec asks for."""
     least = {topic.name: topic.partitions for topic in spec.topics}
     return tuple(
         RaisedTopic(name=topic.name, partitions=topic.partitions)

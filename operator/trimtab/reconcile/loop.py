@@ -1,6 +1,6 @@
-"""One tick over all Kafka clusters and pipelines: gather once, then each in its turn.
+"""One tick over all Kafka clusters and pipelines: gather once, then reconcile one by one.
 
-What goes wrong with one object is logged and does not keep the others waiting.
+An error in one object is logged and does not affect the others.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 
 RESYNC_S = 300.0
-"""Seconds between full lists, the net under missed events."""
+"""Seconds between full lists, which make up for missed events."""
 
 log = logging.getLogger(__name__)
 
 
 class ControlLoop:
-    """The one control task's work; `tick` blocks and is called in a worker thread."""
+    """The work of the one control task; `tick` blocks, so it is called in a worker thread."""
 
     def __init__(
         self, cluster: Cluster, metrics: MetricSource, telemetry: Telemetry, clock: Clock,
@@ -39,11 +39,11 @@ class ControlLoop:
 
     @property
     def synced(self) -> bool:
-        """Whether every kind was listed at least once."""
+        """Whether every kind has been listed at least once."""
         return self._synced_s is not None
 
     def tick(self) -> None:
-        """List if due, gather, and reconcile everything; raises when the API server is away."""
+        """List if due, gather, reconcile everything; raises if the API server does not answer."""
         started_s = self._clock.now()
         if self._synced_s is None or started_s - self._synced_s > RESYNC_S:
             self.resync()
@@ -69,7 +69,7 @@ class ControlLoop:
         )
 
     def resync(self) -> None:
-        """List every kind anew."""
+        """List every kind again."""
         for kind in WATCHED:
             since = self.cache.moment()
             self.cache.resync(kind.name, self._cluster.list_all(kind.name), since)
@@ -78,11 +78,11 @@ class ControlLoop:
 
 @contextmanager
 def _contained(parent: Manifest) -> Iterator[None]:
-    """What goes wrong with one object stays with it; the next tick tries again."""
+    """Contain the errors of one object; the next tick tries again."""
     try:
         yield
     except TrimtabError as error:
         log.warning("%s: %s", "/".join(key_of(parent)), error)
     except Exception:
-        # a fault of ours or a broken status: the other pipelines must be served all the same
+        # a bug or a broken status: the other pipelines must still be served
         log.exception("%s: not reconciled", "/".join(key_of(parent)))

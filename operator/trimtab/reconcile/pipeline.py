@@ -16,7 +16,7 @@ from trimtab.workloads.names import driver_name
 
 
 def reconcile(parent: Manifest, gathered: Gathered, tick: TickContext) -> None:
-    """Bring one pipeline a step nearer to what its spec says."""
+    """Bring one pipeline one step closer to its spec."""
     meta = parent["metadata"]
     if "deletionTimestamp" in meta:
         return

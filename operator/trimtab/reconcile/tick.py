@@ -12,7 +12,7 @@ from trimtab.settings import OperatorSettings
 
 @dataclass(frozen=True, slots=True)
 class TickContext:
-    """The cached objects, the way to the API server, and the moment."""
+    """The cached objects, access to the API server, and the time."""
 
     cache: ObjectCache
     cluster: Cluster

@@ -217,7 +217,7 @@ def test_what_needs_a_person() -> None:
 def test_a_driver_that_does_not_run_needs_nobody_for_its_metrics() -> None:
     conditions = [
         condition("Ready", "False", "DriverStarting"),
-        condition("MetricsAvailable", "False", "NoMetrics", "the driver does not run yet"),
+        condition("MetricsAvailable", "False", "NoMetrics", "the driver is not running yet"),
     ]
     assert "nothing" in part(explain(pipeline(conditions=conditions)), "For you")
 

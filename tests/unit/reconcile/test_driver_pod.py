@@ -97,7 +97,7 @@ def test_containers_that_cannot_be_made() -> None:
 
 def test_pods_that_find_no_node() -> None:
     scheduled = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes: cpu"}
-    assert failure({}, scheduled) == ("Unschedulable", "the driver finds no node: 0/1 nodes: cpu")
+    assert failure({}, scheduled) == ("Unschedulable", "no node fits the driver: 0/1 nodes: cpu")
 
 
 def test_a_driver_that_is_ready_again_has_no_failure() -> None:

@@ -541,7 +541,7 @@ def test_a_memory_that_does_not_read_is_begun_anew(
     stage.cluster.put(live | {"status": live["status"] | {"controller": controller}})
     with caplog.at_level(logging.WARNING):
         stage.tick()
-    assert "status.controller does not read" in caplog.text
+    assert "status.controller is unreadable" in caplog.text
     assert stage.status()["controller"]["generation"] == stage.document()["generation"] == 2
 
 

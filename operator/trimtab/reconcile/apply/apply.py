@@ -1,10 +1,10 @@
-"""The writes of one pipeline in one tick, in the order that a crash cannot harm.
+"""The writes of one pipeline in one tick, in an order that is safe against crashes.
 
-1. status, with the object's resource version as precondition: the write-ahead record. A conflict
-   drops the rest.
-2. the tuning document, derived from the status.
-3. the other children, derived from spec and status; the driver's pod is deleted when what a person
-   can see of it changed.
+1. The status, with the object's resource version as a precondition: the write-ahead record. On a
+   conflict, the rest is dropped.
+2. The tuning document, derived from the status.
+3. The other children, derived from spec and status; the driver's pod is deleted if any of its
+   inputs that users control has changed.
 
 A crash between the writes loses nothing: 2 and 3 are derived again.
 """
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 def write(
     parent: Manifest, old: StreamPipelineStatus, uid: str, outcome: Outcome, tick: TickContext
 ) -> None:
-    """Write an outcome; `uid` is that of the driver's pod."""
+    """Write an outcome; `uid` identifies the driver's pod."""
     new = outcome.status
     if differ(new, old) and not tick.writer.status(parent, merge_patch(old, new)):
         return
@@ -52,7 +52,7 @@ def write(
 
 
 def differs(child: Manifest, cache: ObjectCache) -> bool:
-    """Whether the live object is not what is wanted, by the hash that we stamped on it."""
+    """Whether the live object differs from the desired one, by the hash stamped on it."""
     live = cache.get(*key_of(child))
     if live is None:
         return True
@@ -61,7 +61,7 @@ def differs(child: Manifest, cache: ObjectCache) -> bool:
 
 
 def _document(outcome: Outcome, tick: TickContext) -> str:
-    """Write the tuning document where it differs; returns words if it was refused."""
+    """Write the tuning document if it differs; returns the reason if it was refused."""
     wanted = outcome.document
     if wanted is None:
         return ""
@@ -78,7 +78,7 @@ def _document(outcome: Outcome, tick: TickContext) -> str:
 def _stands(
     parent: Manifest, document: Manifest | None, generation: int, cache: ObjectCache
 ) -> bool:
-    """Whether the document is the one of this generation, as far as is known."""
+    """Whether the cached document has this generation."""
     live = cache.get(*key_of(document)) if document else None
     try:
         found = Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
@@ -89,7 +89,7 @@ def _stands(
 
 
 def _tell(parent: Manifest, outcome: Outcome, tick: TickContext) -> None:
-    """The same reason and message as Event, metric and log line."""
+    """Report the same reason and message as Event, metric and log line."""
     namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
     for decision in outcome.decisions:
         tick.telemetry.decision(namespace, name, decision.action, decision.reason)

@@ -1,4 +1,4 @@
-"""Writes of one tick, counted, and fed back into the cache at once."""
+"""Writes of one tick: counted, and fed back into the cache at once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ log = logging.getLogger(__name__)
 
 
 class Writer:
-    """The cluster for writing; the object that a write returned replaces the cached one."""
+    """Writes to the cluster; the object that a write returns replaces the cached one."""
 
     def __init__(self, cluster: Cluster, cache: ObjectCache) -> None:
         self._cluster, self._cache = cluster, cache
         self.count = 0
 
     def apply(self, manifest: Manifest) -> str:
-        """Apply a child; a conflict is left to the next tick. Returns words if it was refused."""
+        """Apply a child; leaves a conflict to the next tick. Returns the reason if refused."""
         self.count += 1
         kind, _, name = key_of(manifest)
         try:
@@ -32,7 +32,7 @@ class Writer:
         return ""
 
     def status(self, manifest: Manifest, status: Manifest) -> bool:
-        """Write a status; False when the object changed meanwhile and the tick's result is void."""
+        """Write a status; False if the object has changed, so that the tick's result is void."""
         self.count += 1
         try:
             self._cache.observe(self._cluster.patch_status(manifest["kind"], manifest, status))

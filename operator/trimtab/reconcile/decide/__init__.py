@@ -1,1 +1,1 @@
-"""From an Observation to an Outcome: what is to be written, decided without any I/O."""
+"""From an Observation to an Outcome: decides what to write, without I/O."""

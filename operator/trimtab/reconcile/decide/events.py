@@ -1,4 +1,4 @@
-"""What of a tick is told, as Event and log line. Pure."""
+"""What a tick announces as Events and log lines. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def announcements(
     new: StreamPipelineStatus,
     decisions: Sequence[Decision],
 ) -> tuple[Announcement, ...]:
-    """Decisions, advice that changed, what went wrong since the last tick; in this order."""
+    """Decisions, changed advice, and new problems since the last tick, in this order."""
     old = seen.status
     return (
         *(Announcement(d.reason, f"{d.action}: {d.message}") for d in decisions),

@@ -1,8 +1,8 @@
-"""The memory that a tick begins with, and the tuning document that follows from it. Pure.
+"""The memory that a tick begins with, and the tuning document derived from it. Pure.
 
-The document carries the knob values, which the tuner moves, and what a person edits in the spec:
-the source options, and the knobs that no law moves. All are in `status.controller` before they are
-in the document.
+The document holds the knob values that the tuner moves, and what users edit in the spec: the source
+options, and the knobs that no law moves. All of them are in `status.controller` before they are in
+the document.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from trimtab.workloads import pipeline
 
 
 def remembered(seen: Observation) -> ControllerState:
-    """The memory in status; without one that of the tuning document; else the start.
+    """The memory in the status, else the one in the tuning document, else the initial one.
 
-    The generation never falls behind what the document or the driver has seen: where somebody
-    edited the document, the settings of the status are written again above it. Other source
-    options or fixed knobs are a new generation too; they disturb no trial, since they move none of
-    its knobs.
+    The generation never falls behind what the document or the driver has seen: if somebody edited
+    the document, the settings of the status are written again with a higher generation. Changed
+    source options or fixed knobs are a new generation too; they disturb no trial, because they
+    change none of its knobs.
     """
     newest = _newest_seen(seen)
     if memory := seen.memory:
@@ -40,14 +40,14 @@ def remembered(seen: Observation) -> ControllerState:
 
 
 def told(memory: ControllerState, seen: Observation) -> ControllerState:
-    """The memory with what the spec says of the source and of the knobs that no law moves."""
+    """The memory with the spec's source options and the knobs that no law moves."""
     fixed = pipeline.fixed_knobs(seen.spec)
     knobs = KnobValues.of(fixed) if fixed else None
     return replace(memory, source=pipeline.source_options(seen.spec), knobs=knobs)
 
 
 def _newest_seen(seen: Observation) -> int:
-    """The highest generation that this pipeline's document has or the driver was given."""
+    """The highest generation that this pipeline's document has or its driver has received."""
     newest = seen.own_document.generation if seen.own_document else 0
     for name in ("settings_generation", "settings_rejected_generation"):
         newest = max(newest, (seen.metrics.whole(name) if seen.metrics else None) or 0)
@@ -55,13 +55,13 @@ def _newest_seen(seen: Observation) -> int:
 
 
 def _above(memory: ControllerState, newest: int) -> ControllerState:
-    """The same memory above a generation; a trial goes on there."""
+    """The same memory with a generation above `newest`; an open trial continues there."""
     trial = replace(memory.trial, generation=newest + 1) if memory.trial else None
     return replace(memory, generation=newest + 1, trial=trial)
 
 
 def _with_calls(memory: ControllerState, seen: Observation) -> ControllerState:
-    """A driver that has a stage of pending calls says so: then their limit is a knob to move."""
+    """The memory with the limit of calls in flight as a knob, if the driver reports such calls."""
     calls = seen.metrics.whole("effective_number", MAX_IN_FLIGHT.name) if seen.metrics else None
     if calls is None or memory.settings.max_in_flight is not None or memory.trial is not None:
         return memory
@@ -70,9 +70,9 @@ def _with_calls(memory: ControllerState, seen: Observation) -> ControllerState:
 
 
 def edited(seen: Observation) -> bool:
-    """Whether the spec asks for other source options or fixed knobs than the last generation has.
+    """Whether the spec's source options or fixed knobs differ from those of the last generation.
 
-    The status tells which those are; a status that does not, leaves it to the document.
+    The status holds the latter; if it does not, the document does.
     """
     if seen.memory and seen.memory.source:
         source, knobs = seen.memory.source, seen.memory.knobs
@@ -86,7 +86,7 @@ def edited(seen: Observation) -> bool:
 
 
 def document(memory: ControllerState, seen: Observation) -> Manifest | None:
-    """settings.json = clamp(status, limits, pinned); None: a newer one is never overwritten."""
+    """settings.json = clamp(status, limits, pinned); None if a newer one exists, which is kept."""
     own = seen.own_document
     if own and own.generation > memory.generation:
         return None

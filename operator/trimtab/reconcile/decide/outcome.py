@@ -1,4 +1,4 @@
-"""One tick of one pipeline: an Observation in, everything that is to be written out. Pure."""
+"""One tick of one pipeline: takes an Observation, returns everything to write. Pure."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class Outcome:
     status: StreamPipelineStatus
     events: tuple[Announcement, ...] = ()
     decisions: tuple[Decision, ...] = ()
-    """Those of the decisions that are told, for the operator's own metrics."""
+    """The decisions to report, for the operator's own metrics."""
     document: Manifest | None = None
-    """The tuning document; None where a newer one stands."""
+    """The tuning document; None if a newer one exists."""
     children: tuple[Manifest, ...] | None = None
-    """None: nothing may be made."""
+    """None: nothing may be created."""
     generation: int = 0
-    """Of the settings: the children wait until the document has it."""
+    """Generation of the settings: the children wait until the document has it."""
     restart: bool = False
-    """The driver's pod is to be deleted, so that it comes again with new inputs."""
+    """Whether to delete the driver's pod, so that it restarts with new inputs."""
     stopped: Manifest | None = None
-    """The driver's StatefulSet without its pod, where nothing else may be made."""
+    """The driver's StatefulSet scaled to zero, if nothing else may be created."""
 
 
 def outcome(seen: Observation) -> Outcome:
-    """Decide on a pipeline whose spec can be read."""
+    """Decide on a pipeline whose spec is valid."""
     wide = pods.with_cores(seen.spec, pods.cores_in_force(seen.spec, seen.memory))
     planned = plan(seen, wide)
     snapshot, decision, memory = _decided(seen, planned)
@@ -86,7 +86,7 @@ def outcome(seen: Observation) -> Outcome:
 def refusal(
     parent: Manifest, old: StreamPipelineStatus, message: str, now_s: float, live: Manifest | None
 ) -> Outcome:
-    """A spec that the CRD let through but the models do not; suspending stops the driver still."""
+    """For a spec that the CRD accepts but the models refuse; suspending still stops the driver."""
     suspended = parent["spec"].get("suspend") is True
     generation = parent["metadata"]["generation"]
     situation = Situation(
@@ -104,14 +104,14 @@ def refusal(
 
 
 def stopped(live: Manifest | None) -> Manifest | None:
-    """The driver's StatefulSet without its pod; None where there is none to stop."""
+    """The driver's StatefulSet scaled to zero; None if there is none to stop."""
     return driver.stopped(live) if live and live["spec"].get("replicas", 1) else None
 
 
 def _decided(
     seen: Observation, planned: Plan
 ) -> tuple[Snapshot | None, Decision | None, ControllerState]:
-    """Nothing is decided while the driver does not run: absent metrics are then no surprise."""
+    """The decision; none while the driver is not running, when missing metrics are expected."""
     policy, memory = seen.policy, remembered(seen)
     if seen.spec.suspend or not seen.pod.ready or _restarting(seen, planned):
         clamped = clamp(policy, memory.settings)
@@ -134,7 +134,7 @@ def _decided(
 
 
 def _restarting(seen: Observation, planned: Plan) -> bool:
-    """Whether the driver that runs is about to go: what it does is no longer what is asked for."""
+    """Whether the running driver is about to be replaced because its inputs are out of date."""
     outdated = bool(planned.inputs) and seen.pod.inputs != planned.inputs
     return outdated and not seen.refused
 
@@ -150,7 +150,7 @@ def _advice(
     decision: Decision | None,
     after: ControllerState,
 ) -> Advice:
-    """What stands of the advice after this tick."""
+    """The advice that stands after this tick."""
     old = seen.advice
     now = None if isinstance(seen.signals, Missing) else seen.signals.partitions
     running = snapshot.signals if snapshot else None
@@ -162,27 +162,27 @@ def _advice(
 
 
 def _died(seen: Observation) -> str | None:
-    """The role whose memory ran out and ended the driver."""
+    """The role that ran out of memory and thereby ended the driver; None otherwise."""
     failure = seen.pod.failure
     return oversize.OUT_OF_MEMORY.get(failure[0]) if failure else None
 
 
 def _children(seen: Observation, planned: Plan) -> tuple[Manifest, ...]:
-    """The children; the driver is not made before its Kafka is ready."""
+    """The children; the driver is not created before its Kafka is ready."""
     if seen.references.not_ready is None or seen.stateful_set is not None:
         return planned.children
     return tuple(child for child in planned.children if child["kind"] != "StatefulSet")
 
 
 def _outdated(seen: Observation, wide: StreamPipelineSpec, planned: Plan) -> bool:
-    """Whether the driver's pod was made with other inputs than are wanted now."""
+    """Whether the driver's pod was created with inputs that have changed since."""
     pod = seen.pod
     if not pod.exists or pod.terminating:
         return False
     if pod.inputs != planned.inputs:
         return True
     if pod.failure and edited(seen):
-        return True  # one that is down reads them when it starts, which may take minutes
-    # a pod keeps the memory that it was made with, and this one is down for want of it
+        return True  # a driver that is down reads them when it starts, which may take minutes
+    # a pod keeps the memory limit it was created with, and this one is down for lack of memory
     wanted = pods.memory_in_force(wide, seen.advice.jvm)
     return _died(seen) == "driver" and 0 < pod.memory < wanted

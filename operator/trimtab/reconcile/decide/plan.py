@@ -1,4 +1,4 @@
-"""What a pipeline's children should be, and what keeps them from being made. Pure."""
+"""What a pipeline's children should be, and what prevents their creation. Pure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from trimtab.workloads.names import claim_name
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The children, or the reason and message that forbid to make them."""
+    """The children, or the reason and message why they cannot be created."""
 
     children: tuple[Manifest, ...] = ()
     inputs: str = ""
-    """Hash of what only a restart of the driver applies."""
+    """Hash of the inputs that only a driver restart applies."""
     obstacle: Words | None = None
 
 
 def plan(seen: Observation, spec: StreamPipelineSpec) -> Plan:
     """The children of a spec with the cores in force.
 
-    Advice on the JVMs is for the next driver: it is in the children and not in the inputs.
+    Advice on the JVMs is for the next driver: the children include it, the inputs' hash does not.
     """
     if obstacle := seen.references.missing or _checkpoint_obstacle(seen):
         return Plan(obstacle=obstacle)
@@ -38,14 +38,14 @@ def plan(seen: Observation, spec: StreamPipelineSpec) -> Plan:
 
 
 def _checkpoint_obstacle(seen: Observation) -> Words | None:
-    """A checkpoint goes on only with what it began with, and a claim in its access mode."""
+    """Why the query cannot continue from its checkpoint; None if it can."""
     spec, name = seen.spec, seen.parent["metadata"]["name"]
     modes = (seen.claim or {}).get("spec", {}).get("accessModes") or pipeline.access_modes(spec)
     if spec.checkpoint.claim is not None and modes != pipeline.access_modes(spec):
         message = (
-            f"the claim {claim_name(name)} of an older pipeline is {', '.join(modes)}, and"
-            " checkpoint.volumeClaim.shared asks for another access mode, which a volume cannot"
-            " change: put it back, or delete the claim"
+            f"the claim {claim_name(name)} of an older pipeline is {', '.join(modes)}, but"
+            " checkpoint.volumeClaim.shared needs another access mode, which a volume cannot"
+            " change: restore the field, or delete the claim"
         )
         return "CheckpointIncompatible", message
     known = (seen.identity_holder or {}).get("metadata", {}).get("annotations", {})
@@ -53,8 +53,8 @@ def _checkpoint_obstacle(seen: Observation) -> Words | None:
     now = pipeline.checkpoint_identity(spec)
     if before and before != now and before.split(":")[0] == now.split(":")[0]:
         message = (
-            "the checkpoint was made for other topics, another sink, another output mode or"
-            " another number of shuffle partitions: put them back, or raise"
+            "the checkpoint belongs to other topics, another sink, another output mode or"
+            " another number of shuffle partitions: restore them, or raise"
             " spec.checkpoint.generation to begin a new checkpoint"
         )
         return "CheckpointIncompatible", message

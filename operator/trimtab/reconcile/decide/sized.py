@@ -1,4 +1,4 @@
-"""A pipeline's pods with the advice in force: for a driver that starts from now on."""
+"""A pipeline's pods with the advice in force, for the next driver that starts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What one tick reads: cached objects, metrics, and one frozen Observation of each pipeline."""
+"""What one tick reads: cached objects, metrics, and one frozen Observation per pipeline."""

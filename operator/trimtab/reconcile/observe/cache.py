@@ -1,4 +1,4 @@
-"""What the watches have told: the newest known version of every object that matters."""
+"""What the watches have reported: the newest known version of every object that matters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from trimtab.ports import Key, Manifest, key_of
 
 FETCHED_S = 30.0
-"""Seconds for which an object that is not watched counts as it was read."""
+"""Seconds for which a cached object of a kind that is not watched counts as current."""
 
 
 class ObjectCache:
-    """A thread-safe dict of objects that ignores older versions than it holds."""
+    """A thread-safe dict of objects that ignores versions older than the one it holds."""
 
     def __init__(self) -> None:
         self._objects: dict[Key, Manifest] = {}
@@ -23,7 +23,7 @@ class ObjectCache:
         self._lock = threading.Lock()
 
     def observe(self, manifest: Manifest, *, deleted: bool = False) -> None:
-        """Take in an event or the answer of a write."""
+        """Store the object of an event or of a write's response."""
         key = key_of(manifest)
         with self._lock:
             known = self._objects.get(key)
@@ -45,7 +45,7 @@ class ObjectCache:
     def fetched(
         self, key: Key, now_s: float, get: Callable[[Key], Manifest | None]
     ) -> Manifest | None:
-        """A foreign object that no watch tells of: read at most every 30 s once it is there."""
+        """A foreign object that is not watched; reread at most every 30 s once it exists."""
         fresh = {k: old for k, old in self._fetched.items() if now_s - old[0] < FETCHED_S}
         if key not in fresh and (found := get(key)) is not None:
             fresh[key] = now_s, found
@@ -53,24 +53,24 @@ class ObjectCache:
         return fresh[key][1] if key in fresh else None
 
     def refuse(self, parent: Key, words: str) -> None:
-        """Keep what the API server said against a parent's children; empty where all is well."""
+        """Keep the API server's reason for refusing a parent's children; empty if it accepted."""
         with self._lock:
             self._refused[parent] = words
 
     def refused(self, parent: Key) -> str | None:
-        """What the API server said last against the children; None before any was written."""
+        """The last reason for refusing the children; None before any was written."""
         with self._lock:
             return self._refused.get(parent)
 
     def moment(self) -> int:
-        """A mark in time: taken before a list is asked for, and handed to `resync` with it."""
+        """A mark in time: take it before requesting a list, and pass it to `resync`."""
         with self._lock:
             return self._moment
 
     def resync(self, kind: str, manifests: list[Manifest], since: int) -> None:
-        """Take in a whole list of a kind that was asked for at `since`; what is not in it is gone.
+        """Store a full list of a kind, requested at `since`; objects not in it were deleted.
 
-        What was told of after `since` is newer than the list, and stays as it was told.
+        Objects reported after `since` are newer than the list and stay as they are.
         """
         listed = {key_of(m): m for m in manifests}
         with self._lock:
@@ -88,7 +88,7 @@ class ObjectCache:
             return self._objects.get((kind, namespace, name))
 
     def all(self, kind: str, namespace: str | None = None) -> list[Manifest]:
-        """Every object of a kind, sorted by namespace and name."""
+        """All objects of a kind, sorted by namespace and name."""
         with self._lock:
             found = [
                 (key, m)

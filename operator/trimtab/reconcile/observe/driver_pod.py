@@ -1,4 +1,4 @@
-"""What the driver's pod says of itself: running, starting, or why it does not."""
+"""What the driver's pod reports: running, starting, or why it does not start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.ports import Manifest
 from trimtab.workloads.common import INPUTS_ANNOTATION
 
 MAX_REASON = 64
-"""Characters of a reason that a condition and an Event take."""
+"""Maximum characters of a reason in a condition or an Event."""
 
 _IMAGE_REASONS = {
     "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
@@ -22,7 +22,7 @@ _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunCon
 
 @dataclass(frozen=True, slots=True)
 class DriverPod:
-    """The driver's pod in one glance. `failure` is (reason, message) of what keeps it down."""
+    """The state of the driver's pod. `failure` is (reason, message) of what keeps it down."""
 
     exists: bool = False
     ready: bool = False
@@ -30,12 +30,12 @@ class DriverPod:
     inputs: str = ""
     uid: str = ""
     memory: int = 0
-    """Bytes that the pod may use; 0 is not known."""
+    """Bytes that the pod may use; 0 if unknown."""
     failure: tuple[str, str] | None = None
 
 
 def driver_pod(pod: Manifest | None) -> DriverPod:
-    """Read the pod; None is no pod."""
+    """Read the pod; None if there is none."""
     if pod is None:
         return DriverPod()
     meta, status = pod["metadata"], pod.get("status", {})
@@ -59,7 +59,7 @@ def _memory(pod: Manifest) -> int:
 
 
 def _announced(meta: Manifest) -> tuple[str, str] | None:
-    """What the driver wrote on its own pod while it waits for something to heal."""
+    """What the driver wrote on its own pod while it waits for a failure to heal."""
     text = (meta.get("annotations") or {}).get(DRIVER_STATE_ANNOTATION, "")
     reason, separator, message = text.partition(": ")
     return (reason[:64], message) if separator else None
@@ -68,7 +68,7 @@ def _announced(meta: Manifest) -> tuple[str, str] | None:
 def _failure(status: Manifest) -> tuple[str, str] | None:
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return "Unschedulable", f"the driver finds no node: {condition.get('message', '')}"
+            return "Unschedulable", f"no node fits the driver: {condition.get('message', '')}"
     for container in status.get("containerStatuses") or []:
         state = container.get("state", {})
         waiting = state.get("waiting") or {}
@@ -84,7 +84,7 @@ def _failure(status: Manifest) -> tuple[str, str] | None:
 
 
 def _ended(ended: Manifest) -> tuple[str, str]:
-    """The driver's own words from its termination log, else how the container ended."""
+    """The reason in the driver's termination log, else how the container ended."""
     text = ended.get("message") or ""
     try:
         told = json.loads(text)

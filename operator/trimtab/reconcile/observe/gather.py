@@ -1,7 +1,7 @@
 """Signals of all pipelines from a constant number of grouped PromQL queries.
 
-An instant query hides how old a sample is, so age is judged by the exported heartbeat. Series
-are taken of one driver process only: of a pipeline's instances the one with the newest heartbeat.
+An instant query hides how old a sample is, so age is judged by the exported heartbeat. Of a
+pipeline's instances, only the series of the driver process with the newest heartbeat count.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
 @dataclass(slots=True)
 class DriverMetrics:
-    """Everything that the metrics say of one driver process, by name and label value."""
+    """All metrics of one driver process, by name and label value."""
 
     values: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def number(self, name: str, label: str = "") -> float | None:
-        """One value; None where it is not exported."""
+        """One value; None if it is not exported."""
         return self.values.get((name, label))
 
     def whole(self, name: str, label: str = "") -> int | None:
@@ -47,7 +47,7 @@ class DriverMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """One tick's answers: per pipeline what was seen, or why nothing is known of any."""
+    """One tick's answers: the metrics by pipeline, or why there are none at all."""
 
     metrics: Mapping[Name, DriverMetrics]
     failure: str = ""
@@ -56,14 +56,14 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why there are no signals: a reason and words."""
+    """Why there are no signals: a reason and a message."""
 
     reason: Reason
     words: str
 
 
 def queries(scrape_s: float) -> dict[str, str]:
-    """The PromQL of one tick, by what it gives; the same number whatever runs."""
+    """The PromQL of one tick, by what it yields; their number does not depend on what runs."""
     names = "|".join(_AS_THEY_STAND)
     total, latency = "trimtab_partition_input_total", "trimtab_batch_record_latency_seconds"
     minute_s, tasks = long_window_s(scrape_s), "trimtab_task_locality_total"
@@ -89,7 +89,7 @@ def queries(scrape_s: float) -> dict[str, str]:
 
 
 def _jvm_queries() -> dict[str, str]:
-    """How much the JVMs collected and allocated of late; by role, and by generation."""
+    """How much the JVMs recently collected and allocated, by role and generation."""
     by = "sum by (namespace, pipeline, instance, role, generation)"
     counters = {
         "jvm_seconds": "seconds", "jvm_collections": "collections",
@@ -102,9 +102,9 @@ def _jvm_queries() -> dict[str, str]:
 
 
 def _pod_memory() -> str:
-    """The most that a driver's and an executor's pod held of late, as their kubelets say.
+    """The recent peak memory of driver and executor pods, as the kubelets report it.
 
-    A kubelet knows no pipeline: it is the beginning of the pod's name.
+    A kubelet does not know the pipeline: the pod's name begins with it.
     """
     held = 'container_memory_working_set_bytes{container=~"driver|spark-kubernetes-executor"}'
     query = f"max_over_time({held}[{WATCHED_S:g}s])"
@@ -116,7 +116,7 @@ def _pod_memory() -> str:
 
 
 def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
-    """Ask everything once; any failure makes all unknown, since half an answer misleads."""
+    """Run every query once; any failure makes everything unknown, as partial data misleads."""
     by_instance: dict[tuple[str, str, str], DriverMetrics] = {}
     asked = queries(scrape_s)
     for what, promql in asked.items():
@@ -203,12 +203,12 @@ def _pair(least: float | None, most: float | None) -> tuple[float, float] | None
 
 
 def _away(near: float | None, tasks: float | None) -> float | None:
-    """Share of the tasks that ran away from their data."""
+    """Share of the tasks that did not run near their data."""
     return 1 - (near or 0.0) / tasks if tasks else None
 
 
 def _calls(seen: DriverMetrics) -> dict[str, float | None]:
-    """Calls under way of the stage that has the most, and how long one of its calls takes."""
+    """Calls in flight of the stage that has the most, and how long one of its calls takes."""
     by_stage = {s: v for (name, s), v in seen.values.items() if name == "pending_calls"}
     if not by_stage:
         return {}
@@ -222,18 +222,18 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 
 def _pause_s(seen: DriverMetrics, how: How) -> float | None:
-    """Mean pause of the changes of this driver so far; None while there was none."""
+    """Mean pause of this driver's changes so far; None before the first."""
     return _share(seen.number("pause_seconds_total", how), seen.number("changes_total", how))
 
 
 def _sum(seen: DriverMetrics, *phases: str) -> float | None:
-    """Seconds of some phases of the last batch together; None where none of them is exported."""
+    """Total seconds of some phases of the last batch; None if none of them is exported."""
     known = [seen.number("batch_duration_seconds", phase) for phase in phases]
     return sum(part or 0.0 for part in known) if any(p is not None for p in known) else None
 
 
 def _sink_s(seen: DriverMetrics) -> float | None:
-    """Seconds of the last batch that went into writing, as the last timed one was divided."""
+    """Seconds that the last batch spent writing, by the shares of the last timed batch."""
     share, work_s = seen.number("sink_ratio"), seen.number("batch_duration_seconds", "add_batch")
     return None if share is None or work_s is None else share * work_s
 

@@ -1,4 +1,4 @@
-"""What the metrics say of the JVMs of a role, as the advice on them needs it."""
+"""The metrics of a role's JVMs, in the form that the advice on them needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROLES = ("driver", "executor")
 
 
 def jvms(seen: DriverMetrics | None) -> dict[str, Figures]:
-    """The figures by role, of one task slot each; a role of which nothing is known is left out."""
+    """The figures by role, per task slot; roles without figures are omitted."""
     found = {role: _figures(seen, role) for role in ROLES} if seen else {}
     return {role: figures for role, figures in found.items() if figures is not None}
 

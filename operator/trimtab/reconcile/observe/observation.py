@@ -1,4 +1,4 @@
-"""One pipeline as a tick finds it: every read of it, in one frozen value."""
+"""One pipeline as a tick finds it: everything read about it, in one frozen value."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ Words = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What the spec names and others make."""
+    """Objects that the spec refers to and others create."""
 
     servers: tuple[str, str] = ("", "")
     """Bootstrap servers of source and sink."""
     modules: Manifest | None = None
-    """The ConfigMap of a Python transform; None where the spec names none."""
+    """The ConfigMap of a Python transform; None if the spec names none."""
     missing: Words | None = None
-    """What is not there, so that nothing can be made."""
+    """What is missing, so that nothing can be created."""
     not_ready: Words | None = None
-    """What must come before the driver is first made."""
+    """What must be ready before the driver is first created."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A pipeline, its children and its metrics, as they are at the beginning of a tick."""
+    """A pipeline, its children and its metrics at the beginning of a tick."""
 
     parent: Manifest
     spec: StreamPipelineSpec
@@ -61,33 +61,33 @@ class Observation:
     now_s: float
     config: OperatorSettings
     memory: ControllerState | None
-    """What `status.controller` holds; None where it holds nothing that can be read."""
+    """The content of `status.controller`; None if it is empty or unreadable."""
     references: References
     claim: Manifest | None
     """The claim of the checkpoint."""
     identity_holder: Manifest | None
-    """The child that remembers what the checkpoint belongs to."""
+    """The child that records what the checkpoint belongs to."""
     stateful_set: Manifest | None
     pod: DriverPod
     metrics: DriverMetrics | None
     signals: Signals | Missing
     jvms: Mapping[str, Figures]
-    """What fresh metrics of a driver that runs say of the JVMs, by role."""
+    """The JVM figures by role, from fresh metrics of a running driver."""
     document: Settings | None
     """The tuning document that the driver reads."""
     refused: str | None
-    """What the API server said last against the children; None before any was written."""
+    """The API server's last reason for refusing the children; None before any was written."""
     topic_fixed: str
-    """Why the source's topic must keep its partitions, in words; empty where it need not."""
+    """Why the source's topic must keep its number of partitions; empty if it may grow."""
 
     @property
     def missing(self) -> Missing | None:
-        """Why there are no signals; None where there are."""
+        """Why there are no signals; None if there are."""
         return self.signals if isinstance(self.signals, Missing) else None
 
     @property
     def own_document(self) -> Settings | None:
-        """The document, unless it is that of an earlier pipeline of the same name."""
+        """The document, unless it belongs to an earlier pipeline of the same name."""
         ours = self.document and self.document.pipeline_uid == self.parent["metadata"]["uid"]
         return self.document if ours else None
 
@@ -108,7 +108,7 @@ def observe(
     gathered: Gathered,
     tick: TickContext,
 ) -> Observation:
-    """Read all that one tick of a pipeline needs; raises UnavailableError."""
+    """Read everything that one tick of a pipeline needs; raises UnavailableError."""
     meta, cache = parent["metadata"], tick.cache
     namespace, name = meta["namespace"], meta["name"]
     pod = driver_pod(cache.get("Pod", namespace, driver_pod_name(name)))
@@ -119,7 +119,7 @@ def observe(
     references = _references(namespace, spec, tick)
     memory = ControllerState.read(status.controller)
     if status.controller and memory is None:
-        log.warning("%s/%s: status.controller does not read: begun anew", namespace, name)
+        log.warning("%s/%s: status.controller is unreadable: starting afresh", namespace, name)
     holder_kind, holder = pipeline.identity_holder(name, spec)
     return Observation(
         parent=parent,
@@ -182,7 +182,7 @@ def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | None:
 
 
 def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:
-    """A driver that comes before its Kafka only fails; one that runs already just retries."""
+    """A driver created before its Kafka would only fail; one that already runs just retries."""
     for named in (spec.source.kafka, spec.sink.reference):
         name = named.cluster if named else None
         found = cache.get("KafkaCluster", namespace, name) if name else None
@@ -195,10 +195,10 @@ def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> 
 
 
 def _document(key: Key, references: References, tick: TickContext) -> Settings | None:
-    """The tuning document; one that no watch has told of was made by another operator."""
+    """The tuning document; if the cache has none yet, another operator may have created one."""
     live = tick.cache.get(*key)
     if live is None and references.missing is None and (live := tick.cluster.get(key)):
-        tick.cache.observe(live)  # not to be overwritten unseen
+        tick.cache.observe(live)  # otherwise it would be overwritten unseen
     try:
         return Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
     except (ContractError, KeyError):
@@ -206,9 +206,9 @@ def _document(key: Key, references: References, tick: TickContext) -> Settings |
 
 
 def _refused(parent: Manifest, status: StreamPipelineStatus, cache: ObjectCache) -> str | None:
-    """What the last tick's writes were refused with: they are tried again in each tick.
+    """Why the last tick's writes were refused; they are retried in each tick.
 
-    An operator that has written none yet goes by what the status says.
+    An operator that has written nothing yet takes the reason from the status.
     """
     words = cache.refused(key_of(parent))
     told = get_condition(status.conditions, "Stalled")

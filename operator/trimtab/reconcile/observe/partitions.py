@@ -1,7 +1,7 @@
 """Partitions of a pipeline's source: what it asks of its KafkaCluster, and what forbids more.
 
-The pipeline's status says what is asked for; the KafkaCluster makes it so. Nobody writes into the
-other's object, and a spec under Git stays what Git says.
+The pipeline's status holds the request; the KafkaCluster's reconciliation carries it out. Neither
+writes to the other's object, and a spec under Git stays as it is in Git.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trimtab.tuning.controller_state import ControllerState
 
 
 def asked(cache: ObjectCache, namespace: str, cluster: str) -> dict[str, int]:
-    """Partitions that pipelines ask of a cluster's topics, within their limits."""
+    """Partitions that pipelines request for a cluster's topics, within their limits."""
     found: dict[str, int] = {}
     for parent in _readers(cache, namespace, cluster):
         most = _limit(parent)
@@ -39,7 +39,7 @@ def fixed(
     cache: ObjectCache,
     metrics: Mapping[Name, DriverMetrics],
 ) -> str:
-    """Why the topic of a pipeline must keep its partitions, in words; empty where it need not."""
+    """Why a pipeline's topic must keep its number of partitions; empty if it may grow."""
     source, namespace = spec.source.kafka, parent["metadata"]["namespace"]
     if spec.limits.topic_partitions is None or source.cluster is None:
         return ""

@@ -1,1 +1,1 @@
-"""What a person is told: conditions and status."""
+"""What users see: conditions and status."""

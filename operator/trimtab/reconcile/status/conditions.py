@@ -1,4 +1,4 @@
-"""Conditions of a pipeline out of what was planned, seen and decided. Pure."""
+"""A pipeline's conditions, from what was planned, observed and decided. Pure."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ NO_MEMORY = ControllerState(
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What status and conditions of one pipeline are made of in one tick."""
+    """The input for one pipeline's status and conditions in one tick."""
 
     generation: int
     """metadata.generation of the object."""
     now_s: float
     policy: Policy | None
-    """None where the spec could not be read."""
+    """None if the spec is invalid."""
     suspended: bool = False
     obstacle: tuple[str, str] | None = None
     waiting: tuple[str, str] | None = None
@@ -52,13 +52,13 @@ class Situation:
     snapshot: Snapshot | None = None
     decision: Decision | None = None
     memory: ControllerState = NO_MEMORY
-    """The memory after the tick: its settings are those that the driver should run."""
+    """The memory after the tick: the driver should run its settings."""
     scrape_s: float = 0.0
     tick_s: float = 0.0
 
 
 def conditions(old: tuple[Condition, ...], situation: Situation) -> tuple[Condition, ...]:
-    """The whole declared set, in its order; transition times move only with the status."""
+    """All declared conditions, in order; a transition time changes only with the status."""
     for type_, verdict in _verdicts(situation).items():
         known = get_condition(old, type_)
         status = _STATUS[verdict.status]
@@ -83,7 +83,7 @@ _STATUS: dict[bool | None, Literal["True", "False", "Unknown"]] = {
     None: "Unknown",
 }
 _NUMBERS = {Type.TUNING, Type.GOAL_MET, Type.METRICS_AVAILABLE, Type.SATURATED}
-"""Conditions whose messages hold measured numbers: these alone are no reason to write."""
+"""Conditions whose messages contain measured numbers, which alone are no reason to write."""
 
 
 def _verdicts(situation: Situation) -> dict[Type, Verdict]:
@@ -119,16 +119,16 @@ def _ready(situation: Situation, stalled: Verdict) -> Verdict:
     if not driver.exists and situation.waiting:
         return Verdict(False, situation.waiting[0], situation.waiting[1])
     if not driver.exists:
-        return Verdict(False, "DriverMissing", "the driver's pod is not there yet")
+        return Verdict(False, "DriverMissing", "the driver's pod does not exist yet")
     if driver.terminating or driver.inputs != situation.inputs:
         return Verdict(False, "DriverRestarting", "the driver restarts with the new settings")
     if not driver.ready:
         return Verdict(False, "DriverStarting", "the query has not started yet")
-    return Verdict(True, "QueryRunning", "the query runs with the settings that are wanted")
+    return Verdict(True, "QueryRunning", "the query runs with the requested settings")
 
 
 def _reconciling(situation: Situation, ready: Verdict, stalled: Verdict) -> Verdict:
-    """On the way: to a query that runs, or to the settings of the newest generation."""
+    """Whether the pipeline is on its way to a running query or to the newest settings."""
     if stalled.status or situation.suspended:
         return Verdict(False, "Settled")
     if not ready.status:
@@ -152,7 +152,7 @@ def _goal_met(situation: Situation) -> Verdict:
         worst_s = max(batch.latency_s, _worst_latency_s(situation, policy))
         met = worst_s <= policy.target_s
         text = f"p{round(policy.quantile * 100)} {batch.latency_s:.1f} s"
-        text += f", in the last minute up to {worst_s:.1f} s, goal {policy.target_s:g} s"
+        text += f", up to {worst_s:.1f} s in the last minute, goal {policy.target_s:g} s"
         return Verdict(met, "GoalMet" if met else "LatencyAboveTarget", text)
     load = situation.decision.load if situation.decision else None
     if load is None:
@@ -162,9 +162,9 @@ def _goal_met(situation: Situation) -> Verdict:
 
 
 def _worst_latency_s(situation: Situation, policy: Policy) -> float:
-    """The worst batch of the last minute: a percentile that wobbles on the target is not met.
+    """The worst batch of the last minute: a percentile that hovers at the target is not met.
 
-    Prometheus remembers it, so a restarted operator says the same and nothing need be written.
+    Prometheus remembers it, so a restarted operator says the same and stores nothing.
     """
     seen = situation.metrics
     worst_s = seen.number("worst_latency", f"{policy.quantile:g}") if seen else None
@@ -176,7 +176,7 @@ def _metrics(situation: Situation) -> Verdict:
     if snapshot and snapshot.signals:
         return Verdict(True, "Fresh")
     if snapshot is None or situation.missing is None:
-        return Verdict(False, Reason.NO_METRICS, "the driver does not run yet")
+        return Verdict(False, Reason.NO_METRICS, "the driver is not running yet")
     return Verdict(False, situation.missing.reason, situation.missing.words)
 
 

@@ -8,12 +8,12 @@ from trimtab.tuning.decision import Decision
 
 
 def news(old: tuple[DecisionRecord, ...], decision: Decision | None) -> list[Decision]:
-    """What of a tick's decision is to be told by Event, log and list, in order."""
+    """The parts of a tick's decision to report as Event, log line and list entry, in order."""
     return [d for d in decision.told if _is_news(old, d)] if decision else []
 
 
 def _is_news(old: tuple[DecisionRecord, ...], decision: Decision) -> bool:
-    """Whether a decision is to be told: not a hold, and not the recommendation of the last tick."""
+    """Whether to report a decision: neither a hold nor the last tick's recommendation."""
     if decision.action is Action.HOLD:
         return False
     if decision.action is not Action.RECOMMEND or not old:

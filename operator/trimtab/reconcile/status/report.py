@@ -1,7 +1,7 @@
-"""A pipeline's status out of the old one and this tick: what kubectl shows. Pure.
+"""A pipeline's status, from the old one and this tick: what kubectl shows. Pure.
 
-Measured values alone rarely cause a write: they are shown to two digits, and replaced only when
-they left a band, or when something else is written anyway. A quiet pipeline is not written at all.
+Measured values alone rarely cause a write: they have two digits, and are replaced only when they
+leave a band or something else is written anyway. A quiet pipeline is not written at all.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ from trimtab.tuning.snapshot import Signals, Snapshot
 _PER_S = "/s"
 
 MOVED = 1 / 3
-"""Share of the larger one by which what is seen of the goal must move to be written again."""
+"""How far the goal's observed value must move to be written again, as a share of the larger one."""
 
 
 def status(old: StreamPipelineStatus, situation: Situation) -> StreamPipelineStatus:
-    """The new status; when anything else is to be written, the newest numbers go with it."""
+    """The new status; if anything else is to be written, it includes the newest numbers."""
     calm = _status(old, situation, fresh=False)
     return _status(old, situation, fresh=True) if differ(calm, old) else calm
 
 
 def differ(new: StreamPipelineStatus, old: StreamPipelineStatus) -> bool:
-    """Whether the API server would keep anything else than it holds."""
+    """Whether writing the new status would change what the API server holds."""
     return bool(_kept(plain(new)) != _kept(plain(old)))
 
 
 def plain(new: StreamPipelineStatus) -> dict[str, Any]:
-    """The status as the API writes it; what is None is not there."""
+    """The status as the API writes it, without the fields that are None."""
     return new.model_dump(mode="json", by_alias=True)
 
 
 def merge_patch(old: StreamPipelineStatus, new: StreamPipelineStatus) -> dict[str, Any]:
-    """The JSON merge patch (RFC 7386) to the new status: None takes a field away.
+    """The JSON merge patch (RFC 7386) to the new status: None removes a field.
 
-    The memory is ours as a whole, so that what it no longer holds goes; other fields that this
-    operator does not know stay.
+    The memory is all ours, so fields that it no longer has are removed; elsewhere, fields that
+    this operator does not know stay.
     """
     patch = plain(new)
     return patch | {"controller": _over(old.controller, patch["controller"])}
@@ -77,7 +77,7 @@ def _over(old: Any, new: Any) -> Any:
 
 
 def _kept(node: Any) -> Any:
-    """What the API server keeps of a merge patch: nothing that is None."""
+    """What the API server keeps of a merge patch: everything that is not None."""
     if isinstance(node, dict):
         return {k: _kept(v) for k, v in node.items() if v is not None}
     return [_kept(v) for v in node] if isinstance(node, list) else node
@@ -86,7 +86,7 @@ def _kept(node: Any) -> Any:
 def _status(
     old: StreamPipelineStatus, situation: Situation, *, fresh: bool
 ) -> StreamPipelineStatus:
-    """The new status; unless fresh, with the numbers that are shown where they moved little."""
+    """The new status; unless fresh, numbers that moved little keep their shown values."""
     decision, snapshot, now_s = situation.decision, situation.snapshot, situation.now_s
     memory, advice = situation.memory, situation.memory.advice
     signals = snapshot.signals if snapshot else None
@@ -120,7 +120,7 @@ def _goal(
         return old
     shown, rate_goal = old.observed if old else None, policy.target_s is None
     if shown is not None and shown.endswith(_PER_S) != rate_goal:
-        shown = None  # the goal was of the other kind
+        shown = None  # the goal was of another kind
     batch = signals.batch if signals else None
     latency_s = batch.latency_s if batch else None
     seen = latency_s if not rate_goal else signals.input_rate_long if signals else None
@@ -131,12 +131,12 @@ def _goal(
 
 
 def _number_in(shown: str) -> float:
-    """The rate or the seconds of what is shown."""
+    """The rate or the seconds in a shown value."""
     return float(shown[: -len(_PER_S)]) if shown.endswith(_PER_S) else parse_duration(shown)
 
 
 def _lag(old: LagStatus | None, snapshot: Snapshot | None, *, fresh: bool) -> LagStatus | None:
-    """The lag goes up and down with every batch: what is in flight anyway is no news."""
+    """The lag varies with every batch: what is in flight anyway is no news."""
     signals = snapshot.signals if snapshot else None
     if snapshot is None or signals is None or signals.lag_records is None:
         return old
@@ -163,7 +163,7 @@ def _bottleneck(old: BottleneckStatus | None, decision: Decision | None) -> Bott
 
 
 def _flow(old: FlowStatus | None, snapshot: Snapshot | None, *, fresh: bool) -> FlowStatus | None:
-    """Its numbers move all the time: only another state is news."""
+    """Its numbers always vary: only another state is news."""
     if snapshot is None or snapshot.signals is None:
         return old
     found = flow.check(snapshot.signals, snapshot.settings.trigger_s)
@@ -180,7 +180,7 @@ def _ledger(old: LedgerStatus | None, seen: DriverMetrics | None) -> LedgerStatu
 def _executors(
     old: ExecutorsStatus | None, signals: Signals | None, *, fresh: bool
 ) -> ExecutorsStatus | None:
-    """Both measures go up and down all the time: only another case is news."""
+    """Both measures always vary: only another case is news."""
     case = executor_case(signals) if signals else None
     if case is None or (old and old.case == case.name and not fresh):
         return old
@@ -196,7 +196,7 @@ def _effective(seen: DriverMetrics | None) -> KnobValues | None:
 
 
 def _knobs(fixed: Mapping[str, float]) -> dict[str, Any] | None:
-    """Knobs for the status, those that are not said as None: a merge patch takes them away."""
+    """Knobs for the status; unset ones are None, so that a merge patch removes them."""
     return KnobValues.of(fixed).model_dump(mode="json", by_alias=True) if fixed else None
 
 
@@ -235,5 +235,5 @@ def _moved(before: float, now: float) -> bool:
 
 
 def _left(before: float, now: float, width: float) -> bool:
-    """Whether a number left its band: by more than a factor of 2, and by more than a width."""
+    """Whether a number left its band: by more than a factor of 2 and more than `width`."""
     return abs(now - before) > max(max(before, now) / 2, width)
