@@ -49,5 +49,5 @@ def test_a_topic_that_is_not_there_is_said(far: str) -> None:
     began = time.monotonic()
     refused = produce(far, "--seconds", "1", topic="nowhere")
     assert refused.exit_code == 1
-    assert "make it first" in refused.output
+    assert "create it first" in refused.output
     assert time.monotonic() - began < 20

@@ -1,1 +1,1 @@
-"""The ports' real ends: the only imports of the clients of Kubernetes and Prometheus."""
+"""Implementations of the ports; only they import the clients of Kubernetes and Prometheus."""

@@ -1,4 +1,4 @@
-"""The one clock of the operator."""
+"""The operator's only clock."""
 
 from __future__ import annotations
 

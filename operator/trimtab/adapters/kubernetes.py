@@ -1,7 +1,7 @@
 """The Kubernetes API over `kubernetes.dynamic`: lists, server-side apply, status, Events.
 
-Every call has a time limit. Only calls that are safe to repeat are retried, and only on answers
-that say that a repetition may help.
+Every call has a time limit. Only calls that are safe to repeat are retried, and only after answers
+that suggest that a retry may help.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class KubernetesCluster:
     """The cluster that the operator runs in, or that its kubeconfig names."""
 
     def __init__(self, namespaces: tuple[str, ...], clock: Clock, kubeconfig: str | None) -> None:
-        """`namespaces` empty means all; `kubeconfig` None means the pod's service account."""
+        """Empty `namespaces` means all; `kubeconfig` None means the pod's service account."""
         if kubeconfig:
             kubernetes.config.load_kube_config(kubeconfig)
         else:
@@ -47,7 +47,7 @@ class KubernetesCluster:
         self._clock = clock
 
     def list_all(self, kind: str) -> list[Manifest]:
-        """Every object of a kind in the watched namespaces; of foreign kinds only our own."""
+        """All objects of a kind in the watched namespaces; of foreign kinds only our own."""
         resource = self._resource(kind)
         selector = None
         if not KINDS[kind].ours:
@@ -94,7 +94,7 @@ class KubernetesCluster:
         return _plain(self._safely(call))
 
     def apply(self, manifest: Manifest) -> Manifest:
-        """Server-side apply; returns the object as the API server keeps it."""
+        """Server-side apply; returns the object as the API server stored it."""
         resource = self._resource(manifest["kind"])
         meta = manifest["metadata"]
         return _plain(
@@ -108,7 +108,7 @@ class KubernetesCluster:
         )  # fmt: skip
 
     def patch_status(self, kind: str, manifest: Manifest, status: Manifest) -> Manifest:
-        """Merge-patch the status, on the condition that the object is still the one given."""
+        """Merge-patch the status, provided that the object has not changed."""
         meta = manifest["metadata"]
         body = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
         resource = self._resource(kind).subresources["status"]
@@ -123,7 +123,7 @@ class KubernetesCluster:
         )  # fmt: skip
 
     def delete(self, key: Key, *, uid: str | None = None) -> None:
-        """Delete in the background; an object that is already gone is fine."""
+        """Delete in the background; a missing object is no error."""
         kind, namespace, name = key
         body: Manifest = {"propagationPolicy": "Background"}
         if uid:
@@ -136,10 +136,10 @@ class KubernetesCluster:
                 )
             )
         except ConflictError:
-            log.info("%s %s/%s was replaced meanwhile; not deleted", kind, namespace, name)
+            log.info("%s %s/%s has been replaced; not deleted", kind, namespace, name)
 
     def event(self, about: Manifest, *, warning: bool, reason: str, message: str) -> None:
-        """Create one Event. Never retried, since creating with a generated name is not safe to."""
+        """Create one Event. Never retried: with a generated name, a retry might create two."""
         meta = about["metadata"]
         now = timestamp(self._clock.now())
         body = {
@@ -177,7 +177,7 @@ class KubernetesCluster:
             raise UnavailableError(f"the API server did not answer: {error}") from error
 
     def _safely(self, call: Callable[[], Any]) -> Any:
-        """The call's answer, with our own errors."""
+        """Make the call and translate its errors into our own."""
         retrying = Retrying(
             stop=stop_after_attempt(3),
             wait=wait_exponential_jitter(multiplier=0.2, max=2.0),
@@ -193,7 +193,7 @@ class KubernetesCluster:
 
 
 def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
-    """One StreamPipeline through the current context of a kubeconfig; None means kubectl's.
+    """One StreamPipeline, read with the current context of a kubeconfig; None means kubectl's.
 
     Raises:
         BadInputError: there is no kubeconfig, or no such pipeline.
@@ -228,16 +228,16 @@ def _may_heal(error: BaseException) -> bool:
 
 def _translated(error: ApiException) -> Exception:
     if error.status == 409:
-        return ConflictError(f"the object changed meanwhile: {error.reason}")
+        return ConflictError(f"the object has changed: {error.reason}")
     if error.status in {400, 403, 422}:
         return BadInputError(f"the API server refused: {_words(error)}")
     if error.status == 404:
-        return ConflictError(f"the object is gone: {error.reason}")
+        return ConflictError(f"the object no longer exists: {error.reason}")
     return UnavailableError(f"the API server answered {error.status} {error.reason}")
 
 
 def _words(error: ApiException) -> str:
-    """What the API server says in its Status, else what it sent."""
+    """The message in the API server's Status, else the whole response."""
     try:
         return str(json.loads(error.body)["message"])
     except (ValueError, KeyError, TypeError):

@@ -1,7 +1,7 @@
-"""Ports in memory: for tests and for simulated loops. Real semantics where they matter.
+"""Ports in memory, for tests and simulated loops, with real semantics where they matter.
 
-The cluster keeps resource versions and generations, refuses stale preconditions, and records
-every write, so that a test can count them.
+The cluster maintains resource versions and generations, refuses stale preconditions, and records
+every write so that tests can count them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class MemoryCluster:
     unavailable: bool = False
     _version: int = 0
     _applied: dict[Key, Manifest] = field(default_factory=dict)
-    """What was applied last, by key: the fields that we own."""
+    """The last applied manifests by key: the fields that we own."""
 
     def put(self, manifest: Manifest) -> Manifest:
-        """Store an object as a user or a controller would; returns what is stored."""
+        """Store an object as a user or a controller would; returns the stored object."""
         self._version += 1
         stored = copy.deepcopy(manifest)
         meta = stored.setdefault("metadata", {})
@@ -41,7 +41,7 @@ class MemoryCluster:
         return copy.deepcopy(stored)
 
     def list_all(self, kind: str) -> list[Manifest]:
-        """Every object of a kind; of foreign kinds only our own."""
+        """All objects of a kind; of foreign kinds only our own."""
         self._check()
         every = KINDS[kind].ours
         found = (o for key, o in self.objects.items() if key[0] == kind)
@@ -53,9 +53,9 @@ class MemoryCluster:
         return copy.deepcopy(self.objects.get(key))
 
     def apply(self, manifest: Manifest) -> Manifest:
-        """Server-side apply: fields that were applied before and are no more go.
+        """Server-side apply: fields that were applied before and now are not are removed.
 
-        A resourceVersion is a precondition. An apply that changes nothing is no new version.
+        A resourceVersion is a precondition. An apply that changes nothing makes no new version.
         """
         self._check()
         key = key_of(manifest)
@@ -70,13 +70,13 @@ class MemoryCluster:
         return copy.deepcopy(old) if old and merged == old else self.put(merged)
 
     def patch_status(self, kind: str, manifest: Manifest, status: Manifest) -> Manifest:
-        """Merge the status, if the object is still the given one."""
+        """Merge the status, provided that the object has not changed."""
         self._check()
         meta = manifest["metadata"]
         key = (kind, meta["namespace"], meta["name"])
         old = self.objects.get(key)
         if old is None:
-            raise ConflictError("the object is gone")
+            raise ConflictError("the object no longer exists")
         self._precondition(old, meta["resourceVersion"])
         self.writes.append(("status", key))
         return self.put(_merge(old, {"status": status}))
@@ -97,12 +97,12 @@ class MemoryCluster:
 
     def _check(self) -> None:
         if self.unavailable:
-            raise UnavailableError("the API server is away")
+            raise UnavailableError("the API server does not answer")
 
     @staticmethod
     def _precondition(old: Manifest | None, version: str | None) -> None:
         if version and (old is None or old["metadata"]["resourceVersion"] != version):
-            raise ConflictError("the object changed meanwhile")
+            raise ConflictError("the object has changed")
 
 
 def _labelled(manifest: Manifest) -> bool:
@@ -135,7 +135,7 @@ def _merge(old: Manifest, new: Manifest) -> Manifest:
 
 @dataclass
 class MemoryMetrics:
-    """Answers by query text; unknown queries give nothing, and values that are no numbers."""
+    """Answers by query text; unknown queries return no series, and non-finite values are omitted."""
 
     answers: dict[str, list[Sample]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -162,7 +162,7 @@ class ManualClock:
 
 @dataclass
 class MemoryTelemetry:
-    """Keeps what was told."""
+    """Keeps what was reported."""
 
     ticks: list[dict[str, float]] = field(default_factory=list)
     decisions: list[tuple[str, str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Prometheus over prometheus-api-client: instant queries with a time limit, NaN left out."""
+"""Prometheus through prometheus-api-client: instant queries with a time limit, without NaN."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Prometheus:
         self._connection = PrometheusConnect(url, retry=Retry(0), timeout=timeout_s)
 
     def query(self, promql: str) -> list[Sample]:
-        """Every series of an instant query.
+        """All series of an instant query.
 
         Raises:
             UnavailableError: no answer in time, or an error instead of data.

@@ -1,1 +1,1 @@
-"""kopf wiring: watches fill the world, one supervised task runs the control loop."""
+"""kopf wiring: watches fill the object cache, one supervised task runs the control loop."""

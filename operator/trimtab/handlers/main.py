@@ -1,4 +1,4 @@
-"""The operator process: kopf watches, our loop decides."""
+"""The operator process: kopf watches, our own loop decides."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 
 _TOKEN_LIFE = datetime.timedelta(minutes=10)
 _STUCK_TICKS = 6
-"""Liveness fails when no tick ended for this many tick periods, and at least a minute."""
+"""Liveness fails if no tick has ended for this many tick periods, but at least a minute."""
 
 
 def run(config: OperatorSettings, kubeconfig: str | None) -> int:
-    """Run until stopped; returns the exit code: 0, or 1 when the control task died."""
+    """Run until stopped; returns the exit code: 0, or 1 if the control task died."""
     clock = WallClock()
     telemetry = PrometheusTelemetry(clock)
     cluster = KubernetesCluster(config.namespaces, clock, kubeconfig)
@@ -48,10 +48,10 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     }
     http.serve(config.metrics_port, telemetry.registry, probes)
     kopf.configure(log_format=kopf.LogFormat.JSON, verbose=False)
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # else a line for each event
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # else it logs each event
     kopf.run(
         standalone=True,
-        identity=cast("Any", "trimtab"),  # else kopf asks for the user's name, which has none
+        identity=cast("Any", "trimtab"),  # else kopf looks up the user, who has no name here
         clusterwide=not config.namespaces,
         namespaces=config.namespaces,
         stop_flag=stop,
@@ -62,11 +62,11 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
 def _age(age_s: float | None, limit_s: float) -> tuple[bool, str]:
     if age_s is None:
         return True, "no tick yet"
-    return age_s <= limit_s, f"last tick {age_s:.0f} s ago, at most {limit_s:.0f} s are healthy"
+    return age_s <= limit_s, f"last tick {age_s:.0f} s ago, healthy up to {limit_s:.0f} s"
 
 
 def _synced(synced: bool) -> tuple[bool, str]:
-    return synced, "synced" if synced else "the first lists are under way"
+    return synced, "synced" if synced else "the first lists are still being read"
 
 
 def _wire_settings() -> None:
@@ -108,7 +108,7 @@ def _wire_control(
 
     def ended(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception():
-            log.error("the control task died: the process ends", exc_info=task.exception())
+            log.error("the control task died: exiting", exc_info=task.exception())
             died.set()
         stop.set()
 
@@ -125,10 +125,10 @@ def _wire_control(
 
 
 async def _control(loop: ControlLoop, tick_s: float) -> None:
-    """Tick for ever; what heals by itself is logged, anything else ends the process."""
+    """Tick forever; log errors that may heal by themselves, end the process on all others."""
     while True:
         try:
             await asyncio.to_thread(loop.tick)
         except TrimtabError as error:
-            log.warning("tick failed, settings stay: %s", error)
+            log.warning("tick failed, settings are unchanged: %s", error)
         await asyncio.sleep(tick_s)

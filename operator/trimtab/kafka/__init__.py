@@ -1,4 +1,4 @@
-"""Clients of Kafka: metadata and offsets of a cluster, and a producer that is measured.
+"""Kafka clients: metadata and offsets of a cluster, and a producer that measures itself.
 
-The only package that imports confluent_kafka.
+Only this package imports confluent_kafka.
 """

@@ -16,10 +16,10 @@ from trimtab.errors import UnavailableError
 
 
 class KafkaAdmin:
-    """Metadata and end offsets of one cluster, without a consumer group."""
+    """Reads one cluster's metadata and end offsets, without a consumer group."""
 
     def __init__(self, connection: KafkaConnection, timeout_s: float) -> None:
-        """Connects at the first call."""
+        """Connects on the first call."""
         self._servers, self._timeout_s = connection.servers, timeout_s
         self._admin = AdminClient(
             {
@@ -38,7 +38,7 @@ class KafkaAdmin:
         return {t: len(m.partitions) for t, m in found.items() if m.error is None}
 
     def leaders(self, topics: Sequence[str]) -> list[int]:
-        """The broker that leads each partition; raises UnavailableError."""
+        """The leader of each partition; raises UnavailableError."""
         found = self._metadata().topics
         known = (found[t].partitions.values() for t in topics if t in found)
         return [partition.leader for partitions in known for partition in partitions]
@@ -69,7 +69,7 @@ class KafkaAdmin:
         """The end offset of each partition, by topic and number.
 
         Raises:
-            UnavailableError: one of them gave no answer.
+            UnavailableError: one of them did not answer.
         """
         wanted = [
             TopicPartition(topic, partition)

@@ -75,7 +75,7 @@ def probe(
     connection: KafkaConnection, topic: str, settings: ProducerSettings, *, seconds: float,
     records: list[bytes],
 ) -> Probe:  # fmt: skip
-    """Send as fast as the settings allow for some seconds and return the measurement.
+    """Send for some seconds as fast as the settings allow; returns the measurement.
 
     Raises:
         UnavailableError: the broker does not answer, or a record was not acknowledged.
@@ -109,7 +109,7 @@ def _now() -> float:
 def _send(
     producer: Producer, topic: str, records: list[bytes], until_s: float, meter: _Meter
 ) -> int:
-    """Produce records until a time; returns how many."""
+    """Produce records until a given time; returns how many."""
     for count, record in enumerate(itertools.cycle(records)):
         at = _now()
         if at >= until_s:
@@ -128,7 +128,7 @@ def _connect(producer: Producer, topic: str, servers: str) -> None:
     except KafkaException as error:
         raise UnavailableError(f"{servers} does not answer: {error}") from error
     if known.error:
-        raise UnavailableError(f"{servers}: topic {topic!r}: {known.error.str()}: make it first")
+        raise UnavailableError(f"{servers}: topic {topic!r}: {known.error.str()}: create it first")
 
 
 def _timer(meter: _Meter, at: float) -> Callable[[KafkaError | None, Message], None]:

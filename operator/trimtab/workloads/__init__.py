@@ -1,1 +1,1 @@
-"""Pure builders of the children: plain dicts for server-side apply, no client, no clock."""
+"""Pure builders of the children: plain dicts for server-side apply, without client or clock."""

@@ -42,7 +42,7 @@ def digest(data: Any) -> str:
 
 
 def resources(cpu_request: str, memory_bytes: int) -> Manifest:
-    """A container's resources: CPU is reserved but not limited, memory is both."""
+    """A container's resources: CPU is reserved but not limited; memory is both."""
     memory = format_quantity(memory_bytes)
     return {"requests": {"cpu": cpu_request, "memory": memory}, "limits": {"memory": memory}}
 
@@ -68,7 +68,7 @@ def child(
     *,
     owned: bool = True,
 ) -> Manifest:
-    """A child object, stamped with the hash of what we ask for."""
+    """A child object, stamped with the hash of its desired state."""
     metadata: Manifest = {
         "name": name,
         "namespace": parent["metadata"]["namespace"],

@@ -1,7 +1,7 @@
-"""The driver: a StatefulSet of one, so that at most one runs on a checkpoint.
+"""The driver: a StatefulSet with one replica, so that at most one driver uses a checkpoint.
 
-Its template is `OnDelete` and carries the hash of what the user can see: the operator deletes the
-pod when that hash changes, and an upgrade of the operator alone restarts nothing.
+Its update strategy is `OnDelete`, and its template carries the hash of the user's inputs: the
+operator deletes the pod when that hash changes, so an operator upgrade alone restarts nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def stateful_set(
     parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings,
     java_options: str = "",
 ) -> Manifest:  # fmt: skip
-    """The driver, none of it while the pipeline is suspended."""
+    """The driver; scaled to zero while the pipeline is suspended."""
     name = parent["metadata"]["name"]
     selector = labels(parent) | {COMPONENT_LABEL: "driver"}
     body: Manifest = {
@@ -66,7 +66,7 @@ def with_inputs(stateful_set: Manifest, inputs: str) -> Manifest:
 
 
 def stopped(live: Manifest) -> Manifest:
-    """A driver's StatefulSet as it is, but without its pod; the hash says that it is no more."""
+    """A driver's StatefulSet scaled to zero; its hash then matches no desired state."""
     meta = live["metadata"]
     kept = {k: meta[k] for k in ("name", "namespace", "labels", "ownerReferences") if k in meta}
     annotations = (meta.get("annotations") or {}) | {HASH_ANNOTATION: "stopped"}

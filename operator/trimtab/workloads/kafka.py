@@ -1,7 +1,7 @@
 """A KafkaCluster's children: configuration, headless Service, StatefulSet, topics Job.
 
-Brokers run KRaft in combined mode with static voters. The cluster id follows from namespace and
-name, so that a cluster that is deleted and applied again finds its volumes.
+Brokers run KRaft in combined mode with static voters. The cluster id is derived from namespace and
+name, so that a cluster that is deleted and created again can use its old volumes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CLIENT_PORT = 9092
 CONTROLLER_PORT = 9093
 DATA = "/var/lib/kafka"
 CLOSEST_REPLICA = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-"""Sends a consumer that tells its rack to the replica there."""
+"""Directs a consumer that sends its rack to the replica in that rack."""
 
 
 def service_name(cluster: str) -> str:
@@ -40,21 +40,21 @@ def service_name(cluster: str) -> str:
 
 
 def bootstrap_servers(cluster: str, namespace: str, replicas: int) -> str:
-    """host:port of every broker, by its stable name."""
+    """host:port of every broker, by their stable names."""
     service = service_name(cluster)
     hosts = (f"{service}-{i}.{service}.{namespace}.svc" for i in range(replicas))
     return ",".join(f"{host}:{CLIENT_PORT}" for host in hosts)
 
 
 def cluster_id(namespace: str, name: str) -> str:
-    """22 URL-safe characters that only depend on namespace and name."""
+    """22 URL-safe characters that depend only on namespace and name."""
     raw = hashlib.sha256(f"{namespace}/{name}".encode()).digest()[:16]
     text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
     return f"t{text[1:]}"  # Kafka's tools refuse an id that begins with a dash
 
 
 def children(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) -> list[Manifest]:
-    """Every child but the topics Job, in the order in which they are applied."""
+    """Every child except the topics Job, in the order in which they are applied."""
     properties = server_properties(parent, spec)
     name, labels = parent["metadata"]["name"], _labels(parent)
     data = {"data": {"server.properties": properties}}
@@ -63,7 +63,7 @@ def children(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings)
 
 
 def server_properties(parent: Manifest, spec: KafkaClusterSpec) -> str:
-    """The brokers' configuration; what differs by pod comes through the pod's environment."""
+    """The brokers' configuration; what differs between pods is in their environment."""
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     service = service_name(name)
     voters = ",".join(
@@ -88,15 +88,15 @@ def server_properties(parent: Manifest, spec: KafkaClusterSpec) -> str:
         "group.initial.rebalance.delay.ms": 0,
         "offsets.topic.num.partitions": 8,
         "replica.selector.class": CLOSEST_REPLICA,
-        # A follower learns with its next fetch what all have: where nothing else comes, a consumer
-        # there sees a record that much later. With Kafka's 500 ms it was 0.5 s, beside 0 s.
+        # A follower learns the high watermark with its next fetch. Without new records, consumers
+        # of that follower see a record that much later: 0.5 s with Kafka's 500 ms, instead of 0 s.
         "replica.fetch.wait.max.ms": 100,
     }
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
 def raised(spec: KafkaClusterSpec, partitions: Mapping[str, int]) -> KafkaClusterSpec:
-    """The spec with at least so many partitions, by topic; topics that it has not are left out."""
+    """The spec with at least these partitions by topic; ignores topics that it does not list."""
     topics = [
         topic.model_copy(
             update={"partitions": max(topic.partitions, partitions.get(topic.name, 0))}
@@ -107,7 +107,7 @@ def raised(spec: KafkaClusterSpec, partitions: Mapping[str, int]) -> KafkaCluste
 
 
 def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) -> Manifest:
-    """The Job that makes the topics and grows their partitions; named by what it does."""
+    """The Job that creates the topics and adds partitions; its name is a hash of its work."""
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     wanted = [
         f"{t.name}:{t.partitions}:{t.retention_ms or ''}:{min(3, spec.replicas)}"
@@ -144,7 +144,7 @@ def _service(parent: Manifest) -> Manifest:
     name, labels = parent["metadata"]["name"], _labels(parent)
     spec = {
         "clusterIP": "None",
-        "publishNotReadyAddresses": True,  # the voters must find each other before they are ready
+        "publishNotReadyAddresses": True,  # voters must find each other before they are ready
         "selector": labels | {COMPONENT_LABEL: "kafka"},
         "ports": [
             {"name": "client", "port": CLIENT_PORT},
@@ -197,7 +197,7 @@ def _stateful_set(
 
 
 def _spread(labels: dict[str, str]) -> list[Manifest]:
-    """One broker a zone and a node where there are as many, and yet a start where there are not."""
+    """One broker per zone and node if there are enough of them; otherwise they start anyway."""
     return [
         {
             "maxSkew": 1,

@@ -1,4 +1,4 @@
-"""What a pipeline's children are called; the operator and its manifests find each other by it."""
+"""Names and labels of a pipeline's children, by which the operator finds them."""
 
 from __future__ import annotations
 

@@ -35,9 +35,9 @@ def children(
     parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings,
     java_options: str = "",
 ) -> list[Manifest]:  # fmt: skip
-    """Every child but the tuning document, in the order in which they are applied.
+    """Every child except the tuning document, in the order in which they are applied.
 
-    `java_options` are those of the driver's JVM.
+    `java_options` are for the driver's JVM.
     """
     name = parent["metadata"]["name"]
     job_map = child(
@@ -57,7 +57,7 @@ def job_definition(
     parent: Manifest, spec: StreamPipelineSpec, bootstrap: tuple[str, str],
     config: OperatorSettings,
 ) -> Job:  # fmt: skip
-    """`job.json` of a pipeline; `bootstrap` are the addresses of source and sink."""
+    """A pipeline's `job.json`; `bootstrap` holds the addresses of source and sink."""
     meta, source = parent["metadata"], spec.source.kafka
     python, executor = spec.transform.python, spec.resources.executor
     return Job(
@@ -98,7 +98,7 @@ def _shared(spec: StreamPipelineSpec) -> bool:
 
 
 def _checkpoint_uri(meta: Manifest, spec: StreamPipelineSpec) -> str:
-    """Where Spark keeps the checkpoint; under a URI each pipeline has a place of its own."""
+    """Where Spark keeps the checkpoint; under a URI each pipeline has its own directory."""
     uri, root = spec.checkpoint.uri, f"file://{CHECKPOINT_DIRECTORY}"
     if uri is not None:
         root = f"{uri.rstrip('/')}/{meta['namespace']}/{meta['name']}"
@@ -106,7 +106,7 @@ def _checkpoint_uri(meta: Manifest, spec: StreamPipelineSpec) -> str:
 
 
 def source_options(spec: StreamPipelineSpec) -> SourceOptions:
-    """What a spec says of how its source is read: part of the tuning document."""
+    """The spec's options for reading the source: part of the tuning document."""
     source = spec.source.kafka
     return SourceOptions(
         starting_offsets=source.starting_offsets, fail_on_data_loss=source.fail_on_data_loss
@@ -114,7 +114,7 @@ def source_options(spec: StreamPipelineSpec) -> SourceOptions:
 
 
 def fixed_knobs(spec: StreamPipelineSpec) -> dict[str, float]:
-    """What a spec says of the knobs that no law moves, by name: part of the tuning document."""
+    """The spec's values, by name, of the knobs that no law moves: part of the tuning document."""
     said: dict[str, float] = {}
     for values in (spec.tuning.initial, spec.tuning.pinned):
         said |= values.numbers() if values else {}
@@ -122,14 +122,14 @@ def fixed_knobs(spec: StreamPipelineSpec) -> dict[str, float]:
 
 
 def tuning_document(parent: Manifest, settings: Settings) -> Manifest:
-    """The ConfigMap that hands the knob values and the source options to the driver."""
+    """The ConfigMap that passes the knob values and the source options to the driver."""
     name = tuning_name(parent["metadata"]["name"])
     data = {"data": {SETTINGS_KEY: settings.to_json()}}
     return child(parent, "ConfigMap", name, labels(parent), data)
 
 
 def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
-    """Hash of everything that a person can change and that only a driver restart applies."""
+    """Hash of everything that users can change and that only a driver restart applies."""
     document = job.model_dump(mode="json", by_alias=True)
     for told_below in ("env", "nodeSelector"):
         document["executors"].pop(told_below)
@@ -137,7 +137,7 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
         document["executors"].pop(advised)  # never a reason to restart
     for part, field in (("executors", "checkpointClaim"), ("transform", "shufflePartitions")):
         if document[part][field] is None:
-            # what a pipeline does not say must not restart a driver that an older operator made
+            # an unset field must not restart a driver that an older operator created
             document[part].pop(field)
     if spec.image is None:
         # trimtab's own image changes with an upgrade, which must not restart a driver
@@ -157,7 +157,7 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
 def checkpoint_identity(spec: StreamPipelineSpec) -> str:
     """What a checkpoint generation belongs to: topics, output mode, sink, and partitions of state.
 
-    The last only where they are said; what the driver chose stands in the checkpoint itself.
+    The last only if the spec sets them; the number that a driver chose is in the checkpoint itself.
     """
     source, sink = spec.source.kafka, spec.sink
     inputs = [source.cluster or source.bootstrap_servers, sorted(source.topics)]
@@ -171,14 +171,14 @@ def checkpoint_identity(spec: StreamPipelineSpec) -> str:
 
 
 def access_modes(spec: StreamPipelineSpec) -> list[str]:
-    """Who may mount the checkpoint: one node, or all where the executors share it."""
+    """Who may mount the checkpoint: one node, or all nodes if the executors share it."""
     return ["ReadWriteMany" if _shared(spec) else "ReadWriteOnce"]
 
 
 def identity_holder(name: str, spec: StreamPipelineSpec) -> tuple[str, str]:
-    """Kind and name of the child that remembers what the checkpoint belongs to.
+    """Kind and name of the child that records what the checkpoint belongs to.
 
-    It is the claim, which outlives the pipeline; where there is none, the job document.
+    It is the claim, which outlives the pipeline, or the job document if there is no claim.
     """
     if spec.checkpoint.claim is None:
         return "ConfigMap", job_name(name)
@@ -186,16 +186,16 @@ def identity_holder(name: str, spec: StreamPipelineSpec) -> tuple[str, str]:
 
 
 def _stamp(holder: Manifest, spec: StreamPipelineSpec) -> None:
-    """Note on a child what the checkpoint belongs to."""
+    """Record on a child what the checkpoint belongs to."""
     annotations, identity = holder["metadata"]["annotations"], checkpoint_identity(spec)
     annotations[IDENTITY_ANNOTATION] = identity
     annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], identity])
 
 
 def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> list[Manifest]:
-    """The claim of the checkpoint, if it lies in one.
+    """The checkpoint's claim, if it has one.
 
-    Under Retain it has no owner and outlives the pipeline.
+    With deletionPolicy Retain the claim has no owner and outlives the pipeline.
     """
     claim = spec.checkpoint.claim
     if claim is None:
@@ -215,7 +215,7 @@ def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> list[Manifes
 
 
 def _identity(parent: Manifest) -> list[Manifest]:
-    """Service account and role: executor pods, and the one tuning document."""
+    """Service account and role, which grant access to executor pods and the tuning document."""
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     account = driver_name(name)
     pod_verbs = ["create", "get", "list", "watch", "delete", "deletecollection", "patch", "update"]
