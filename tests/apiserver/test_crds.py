@@ -164,7 +164,7 @@ def test_shuffle_partitions_are_said_once(
     kubectl("apply", "-n", namespace, "--dry-run=server", "-f", "-", manifest=twice)
     twice["spec"]["sparkConf"] = {"spark.sql.shuffle.partitions": "8"}
     done = kubectl("apply", "-n", namespace, "-f", "-", manifest=twice, check=False)
-    assert "is said twice: take" in done.stderr
+    assert "is set twice: remove" in done.stderr
 
 
 def test_defaults_are_filled_in_and_status_begins_unobserved(

@@ -135,7 +135,7 @@ def _merge(old: Manifest, new: Manifest) -> Manifest:
 
 @dataclass
 class MemoryMetrics:
-    """Answers by query text; unknown queries return no series, and non-finite values are omitted."""
+    """Answers by query text; unknown queries return no series, non-finite values are omitted."""
 
     answers: dict[str, list[Sample]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the kinds share: the strict base model, CEL rules, names that Kafka accepts, conditions."""
+"""What the kinds share: a strict base model, CEL rules, names that Kafka accepts, conditions."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ GROUP = "trimtab.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 FIELD_MANAGER = "trimtab"
-MAX_NAME_LENGTH = 40  # leaves room for the suffixes of children within 63
+MAX_NAME_LENGTH = 40  # leaves room for the children's suffixes within 63
 
 TOPIC_PATTERN = r"^[a-zA-Z0-9._-]{1,249}$"
 
 
 class ApiModel(BaseModel):
-    """A part of a manifest: unknown fields are refused, values do not change."""
+    """A part of a manifest: refuses unknown fields, immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 class StatusModel(BaseModel):
-    """A part of a status: unknown fields are ignored, so that a newer operator's status reads."""
+    """A part of a status: ignores unknown fields, so a newer operator's status can be read."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
 
 def cel(*rules: tuple[str, str]) -> dict[str, Any]:
-    """Schema extra with CEL rules, each (rule, message that says what to write instead)."""
+    """Schema extra with CEL rules, each as (rule, message that says what to write instead)."""
     return {"x-kubernetes-validations": [{"rule": r, "message": m} for r, m in rules]}
 
 
@@ -63,7 +63,7 @@ Name = Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9
 
 
 class Condition(StatusModel):
-    """One entry of status.conditions, after the Kubernetes convention."""
+    """One entry of status.conditions, by the Kubernetes convention."""
 
     type: str = Field(max_length=64)
     status: Literal["True", "False", "Unknown"]
@@ -74,12 +74,12 @@ class Condition(StatusModel):
 
 
 def timestamp(now_s: float) -> str:
-    """RFC 3339 of seconds since 1970, in UTC, as Kubernetes writes it."""
+    """Seconds since 1970 as an RFC 3339 time in UTC, as Kubernetes writes it."""
     return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def set_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
-    """The conditions with `new` in its place; the transition time moves only with the status."""
+    """The conditions with `new` in its place; its transition time changes only with its status."""
     old = next((c for c in conditions if c.type == new.type), None)
     if old and old.status == new.status:
         new = new.model_copy(update={"last_transition_time": old.last_transition_time})

@@ -1,4 +1,4 @@
-"""How a client connects to Kafka, as one value."""
+"""How a client connects to Kafka, in one value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class KafkaSecurity:
 
 @dataclass(frozen=True, slots=True)
 class KafkaConnection:
-    """The bootstrap servers of a cluster, its security, and further client properties."""
+    """A cluster's bootstrap servers and security, and further client properties."""
 
     servers: str
     """host:port of some brokers, separated by commas."""

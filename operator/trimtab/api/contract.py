@@ -6,7 +6,7 @@ Two documents, each the only key of one ConfigMap:
   the driver;
 - `<name>-job` / `job.json`: what the query is (source, transform, sink), read once at start.
 
-Unknown schema numbers and unknown keys are refused: the driver keeps running at what it has.
+Unknown schema numbers and keys are refused: the driver keeps running with what it has.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ MODULES_DIRECTORY = "/etc/trimtab/modules"
 CHECKPOINT_DIRECTORY = "/var/lib/trimtab/checkpoint"
 """Where the checkpoint is mounted: in the driver's pod, and in executors that share it."""
 USER_ID = 10001
-"""User and group of driver and executors; files on a shared volume are written by both."""
+"""User and group of driver and executors, because both write files on a shared volume."""
 METRICS_PORT = 9400
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
-"""On the driver's pod: `Reason: message` while the driver waits for something to heal."""
+"""On the driver's pod: `Reason: message` while the driver waits for a failure to heal."""
 
 
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by the names of the contract."""
+        """Plain values, with the contract's key names."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     def to_json(self) -> str:
@@ -52,14 +52,14 @@ D = TypeVar("D", bound=_Document)
 
 
 class SourceOptions(_Document):
-    """How the source is read. Not a knob: a person sets it, a query restart applies it."""
+    """How the source is read. Not a knob: users set it, and a query restart applies it."""
 
     starting_offsets: Literal["latest", "earliest"] = Field("latest", alias="startingOffsets")
     fail_on_data_loss: bool = Field(True, alias="failOnDataLoss")
 
 
 class Settings(_Document):
-    """`settings.json`: the knob values and the source options of one generation, and why."""
+    """`settings.json`: the knob values and source options of one generation, and the reason."""
 
     schema_: Literal[1] = Field(1, alias="schema")
     generation: int = Field(ge=0)
@@ -75,7 +75,7 @@ class Settings(_Document):
 
 
 class _OnKafka(_Document):
-    """Something in a Kafka cluster."""
+    """A part of the job that connects to a Kafka cluster."""
 
     bootstrap_servers: str = Field(alias="bootstrapServers")
 
@@ -120,14 +120,14 @@ SinkDocument = Annotated[KafkaSinkDocument | NoopSinkDocument, Field(discriminat
 
 
 class Executors(_Document):
-    """What an executor pod looks like; its count is a knob."""
+    """The shape of an executor pod; the number of pods is a knob."""
 
     image: str
     cores: int = 1
     cpu_request: str = Field("1", alias="cpuRequest")
     memory_bytes: int = Field(alias="memoryBytes")
     overhead_bytes: int | None = Field(
-        None, alias="overheadBytes", description="of it beside the heap; absent: the usual part"
+        None, alias="overheadBytes", description="of it outside the heap; absent: the usual part"
     )
     service_account: str | None = Field(None, alias="serviceAccount")
     labels: dict[str, str] = Field(default_factory=dict)
@@ -140,7 +140,7 @@ class Executors(_Document):
 
 
 class Job(_Document):
-    """`job.json`: everything that the driver needs to build and run one pipeline's query."""
+    """`job.json`: everything that a driver needs to build and run its pipeline's query."""
 
     schema_: Literal[1] = Field(1, alias="schema")
     namespace: str

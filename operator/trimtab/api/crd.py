@@ -1,9 +1,9 @@
-"""CustomResourceDefinitions out of the models; `python -m trimtab.api.crd DIR` writes them.
+"""CustomResourceDefinitions from the models; `python -m trimtab.api.crd DIR` writes them.
 
 Structural schemas have no $ref, no null unions and no numeric exclusiveMinimum, so the JSON
-Schema of the models is rewritten: references inlined, optional fields unwrapped, constants to
-enums, titles dropped. An object whose fields all have defaults gets them as its own default,
-so that CEL rules may rely on it.
+Schema of the models is rewritten: references inlined, optional fields unwrapped, constants turned
+into enums, titles dropped. An object whose fields all have defaults gets them as its own default,
+so that CEL rules can rely on it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _convert(node: Schema, defs: Schema) -> Schema:
 def _property(node: Schema, defs: Schema, *, optional: bool) -> Schema:
     out = _convert(node, defs)
     if optional and "$ref" in node and out.get("type") == "object" and "required" not in out:
-        # in full, since the API server checks the rules on a default as it stands
+        # in full, because the API server checks the rules on the literal default
         fields = out.get("properties", {})
         out["default"] = {k: v["default"] for k, v in fields.items() if "default" in v}
     return out
@@ -77,7 +77,7 @@ _FORMATS = {"seconds": format_duration, "bytes": format_quantity}
 
 
 def _default(node: Schema) -> Schema:
-    """The default as it stands in a manifest: numbers of a unit become strings."""
+    """The default as written in a manifest: numbers with a unit become strings."""
     if node.get("default") is None:
         return {}
     unit = node.get(UNIT_KEY)
@@ -175,19 +175,19 @@ def kafka_cluster_crd() -> Schema:
 
 
 def all_crds() -> dict[str, Schema]:
-    """Every CRD by its file name."""
+    """All CRDs by file name."""
     crds = (stream_pipeline_crd(), kafka_cluster_crd())
     return {f"{crd['spec']['names']['plural']}.yaml": crd for crd in crds}
 
 
 def render(crd: Schema) -> str:
-    """The CRD as it lies in `crds/`."""
-    header = f"# Made from the models of {API_VERSION} by `make generate`; do not edit.\n"
+    """The CRD as it is stored in `crds/`."""
+    header = f"# Generated from the models of {API_VERSION} by `make generate`; do not edit.\n"
     return header + yaml.safe_dump(crd, sort_keys=False, width=100)
 
 
 def main(folder: str) -> None:
-    """Write every CRD into the folder."""
+    """Write all CRDs to the folder."""
     for name, crd in all_crds().items():
         (Path(folder) / name).write_text(render(crd))
 

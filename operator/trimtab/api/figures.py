@@ -30,22 +30,22 @@ class Reader(StrEnum):
     """Who reads a figure."""
 
     TUNER = "tuner"
-    """The operator, each series as it stands, all in one query."""
+    """The operator, in one query that returns all of these series unchanged."""
     QUERY = "tuner, by query"
-    """The operator, in a query of its own that adds up or compares series."""
+    """The operator, in a separate query that aggregates series."""
     PEOPLE = "people"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One exported figure. `name` has neither prefix nor `_total`."""
+    """One exported figure. `name` excludes the prefix and `_total`."""
 
     name: str
     type: Type
     help: str
     reader: Reader = Reader.PEOPLE
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The values of each label, in words; empty where they speak for themselves."""
+    """The values of each label, in words; empty if they are self-explanatory."""
 
     @property
     def series(self) -> str:
@@ -68,9 +68,10 @@ _SIDE = "source, sink"
 
 DRIVER: tuple[Figure, ...] = (
     _gauge("settings_generation", "Generation of the settings in force", _TUNER),
-    _gauge("settings_rejected_generation", "Generation that the driver refused last", _TUNER),
+    _gauge("settings_rejected_generation", "Generation that the driver last refused", _TUNER),
     _gauge(
-        "run_number", "Starts of the query since the first one; kept beside the checkpoint", _TUNER
+        "run_number", "Starts of the query since the first one; stored beside the checkpoint",
+        _TUNER,
     ),
     _gauge(
         "heartbeat_timestamp_seconds", "When the driver was last alive; tells idle from dead",
@@ -92,31 +93,31 @@ DRIVER: tuple[Figure, ...] = (
         "batch_settings_generation", "Settings in force during the whole of the last batch", _TUNER
     ),
     _gauge("batch_executors_min", "Fewest executors while the last batch ran", _TUNER),
-    _gauge("batch_replayed", "1 when the last batch ran an old range again", _TUNER),
+    _gauge("batch_replayed", "1 if the last batch was a replay", _TUNER),
     _gauge(
         "batch_timed",
-        "1 when the last batch was a timed one: worked out before it was written", _TUNER,
+        "1 if the last batch was a timed one: computed before it was written", _TUNER,
     ),
-    _gauge("batch_limit_binding", "1 when maxOffsetsPerTrigger cut the last batch"),
+    _gauge("batch_limit_binding", "1 if maxOffsetsPerTrigger limited the last batch"),
     _gauge(
         "batch_record_latency_seconds", "Record timestamp to commit, in the last batch", _TUNER,
         quantile="0.5, 0.95, 0.99",
     ),
-    _gauge("batch_running_seconds", "Age of the batch under way; 0 when there is none", _TUNER),
-    _gauge("batch_running_records", "Records of the batch under way", _TUNER),
-    _gauge("batch_running_id", "Number of the batch under way; omitted when there is none", _TUNER),
+    _gauge("batch_running_seconds", "Age of the running batch; 0 if there is none", _TUNER),
+    _gauge("batch_running_records", "Records of the running batch", _TUNER),
+    _gauge("batch_running_id", "Number of the running batch; omitted if there is none", _TUNER),
     _gauge(
         "batch_running_replays",
-        "How often the batch under way has begun again with the records that an earlier start"
-        " planned; 0 when it is new", _TUNER,
+        "How often the running batch has been replayed with the records that an earlier start"
+        " planned; 0 if it is new", _TUNER,
     ),
     _gauge(
         "batch_running_timed",
-        "1 when the batch under way is a timed one; omitted when there is none", _TUNER,
+        "1 if the running batch is a timed one; omitted if there is none", _TUNER,
     ),
     _gauge(
         "batch_running_executors_min",
-        "Fewest executors since the batch under way began; omitted when there is none", _TUNER,
+        "Fewest executors since the running batch began; omitted if there is none", _TUNER,
     ),
     _gauge(
         "executors", "Executors by state", _TUNER,
@@ -129,64 +130,64 @@ DRIVER: tuple[Figure, ...] = (
     ),
     _gauge(
         "executor_capacity",
-        "Task time per slot time of an executor over a minute; above 1 when tasks that outlast the"
-        " minute end", _QUERY, executor="",
+        "Task time per slot time of an executor over a minute; above 1 when tasks end that took"
+        " longer than a minute", _QUERY, executor="",
     ),
     _counter(
         "task_locality",
         "Tasks by Spark's locality level; a level that never occurred is omitted", _QUERY, level="",
     ),
     _gauge(
-        "sink_ratio", "Share of writing in the work on records, in the last timed batch", _TUNER
+        "sink_ratio", "Share of the time on records spent writing, in the last timed batch", _TUNER
     ),
     _gauge("slots_busy_ratio", "Mean share of task slots in use, over 5 s", _TUNER),
-    _gauge("gc_ratio", "Garbage collection per task time; omitted while no task ends", _TUNER),
+    _gauge("gc_ratio", "Garbage collection time per task time; omitted while no task ends", _TUNER),
     _gauge(
         "cpu_ratio",
-        "Share of the tasks' time on a CPU, in the stages that ended in the last minute, or in the"
-        " last one; omitted with Python workers", _TUNER,
+        "CPU time per task time, in the stages that ended in the last minute, else in the last"
+        " stage; omitted with Python workers", _TUNER,
     ),
     _gauge(
         "heap_used_ratio",
-        "The fullest that an executor's heap was in the same stages, garbage included", _TUNER,
+        "Peak heap of an executor in those stages per heap limit, garbage included", _TUNER,
     ),
     _counter(
         "jvm_seconds",
-        "Time of all JVMs of a role; the first 30 s of each are left out of this and of the"
+        "Running time of all JVMs of a role; the first 30 s of each are left out of this and of the"
         " collections", _QUERY, role=_ROLE,
     ),
     _counter(
         "jvm_collections",
-        "Garbage collections; per jvm_seconds_total they are those of one JVM. Under G1 `old` are"
+        "Garbage collections; divided by jvm_seconds_total, those of one JVM. With G1, `old` are"
         " full ones, and mixed ones count as `new`", _QUERY, role=_ROLE, generation="new, old",
     ),
     _counter(
         "jvm_collection_seconds", "Time of those collections", _QUERY, role=_ROLE,
         generation="new, old",
     ),
-    _gauge("jvm_heap_limit_bytes", "The most that one heap may be", _TUNER, role=_ROLE),
+    _gauge("jvm_heap_limit_bytes", "Maximum size of one heap", _TUNER, role=_ROLE),
     _gauge(
-        "jvm_heap_peak_bytes", "The fullest that one heap was since it began, garbage included",
+        "jvm_heap_peak_bytes", "Peak size of one heap since the JVM began, garbage included",
         _TUNER, role=_ROLE,
     ),
     _gauge(
         "jvm_heap_live_bytes",
-        "What the last collection of the old generation left; Spark does not tell it of executors",
+        "In use after the last old-generation collection; Spark does not report it for executors",
         _TUNER, role="driver",
     ),
     _gauge(
-        "jvm_new_generation_bytes", "Size of the new generation, where it was set", _TUNER,
+        "jvm_new_generation_bytes", "Size of the new generation, if it was set", _TUNER,
         role=_ROLE,
     ),
     _counter(
         "jvm_allocated_bytes",
-        "Bytes allocated, about: collections of the new generation × the size of its Eden space",
+        "Bytes allocated, estimated: new-generation collections × the size of the Eden space",
         _QUERY, role="driver",
     ),
     _gauge(
         "jvm_collector",
-        "1 for the collector in use; of executors only where it was set, since Spark does not tell"
-        " which one the JVM picked", _TUNER, role=_ROLE, collector="Serial, Parallel, G1",
+        "1 for the collector in use; for executors only if it was set, because Spark does not"
+        " report which one the JVM picked", _TUNER, role=_ROLE, collector="Serial, Parallel, G1",
     ),
     _gauge(
         "pending_calls",
@@ -195,7 +196,7 @@ DRIVER: tuple[Figure, ...] = (
     ),
     _gauge(
         "batch_pending_call_seconds",
-        "Mean duration of the stage's calls in the last batch; omitted when it made none", _TUNER,
+        "Mean duration of the stage's calls in the last batch; omitted if it made none", _TUNER,
         stage="",
     ),
     Figure(
@@ -206,12 +207,12 @@ DRIVER: tuple[Figure, ...] = (
     _counter("pending_call_errors", "Calls that failed or were abandoned and gave null", stage=""),
     _gauge(
         "locality_places",
-        "Nodes, and zones, that lead the source's partitions; 0 when unknown. Only where a scope is"
-        " asked for", _TUNER, scope="Node, Zone",
+        "Number of nodes or zones that lead the source's partitions; 0 if unknown. Only if a scope"
+        " is set", _TUNER, scope="Node, Zone",
     ),
     _gauge(
         "locality_wait_inert",
-        "1 when minPartitions exceeds the number of partitions, so that the scope Process has no"
+        "1 if minPartitions exceeds the number of partitions, so that the scope Process has no"
         " effect; only in that scope",
     ),
     _gauge("lag_records", "Records not yet committed", _QUERY, topic="", partition=""),
@@ -223,13 +224,13 @@ DRIVER: tuple[Figure, ...] = (
     ),
     _gauge(
         "partitions_out_of_sync",
-        "Partitions of the source with fewer replicas in sync than they should have", _TUNER,
+        "Under-replicated partitions of the source", _TUNER,
     ),
-    _counter("records", "Records committed since this driver began"),
-    _counter("batches", "Batches committed since this driver began", _TUNER),
+    _counter("records", "Records committed since this driver started"),
+    _counter("batches", "Batches committed since this driver started", _TUNER),
     _counter("phase_seconds", "Time in batches by phase", phase=""),
     Figure("record_latency_seconds", Type.HISTOGRAM, "Record timestamp to commit"),
-    _counter("record_latency_clipped", "Records from a clock ahead of ours, counted as 0 s"),
+    _counter("record_latency_clipped", "Records with a timestamp in the future, counted as 0 s"),
     _counter("pause_seconds", "Time without commits because of changes", _TUNER, how=_HOW),
     _counter("changes", "Changes applied", _TUNER, how=_HOW),
     _counter("unclean_stops", "Stops in mid-batch"),
@@ -237,18 +238,18 @@ DRIVER: tuple[Figure, ...] = (
     _gauge(
         "ledger_xor",
         "XOR of a hash of topic, partition and offset of those records, the lower 48 bits; at the"
-        " sink only where the transform keeps these columns", side=_SIDE,
+        " sink only if the transform keeps these columns", side=_SIDE,
     ),
     _gauge("ledger_sum", "Sum of the same hashes, the lower 48 bits", side=_SIDE),
     _counter(
         "ledger_mismatch",
-        "Difference of the two sides, batch by batch; 1 for a batch of as many but other records."
-        " Only where each record gives exactly one", _TUNER,
+        "Difference of the two sides, added up by batch; 1 for a batch with the same number of"
+        " records but different ones. Only if the query writes one record per record read", _TUNER,
     ),
     _gauge("state_rows", "Keys in the state of a stateful query, after the last batch", _TUNER),
     _gauge("state_bytes", "Memory of the state's stores, and with RocksDB their files"),
     _gauge(
-        "state_commit_seconds", "Part of the last batch in which state was committed; the same as"
+        "state_commit_seconds", "Time that the last batch spent committing state; the same as"
         " the phase state_commit",
     ),
 )  # fmt: skip
@@ -258,15 +259,15 @@ OPERATOR: tuple[Figure, ...] = (
     Figure("operator_tick_duration_seconds", Type.HISTOGRAM, "Duration of a control tick"),
     _gauge(
         "operator_tick_queries",
-        "PromQL queries of the last tick; does not grow with the pipelines",
+        "PromQL queries of the last tick; independent of the number of pipelines",
     ),
     _gauge(
-        "operator_tick_writes", "Writes to the API server in the last tick; 0 when all is quiet"
+        "operator_tick_writes", "Writes to the API server in the last tick; 0 if nothing changed"
     ),
     _counter("operator_writes", "Writes to the API server"),
     _gauge("operator_pipelines", "Pipelines in the last tick"),
     _counter(
-        "operator_decisions", "Decisions that were told", pipeline_namespace="", pipeline="",
+        "operator_decisions", "Decisions that were reported", pipeline_namespace="", pipeline="",
         action="", reason="",
     ),
     _gauge("operator_last_tick_age_seconds", "Seconds since the last tick ended"),
@@ -290,7 +291,7 @@ def table(figures: tuple[Figure, ...]) -> str:
 
 
 def filled(page: str) -> str:
-    """The page with its tables as the models say: between `<!-- NAME -->` and `<!-- end -->`."""
+    """The page with the tables between `<!-- NAME -->` and `<!-- end -->` generated again."""
     for name, figures in (("driver", DRIVER), ("operator", OPERATOR)):
         begin, end = f"<!-- figures: {name} -->\n", "<!-- end -->"
         before, _, rest = page.partition(begin)

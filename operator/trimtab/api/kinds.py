@@ -1,4 +1,4 @@
-"""Every kind that the operator reads or writes: one table for watches, lists and rights."""
+"""Every kind that the operator reads or writes: one table for watches, lists and permissions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trimtab.api.common import API_VERSION
 
 READ = ("get", "list", "watch")
 APPLIED = ("create", "get", "list", "watch", "patch", "update", "delete")
-"""Verbs of a child that is applied and, at the end, deleted."""
+"""Verbs for a child that is applied and eventually deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Kind:
     verbs: tuple[str, ...]
     """What the chart's role must allow."""
     ours: bool = False
-    """One of our own: all of them are read, of others only what carries our label."""
+    """One of our own kinds: all its objects are read; of others, only those with our label."""
     short: str = ""
     """The short name for kubectl; our own kinds have one."""
     watched: bool = True
@@ -46,7 +46,7 @@ KINDS: Mapping[str, Kind] = {
         STREAM_PIPELINE,
         KAFKA_CLUSTER,
         Kind("StatefulSet", "statefulsets", "apps/v1", APPLIED),
-        # deletecollection: the driver's role has it, and nobody may grant more than he has
+        # deletecollection: the driver's role has it, and nobody may grant more than they have
         Kind("Pod", "pods", "v1", (*APPLIED, "deletecollection")),
         Kind("Job", "jobs", "batch/v1", APPLIED),
         Kind("ConfigMap", "configmaps", "v1", APPLIED),

@@ -1,7 +1,7 @@
 """The knobs: one list for settings.json, status.effective, pinned, initial and scenarios.
 
-A name with a dot stands in a group of that name: `producer.lingerMs` is written
-`producer: {lingerMs: 5}`. As a number a word is its index in the knob's list of words.
+A name with a dot belongs to a group: `producer.lingerMs` is written `producer: {lingerMs: 5}`. The
+number of a word is its index in the knob's list of words.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class How(StrEnum):
 class Knob:
     """One tunable value: its name in the API, how it is applied, and its limits.
 
-    `default` is what holds where nothing is said. Only where `always` is true does the driver set
-    it then; else it leaves the matter to Spark and Kafka, whose default it is.
+    `default` is the value of an unset knob. The driver sets it explicitly only if `always` is true;
+    otherwise it is the default of Spark or Kafka, and the driver sets nothing.
     """
 
     name: str
@@ -53,19 +53,19 @@ class Knob:
     words: tuple[str, ...] = ()
 
     def format(self, value: float) -> str:
-        """The value as a person reads it, with its unit where it has one."""
+        """The value for people, with its unit if it has one."""
         if self.words:
             return self.words[int(value)]
         return format_duration(value) if self.unit == "s" else str(int(value))
 
     def plain(self, value: float) -> float | int | str:
-        """The value of a number as the API writes it: a word, seconds, or a whole number."""
+        """A number as the API writes it: a word, seconds, or a whole number."""
         if self.words:
             return self.words[int(value)]
         return float(value) if self.unit == "s" else int(value)
 
     def number(self, value: float | str) -> float:
-        """The number of a value of the API; the opposite of `plain`."""
+        """An API value as a number; the inverse of `plain`."""
         return float(self.words.index(value) if isinstance(value, str) else value)
 
 
@@ -75,10 +75,10 @@ MAX_OFFSETS = Knob("maxOffsetsPerTrigger", How.QUERY, 10_000, 1, 10**9, "records
 
 MIN_PARTITIONS = Knob("minPartitions", How.QUERY, 1, 1, 10_000, "tasks")
 TOPIC_PARTITIONS = Knob("topicPartitions", How.LIVE, 1, 1, 1000, "partitions")
-"""Partitions of the source's topic: asked of the KafkaCluster, never of the driver."""
+"""Partitions of the source's topic: requested from the KafkaCluster, not from the driver."""
 
 EXECUTOR_CORES = Knob("executor.cores", How.DRIVER, 1, 1, 64, "")
-"""Task slots of an executor: its pods are made anew, so a new driver begins with them."""
+"""Task slots of an executor: changing them replaces the pods, so it restarts the driver."""
 
 MAX_PER_PARTITION = Knob("maxRecordsPerPartition", How.QUERY, 10**9, 1, 10**9, "records")
 FETCH_PARTITION = Knob("fetch.maxPartitionBytes", How.QUERY, 1 << 20, 1 << 10, 1 << 30, "bytes")
@@ -87,10 +87,10 @@ FETCH_MAX = Knob("fetch.maxBytes", How.QUERY, 50 << 20, 1 << 10, 1 << 30, "bytes
 MAX_IN_FLIGHT = Knob("maxInFlight", How.LIVE, 1, 1, 1000, "calls")
 
 PRODUCER_IN_FLIGHT = Knob("producer.maxInFlight", How.LIVE, 5, 1, 5, "requests")
-"""Requests per broker; with more than 5 an idempotent producer cannot keep the order."""
+"""Requests in flight per broker; with more than 5, an idempotent producer cannot keep the order."""
 
 PRODUCER_BATCH = Knob("producer.batchSize", How.LIVE, 16 << 10, 0, 1_000_000, "bytes")
-"""Bytes per partition and request; above a broker's message.max.bytes it would be refused."""
+"""Bytes per partition and request; a broker refuses more than its message.max.bytes."""
 
 PRODUCER_LINGER = Knob("producer.lingerMs", How.LIVE, 0, 0, 1000, "ms")
 PRODUCER_COMPRESSION = Knob(
@@ -116,11 +116,11 @@ KNOBS: Mapping[str, Knob] = {
         *PRODUCER_KNOBS, SCOPE,
     )
 }  # fmt: skip
-"""Every knob that the driver moves, by its name."""
+"""Every knob that the driver applies, by name."""
 
 
 class _Group(BaseModel):
-    """Knobs that belong together; absent means 'not said'."""
+    """Knobs that belong together; absent means unset."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -153,7 +153,7 @@ class ProducerKnobs(_Group):
         alias="maxInFlight",
         ge=PRODUCER_IN_FLIGHT.minimum,
         le=PRODUCER_IN_FLIGHT.maximum,
-        description="Requests under way to each broker. At most 5: more would not keep the order.",
+        description="Requests in flight to each broker. At most 5: more would not keep the order.",
     )
     batch_size: int | None = Field(
         None,
@@ -170,12 +170,12 @@ class ProducerKnobs(_Group):
         description="Milliseconds to wait for more records of the same partition.",
     )
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = Field(
-        None, description="How each batch of records is packed."
+        None, description="How each batch of records is compressed."
     )
 
 
 class LocalityKnobs(_Group):
-    """How near to their data tasks run. Changed live."""
+    """How close to their data tasks run. Changed live."""
 
     scope: Literal["Process", "Node", "Zone", "Any"] | None = Field(
         None,
@@ -185,7 +185,7 @@ class LocalityKnobs(_Group):
 
 
 class KnobValues(BaseModel):
-    """A value for some or all knobs; absent means 'not said'."""
+    """A value for some or all knobs; absent means unset."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -208,8 +208,8 @@ class KnobValues(BaseModel):
         alias="minPartitions",
         ge=MIN_PARTITIONS.minimum,
         le=MIN_PARTITIONS.maximum,
-        description="Least number of tasks that read a micro-batch; above the number of partitions"
-        " large ones are split. Changed by a query restart.",
+        description="Minimum number of tasks that read a micro-batch; large partitions are split if"
+        " it exceeds their number. Changed by a query restart.",
     )
     max_records_per_partition: int | None = Field(
         None,
@@ -225,13 +225,13 @@ class KnobValues(BaseModel):
         alias="maxInFlight",
         ge=MAX_IN_FLIGHT.minimum,
         le=MAX_IN_FLIGHT.maximum,
-        description="Calls under way in each task of a pending_map stage. Changed live.",
+        description="Calls in flight in each task of a pending_map stage. Changed live.",
     )
     producer: ProducerKnobs | None = Field(None, description="How the Kafka sink sends.")
-    locality: LocalityKnobs | None = Field(None, description="How near to their data tasks run.")
+    locality: LocalityKnobs | None = Field(None, description="How close to their data tasks run.")
 
     def numbers(self) -> dict[str, float]:
-        """The values that are said, by knob name; durations in seconds, words as indices."""
+        """The values that are set, by knob name; durations in seconds, words as indices."""
         return {name: KNOBS[name].number(value) for name, value in _said(self, "")}
 
     @classmethod
@@ -247,7 +247,7 @@ class KnobValues(BaseModel):
 
 
 def _said(model: BaseModel, prefix: str) -> Iterator[tuple[str, float | str]]:
-    """Every value of a model and its groups that is said, by knob name."""
+    """Every value that is set in a model and its groups, by knob name."""
     for field, info in type(model).model_fields.items():
         value, name = getattr(model, field), prefix + (info.alias or field)
         if isinstance(value, _Group):

@@ -1,7 +1,7 @@
-"""Where a pod runs, told to its containers as environment variables.
+"""Tells a pod's containers where the pod runs, by environment variables.
 
-The node's name is known to every pod. The zone is a label of the node, which Kubernetes copies to
-the pod when it binds it, from 1.35 on. Where the label is missing the variable is empty.
+Every pod knows its node's name. The zone is a label of the node, which Kubernetes 1.35 and later
+copies to a pod when binding it. If the label is missing, the variable is empty.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ZONE_VARIABLE = "TRIMTAB_ZONE"
 
 
 def variable(name: str, field_path: str) -> dict[str, Any]:
-    """One environment variable of a container that holds a field of its pod."""
+    """An environment variable that holds a field of the container's pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field_path}}}
 
 

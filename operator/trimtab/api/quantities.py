@@ -17,7 +17,7 @@ QUANTITY_PATTERN = r"^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti|k|M|G|T)?$"
 CPU_PATTERN = r"^([1-9][0-9]{0,3}|[1-9][0-9]{0,5}m|[0-9]{1,3}[.][0-9]{1,3})$"
 
 UNIT_KEY = "x-trimtab-unit"
-"""Marks a schema whose Python default is a number of this unit; the generator takes it away."""
+"""Marks a schema whose Python default is a number in this unit; the generator removes the mark."""
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {
@@ -29,7 +29,7 @@ _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 
 
 def parse_duration(value: str | float) -> float:
-    """Seconds of a duration such as `90s`, `1m30s`, `250ms`; a plain number is seconds.
+    """Seconds in a duration such as `90s`, `1m30s`, `250ms`; a plain number is in seconds.
 
     Raises:
         ValueError: the text is not a duration; the message shows how to write one.
@@ -42,7 +42,7 @@ def parse_duration(value: str | float) -> float:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things for a sentence: `1 executor`, `3 executors`."""
+    """A count with its noun, for a sentence: `1 executor`, `3 executors`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -59,7 +59,7 @@ def format_duration(seconds: float) -> str:
 
 
 def parse_quantity(value: str | int) -> int:
-    """Bytes of a memory or storage quantity such as `900Mi` or `2Gi`; a plain int is bytes.
+    """Bytes in a memory or storage quantity such as `900Mi` or `2Gi`; a plain int is in bytes.
 
     Raises:
         ValueError: the text is not a quantity; the message shows how to write one.
@@ -73,13 +73,13 @@ def parse_quantity(value: str | int) -> int:
 
 
 def format_quantity(size_bytes: int) -> str:
-    """The shortest exact quantity string, binary where equal: 943718400 -> `900Mi`."""
+    """The shortest exact quantity string, binary in case of a tie: 943718400 -> `900Mi`."""
     exact = [(u, size_bytes // _BYTES[u]) for u in _LARGEST_FIRST if size_bytes % _BYTES[u] == 0]
     return min((f"{number}{unit}" for unit, number in exact), key=len)
 
 
 def parse_cpu(value: str) -> float:
-    """Cores of a CPU quantity: `100m` -> 0.1, `2` -> 2.0."""
+    """Cores in a CPU quantity: `100m` -> 0.1, `2` -> 2.0."""
     return float(value[:-1]) / 1000 if value.endswith("m") else float(value)
 
 
@@ -125,4 +125,4 @@ Cpu = Annotated[
         )
     ),
 ]
-"""A CPU quantity, kept as it was written."""
+"""A CPU quantity, kept as written."""

@@ -1,4 +1,4 @@
-"""Every reason that a decision or a condition may carry: stable names for people and alerts."""
+"""Every reason that a decision or a condition may have: stable names for people and alerts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Reason(StrEnum):
 
 
 class BottleneckKind(StrEnum):
-    """What holds a pipeline back; exactly one at a time."""
+    """What limits a pipeline; exactly one at a time."""
 
     SOURCE_PARTITIONS = "SourcePartitions"
     CPU = "Cpu"

@@ -1,4 +1,4 @@
-"""What is never tuned, and why: the counterpart of the tuning notes' list of what not to touch."""
+"""What is never tuned, and why; docs/tuning.md has the same list."""
 
 from __future__ import annotations
 

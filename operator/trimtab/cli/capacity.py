@@ -1,4 +1,4 @@
-"""What a pipeline's model has learned about its capacity, and how far partitions allow it to go."""
+"""What a pipeline's model has learned about its capacity, and how far partitions let it grow."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The API in its first version: the models of its kinds. A later version has a folder beside it."""
+"""The first version of the API: models of its kinds. A later version gets a sibling folder."""

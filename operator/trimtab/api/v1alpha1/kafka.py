@@ -1,4 +1,4 @@
-"""KafkaCluster: a small KRaft cluster with its topics, for pipelines that bring no Kafka."""
+"""KafkaCluster: a small KRaft cluster with its topics, for pipelines without their own Kafka."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Storage(ApiModel):
 
 
 class TopicSpec(ApiModel):
-    """A topic; partitions only ever grow."""
+    """A topic; its partitions can only increase."""
 
     name: Topic = Field(description="Name of the topic.")
     partitions: int = Field(
         1,
         ge=1,
         le=1000,
-        description="The least that it has: a pipeline with limits.topicPartitions may ask for"
-        " more, see status.raised.",
+        description="Minimum: a pipeline with limits.topicPartitions may request more, see"
+        " status.raised.",
     )
     retention_ms: int | None = Field(
         None,
@@ -54,10 +54,10 @@ class KafkaClusterSpec(ApiModel):
         1,
         ge=1,
         le=5,
-        description="Brokers; odd, and fixed once made.",
+        description="Brokers; odd, and fixed after creation.",
         json_schema_extra=cel(
             ("self % 2 == 1", "replicas must be odd: 1, 3 or 5"),
-            ("self == oldSelf", "replicas cannot change: make a new cluster and mirror into it"),
+            ("self == oldSelf", "replicas cannot change: create a new cluster and mirror to it"),
         ),
     )
     image: str | None = Field(None, max_length=512, description="Default: trimtab's Kafka image.")
@@ -76,19 +76,19 @@ class KafkaClusterSpec(ApiModel):
 
 
 class RaisedTopic(StatusModel):
-    """A topic that has more partitions than the spec says, since a pipeline asked for them."""
+    """A topic with more partitions than in the spec, because a pipeline requested them."""
 
     name: str = Field(max_length=249)
     partitions: int
 
 
 class KafkaClusterStatus(StatusModel):
-    """What is known of the cluster."""
+    """What is known about the cluster."""
 
     observed_generation: int = Field(-1, alias="observedGeneration")
     conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
     bootstrap_servers: str | None = Field(None, alias="bootstrapServers", max_length=1024)
     ready_replicas: int = Field(0, alias="readyReplicas")
     raised: Annotated[tuple[RaisedTopic, ...], Field(max_length=100)] = Field(
-        (), description="Topics with more partitions than the spec says, as pipelines asked for."
+        (), description="Topics with more partitions than in the spec, as requested by pipelines."
     )

@@ -1,4 +1,4 @@
-"""The parts of a StreamPipeline's spec that say how large it is, and may become."""
+"""The parts of a StreamPipeline's spec that say how large it is and may become."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ class Limits(ApiModel):
     driver_memory: Quantity | None = Field(
         None,
         alias="driverMemory",
-        description="Most that advice may raise resources.driver.memory to. Absent: not at all.",
+        description="Maximum for raising resources.driver.memory by advice. Absent: not raised.",
     )
     tasks: int | None = Field(
         None,
         ge=1,
         le=MIN_PARTITIONS.maximum,
         description="Tasks that the source's partitions may be split into (minPartitions), against"
-        " skew or for more executors than partitions. Absent: none is split, since the records of"
-        " a split partition are not written in their order.",
+        " skew or for more executors than partitions. Absent: none is split, because the records of"
+        " a split partition are not written in order.",
     )
 
     executor_cores: int | None = Field(
@@ -68,8 +68,8 @@ class Limits(ApiModel):
         alias="executorCores",
         ge=1,
         le=EXECUTOR_CORES.maximum,
-        description="Most cores that an executor may be given where limits.executors.max is reached"
-        " and is not enough; its CPU and memory grow with them. Each change restarts the driver."
+        description="Maximum cores of an executor, used if limits.executors.max is reached and is"
+        " not enough; its CPU and memory grow with them. Each change restarts the driver."
         " Absent: resources.executor.cores.",
     )
     topic_partitions: int | None = Field(
@@ -77,23 +77,23 @@ class Limits(ApiModel):
         alias="topicPartitions",
         ge=1,
         le=TOPIC_PARTITIONS.maximum,
-        description="Partitions that the source's topic may be raised to, where too few of them"
-        " hold the pipeline back and nothing else helps. Absent: never. It cannot be put back,"
-        " and the records of a key go to another partition from then on: their order across the"
-        " change is not kept, for this and every other reader. The topic must be one of a"
-        " KafkaCluster here.",
+        description="Partitions that the source's topic may be raised to, if too few of them limit"
+        " the pipeline and nothing else helps. Absent: never. This cannot be undone, and the"
+        " records of a key may go to another partition from then on: their order across the change"
+        " is not kept, for this and every other reader. The topic must belong to a KafkaCluster in"
+        " this namespace.",
     )
 
     def most_executors(self, resources: ExecutorResources) -> int:
-        """Most executors that every limit allows together."""
+        """The most executors that all limits together allow."""
         slots = self.most_slots(resources)
         most = self.executors.max
         return most if slots is None else max(0, min(most, slots // resources.cores))
 
     def most_slots(self, resources: ExecutorResources) -> int | None:
-        """Most task slots that cores and memory allow together; None where neither is limited.
+        """The most task slots that cores and memory together allow; None if neither is limited.
 
-        A slot takes its share of an executor's memory, however many slots the executor has.
+        A slot takes the same memory however many slots an executor has.
         """
         by_memory = (
             None if self.memory is None else self.memory * resources.cores // resources.memory

@@ -1,4 +1,4 @@
-"""StreamPipeline: what a person writes. Tuned values never go in here."""
+"""StreamPipeline: what users write. Tuned values never go in here."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class Mode(StrEnum):
 
 
 class LatencyGoal(ApiModel):
-    """From the record's timestamp in Kafka to the commit of the batch that took it."""
+    """From a record's timestamp in Kafka to the commit of its batch."""
 
     percentile: Literal[50, 95, 99] = Field(95, description="Percentile of a batch's records.")
     target: Duration = Field(description="The percentile must stay at or below this.")
-    catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog in.")
+    catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
 
 
 class ThroughputGoal(ApiModel):
-    """Work off what comes in, up to a rate, and the backlog within catchUp; or all that goes."""
+    """Process the input, up to a rate, and the backlog within catchUp; or as much as possible."""
 
     model_config = {
         "json_schema_extra": cel(
@@ -61,7 +61,7 @@ class ThroughputGoal(ApiModel):
     max: bool = Field(
         False, description="As many records/s as the limits allow, whatever the backlog."
     )
-    catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog in.")
+    catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> ThroughputGoal:
@@ -73,7 +73,7 @@ class ThroughputGoal(ApiModel):
 
 
 class Goal(ApiModel):
-    """What the pipeline must hold: exactly one of latency and throughput."""
+    """What the pipeline must achieve: exactly one of latency and throughput."""
 
     model_config = {
         "json_schema_extra": cel(
@@ -95,13 +95,13 @@ class Goal(ApiModel):
 
 
 class Bounds(ApiModel):
-    """The dead band: act above higher, release below lower, touch nothing between."""
+    """The dead band: raise from higher, release below lower, change nothing in between."""
 
     higher: float = Field(
-        0.8, gt=0, le=1, description="Load from which on the pipeline has too much to do."
+        0.8, gt=0, le=1, description="Load from which the pipeline has too much to do."
     )
     lower: float = Field(
-        0.5, gt=0, le=1, description="Load of a smaller configuration below which it is enough."
+        0.5, gt=0, le=1, description="A smaller configuration is enough if its load is below this."
     )
     model_config = {
         "json_schema_extra": cel(
@@ -120,18 +120,18 @@ class Dwell(ApiModel):
 
 
 class Locality(ApiModel):
-    """How near to their data tasks run: a ladder of four scopes with bounds of its own."""
+    """How close to their data tasks run: a ladder of four scopes with bounds of its own."""
 
     enabled: bool = Field(False, description="Move locality.scope; begins at Process.")
     bounds: Bounds = Field(
         default_factory=Bounds,
-        description="On the executors' mean load: a wider scope from higher on, a nearer one below"
+        description="On the executors' mean load: a wider scope from higher, a narrower one below"
         " lower.",
     )
 
 
 class JvmTuning(ApiModel):
-    """Whose memory and collector may be changed by advice, at a driver restart."""
+    """Whose memory and collector advice may change, at a driver restart."""
 
     driver: bool = Field(True, description="False: resources.driver.memory is never raised.")
     executor: bool = Field(True, description="False: resources.executor.memory is never raised.")
@@ -142,7 +142,7 @@ class Tuning(ApiModel):
 
     mode: Mode = Mode.AUTO
     pinned: KnobValues | None = Field(None, description="Values that the tuner never touches.")
-    initial: KnobValues | None = Field(None, description="Where to begin.")
+    initial: KnobValues | None = Field(None, description="Values to begin with.")
     bounds: Bounds = Field(default_factory=Bounds)
     dwell: Dwell = Field(default_factory=Dwell)
     locality: Locality = Field(default_factory=Locality)
@@ -155,14 +155,14 @@ class EnvVar(ApiModel):
     name: str = Field(
         max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Name of the variable."
     )
-    value: str = Field(max_length=4096, description="Its value, as it stands.")
+    value: str = Field(max_length=4096, description="Its literal value.")
 
 
 _PIN = "has(self.tuning.pinned) && has(self.tuning.pinned.executors)"
 
 
 class StreamPipelineSpec(ApiModel):
-    """A pipeline from Kafka through Spark, and the goal that it must hold."""
+    """A pipeline from Kafka through Spark, and the goal that it must meet."""
 
     model_config = {
         "json_schema_extra": cel(
@@ -180,20 +180,20 @@ class StreamPipelineSpec(ApiModel):
             (
                 "!has(self.limits.executorCores)"
                 " || self.limits.executorCores >= self.resources.executor.cores",
-                "limits.executorCores is less than resources.executor.cores: raise the one or"
-                " lower the other",
+                "limits.executorCores is less than resources.executor.cores: raise the former or"
+                " lower the latter",
             ),
             (
                 "!has(self.limits.topicPartitions) || (has(self.source.kafka.cluster)"
                 " && size(self.source.kafka.topics) == 1)",
                 "limits.topicPartitions is for one topic of a KafkaCluster here: name the cluster"
-                " in source.kafka.cluster and one topic, or take the limit away",
+                " in source.kafka.cluster and one topic, or remove the limit",
             ),
             (
                 "!has(self.transform.shufflePartitions)"
                 f" || !(has(self.sparkConf) && '{SHUFFLE_PARTITIONS_KEY}' in self.sparkConf)",
-                "the number of shuffle partitions is said twice: take"
-                f" {SHUFFLE_PARTITIONS_KEY} out of sparkConf",
+                "the number of shuffle partitions is set twice: remove"
+                f" {SHUFFLE_PARTITIONS_KEY} from sparkConf",
             ),
         )
     }
@@ -212,11 +212,11 @@ class StreamPipelineSpec(ApiModel):
         default_factory=dict,
         alias="sparkConf",
         max_length=64,
-        description="Spark settings beside those that trimtab owns.",
+        description="Spark settings other than those that trimtab owns.",
         json_schema_extra=cel(
             (
                 f"self.all(k, !({_OWNED_RULE}))",
-                "sparkConf holds a key that trimtab owns (spark.kubernetes.*, spark.executor.*,"
+                "sparkConf has a key that trimtab owns (spark.kubernetes.*, spark.executor.*,"
                 " spark.driver.*, dynamic allocation, locality, jars, ...): remove it; sizes go"
                 " into resources, counts into limits",
             )
@@ -226,12 +226,12 @@ class StreamPipelineSpec(ApiModel):
         default_factory=dict,
         alias="nodeSelector",
         max_length=16,
-        description="Labels of the nodes for driver and executors.",
+        description="Node labels required for driver and executors.",
     )
     resources: Resources = Field(default_factory=Resources)
     limits: Limits = Field(default_factory=Limits)
     drain_timeout: Duration = Field(
-        60.0, alias="drainTimeout", description="Longest wait for the running batch at a stop."
+        60.0, alias="drainTimeout", description="Maximum wait for the running batch at a stop."
     )
     tuning: Tuning = Field(default_factory=Tuning)
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")

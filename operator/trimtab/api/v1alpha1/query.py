@@ -1,4 +1,4 @@
-"""The parts of a StreamPipeline's spec that say what its query is: source, transform, sink."""
+"""The parts of a StreamPipeline's spec that define its query: source, transform, sink."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class KafkaSource(ApiModel):
         None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
     )
     topics: list[Topic] = Field(
-        min_length=1, max_length=16, description="Topics to read, all of them together."
+        min_length=1, max_length=16, description="Topics to read, all in one query."
     )
     starting_offsets: Literal["latest", "earliest"] = Field(
         "latest", alias="startingOffsets", description="Where a new checkpoint begins."
@@ -81,7 +81,7 @@ class Transform(ApiModel):
         )
     }
     sql: str | None = Field(
-        None, max_length=16384, description="A query over the view `source`, giving key and value."
+        None, max_length=16384, description="A query on the view `source`; returns key and value."
     )
     python: PythonTransform | None = None
     shuffle_partitions: int | None = Field(
@@ -89,9 +89,9 @@ class Transform(ApiModel):
         alias="shufflePartitions",
         ge=1,
         le=MAX_SHUFFLE_PARTITIONS,
-        description="Partitions of the state of an aggregation or deduplication, each a task of"
-        " every batch; the checkpoint keeps the number that it began with. Absent: as many as the"
-        " topics have at the first start, at most 64.",
+        description="Partitions of the state of an aggregation or deduplication, each a task in"
+        " every batch; a checkpoint keeps its initial number. Absent: as many as the topics have at"
+        " the first start, at most 64.",
     )
 
 
@@ -119,21 +119,21 @@ class Sink(ApiModel):
 
     @property
     def reference(self) -> KafkaSink | None:
-        """The Kafka cluster that it names; None where it names none."""
+        """The Kafka cluster that it names; None if it names none."""
         return self.kafka
 
     @property
     def identity(self) -> list[str | None]:
-        """What a checkpoint belongs to, of the sink."""
+        """The sink's part of what a checkpoint belongs to."""
         return [self.kafka.cluster or self.kafka.bootstrap_servers, self.kafka.topic]
 
     @property
     def sends(self) -> bool:
-        """Whether results go out by a Kafka producer, whose knobs may be moved."""
+        """Whether a Kafka producer writes the results, so that its knobs apply."""
         return True
 
     def document(self, servers: str) -> SinkDocument:
-        """The sink in `job.json`; `servers` are those of the Kafka cluster that it names."""
+        """The sink in `job.json`; `servers` are those of its Kafka cluster."""
         return KafkaSinkDocument(bootstrap_servers=servers, topic=self.kafka.topic)
 
 
@@ -147,7 +147,7 @@ class VolumeClaim(ApiModel):
     shared: bool = Field(
         False,
         description="Mounted by driver and executors (ReadWriteMany), which an aggregation or"
-        " deduplication needs for its state; the storage class must offer it.",
+        " deduplication needs for its state; the storage class must support it.",
     )
 
 
@@ -158,13 +158,13 @@ _SHARED_KEPT = f"{_SHARED.format('self')} == {_SHARED.format('oldSelf')}"
 
 
 class Checkpoint(ApiModel):
-    """Where the query keeps how far it is: in a claim (the default), or under a URI."""
+    """Where the query keeps its progress: in a claim (the default), or under a URI."""
 
     model_config = {
         "json_schema_extra": cel(
             (
                 "!(has(self.uri) && has(self.volumeClaim))",
-                "the checkpoint lies in one place: write either volumeClaim or uri",
+                "the checkpoint is in one place: write either volumeClaim or uri",
             ),
             (
                 "!has(self.uri) || self.deletionPolicy == 'Retain'",
@@ -173,13 +173,13 @@ class Checkpoint(ApiModel):
             (
                 f"self.generation > oldSelf.generation || {_PLACE_KEPT}",
                 "another place is a new checkpoint: raise checkpoint.generation with"
-                " checkpoint.uri, or put it back",
+                " checkpoint.uri, or restore the old one",
             ),
             (
                 f"has(self.uri) || has(oldSelf.uri) || {_SHARED_KEPT}",
-                "checkpoint.volumeClaim.shared cannot change, as no volume changes its access"
-                " mode: put it back, or delete the pipeline and its claim <name>-checkpoint and"
-                " make it anew",
+                "checkpoint.volumeClaim.shared cannot change, as a volume's access mode cannot:"
+                " restore it, or delete the pipeline and its claim <name>-checkpoint and create"
+                " them again",
             ),
         )
     }
@@ -189,9 +189,9 @@ class Checkpoint(ApiModel):
     uri: str | None = Field(
         None,
         max_length=1024,
-        description="A directory of any file system of Hadoop that the image and sparkConf bring,"
-        " like s3a://bucket/path, in place of a claim. The checkpoint lies in"
-        " <namespace>/<name> below it.",
+        description="A directory in any Hadoop file system that the image and sparkConf support,"
+        " like s3a://bucket/path, in place of a claim. The checkpoint is in <namespace>/<name>"
+        " below it.",
         json_schema_extra=cel(
             (
                 "self.matches('^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$')"
@@ -201,7 +201,7 @@ class Checkpoint(ApiModel):
             ),
             (
                 "!self.matches('//[^/]*:[^/]*@')",
-                "a URI shows what is in it: give the password to the pods, and take it out here",
+                "anyone can read a password in a URI: pass it to the pods, and remove it here",
             ),
         ),
     )
@@ -216,5 +216,5 @@ class Checkpoint(ApiModel):
 
     @property
     def claim(self) -> VolumeClaim | None:
-        """The claim that is to be there; None where a URI is in its place."""
+        """The required claim; None if the checkpoint is under a URI."""
         return None if self.uri is not None else self.volume_claim or VolumeClaim()

@@ -28,7 +28,7 @@ class ConditionType(StrEnum):
 
 
 class GoalStatus(StatusModel):
-    """The goal and what is seen of it, as strings for people."""
+    """The goal and its observed value, as strings for people."""
 
     target: str = Field(max_length=64)
     observed: str | None = Field(None, max_length=64)
@@ -42,14 +42,14 @@ class LagStatus(StatusModel):
 
 
 class PaceStatus(StatusModel):
-    """How often the pipeline is looked at."""
+    """How often the pipeline is sampled and decided on."""
 
     scrape: str = Field(max_length=32, description="Time between two samples of the metrics.")
     tick: str = Field(max_length=32, description="Time between two decisions.")
 
 
 class BottleneckStatus(StatusModel):
-    """What holds the pipeline back, and how it was seen."""
+    """What limits the pipeline, with the evidence."""
 
     kind: str = Field(max_length=32)
     evidence: str = Field("", max_length=512)
@@ -60,13 +60,13 @@ class FlowStatus(StatusModel):
 
     state: str = Field(
         max_length=32,
-        description="Flowing; Starved: slots idle though records wait; Blocked: delivery is slow.",
+        description="Flowing; Starved: slots idle while records wait; Blocked: delivery is slow.",
     )
     evidence: str = Field("", max_length=512)
 
 
 class LedgerStatus(StatusModel):
-    """What the driver's delivery ledger says since the driver began."""
+    """What the delivery ledger has counted since the driver started."""
 
     mismatches: int = Field(description="Records that were read but not written, or the reverse.")
 
@@ -76,39 +76,39 @@ class ExecutorsStatus(StatusModel):
 
     load: str = Field(max_length=16, description="Slots in use or waited for, as a share.")
     capacity: str = Field(max_length=16, description="Task time per slot time, as a share.")
-    case: str = Field(max_length=32, description="What both together mean; explain says it.")
+    case: str = Field(max_length=32, description="What both mean together; see trimtab explain.")
 
 
 class PartitionsAdvice(StatusModel):
-    """How many partitions of the source would lift what holds the pipeline back."""
+    """How many partitions of the source would remove the bottleneck."""
 
     partitions: int
     reason: str = Field(max_length=1024)
 
 
 class OversizeStatus(StatusModel):
-    """A batch that runs again as it was planned, with more records than the limit allows now."""
+    """A batch that is replayed as planned, with more records than the limit allows now."""
 
     batch: int
     records: int
     limit: int
-    replays: int = Field(description="How often it has begun again.")
+    replays: int = Field(description="How often it has been replayed.")
 
 
 class JvmAdvice(StatusModel):
-    """What the JVMs of one role should have; what is absent stays as it is."""
+    """Recommended values for the JVMs of one role; absent ones stay as they are."""
 
     memory: Quantity | None = Field(None, description="Memory limit of the pod.")
     new_generation: Quantity | None = Field(
         None, alias="newGeneration", description="Part of the heap for new objects."
     )
     collector: str | None = Field(None, max_length=16, description="Serial, Parallel or G1.")
-    overhead: Quantity | None = Field(None, description="Part of the pod beside the heap.")
+    overhead: Quantity | None = Field(None, description="Part of the pod outside the heap.")
     reason: str = Field(max_length=1024)
 
 
 class JvmStatus(StatusModel):
-    """Advice on the JVMs; in mode Auto it is in force from the next driver restart on."""
+    """Advice on the JVMs; in mode Auto it takes effect at the next driver restart."""
 
     driver: JvmAdvice | None = None
     executor: JvmAdvice | None = None
@@ -128,7 +128,7 @@ class DecisionRecord(StatusModel):
 
 
 class StreamPipelineStatus(StatusModel):
-    """What the operator knows of the pipeline."""
+    """What the operator knows about the pipeline."""
 
     observed_generation: int = Field(-1, alias="observedGeneration")
     conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
@@ -136,7 +136,7 @@ class StreamPipelineStatus(StatusModel):
     lag: LagStatus | None = None
     partitions: int | None = Field(None, description="Partitions of the source's topics.")
     partitions_advice: PartitionsAdvice | None = Field(
-        None, alias="partitionsAdvice", description="Stands until the source has as many."
+        None, alias="partitionsAdvice", description="Stands until the source has that many."
     )
     oversize: OversizeStatus | None = None
     pace: PaceStatus | None = None
@@ -150,6 +150,6 @@ class StreamPipelineStatus(StatusModel):
     decisions: Annotated[tuple[DecisionRecord, ...], Field(max_length=MAX_DECISIONS)] = ()
     controller: dict[str, Any] | None = Field(
         None,
-        description="The controller's memory; a restarted operator goes on from it.",
+        description="The controller's memory, from which a restarted operator continues.",
         json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
     )

@@ -171,7 +171,7 @@ class SparkJvms:
         return self._limits[role]
 
     def options(self, role: str) -> str:
-        """The JVM options of a role that trimtab or a person has set."""
+        """The JVM options of a role, set by trimtab or the user."""
         return str(self._options[role])
 
     def read(self) -> Mapping[str, Reading]:
