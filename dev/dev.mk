@@ -1,8 +1,8 @@
-# The local cluster. Root on Linux; nothing else has to be installed beforehand.
+# The local cluster. It needs root on Linux, and nothing installed beforehand.
 #   make doctor         what this machine lacks (INSTALL=1 installs what apt and PyPI have)
-#   make tools          the programs, from source; 10-20 min at first, nothing afterwards
+#   make tools          the programs, from source; 10-20 min the first time
 #   make cluster-up     a fresh cluster (NODES=3 for three nodes in three zones)
-#   make images         the images that changed (ONLY=name), loaded into the cluster that is up
+#   make images         the images that changed (ONLY=name), loaded into the running cluster
 #   make cluster-status, make cluster-down
 
 LOCALCLUSTER ?= python3 -m dev.localcluster

@@ -1,7 +1,7 @@
 """One Kafka broker on loopback as a plain JVM (KRaft, no Docker), and the jars that it needs.
 
-The jars come from `images/pom.xml` by Maven, once, into the user's cache; a changed pom gets a
-new directory. Used by `tests/kafka` and by hand: `python -m dev.kafka DIRECTORY`.
+Maven fetches the jars of `images/pom.xml` into the user's cache, once; a changed pom gets a new
+directory. Used by `tests/kafka` and by hand: `python -m dev.kafka DIRECTORY`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def jars(profile: str) -> Path:
 
 
 def free_port() -> int:
-    """A TCP port that nothing listens on now."""
+    """A TCP port on which nothing is listening."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class KafkaBroker:
-    """A broker and controller in one process; it keeps its port and its log over a restart."""
+    """A broker and controller in one process; it keeps its port and its log across restarts."""
 
     def __init__(self, directory: Path, options: Mapping[str, str] | None = None) -> None:
-        """Raises nothing; `directory` is created at start."""
+        """Starts nothing; `directory` is created by `start`."""
         self.directory = directory
         self.port = free_port()
         self.controller_port = free_port()
@@ -72,7 +72,7 @@ class KafkaBroker:
         }
 
     def _java(self, main: str, *arguments: str) -> list[str]:
-        # a broker of tests is short-lived: it would never win back the time of C2
+        # a test broker is short-lived: it would never regain the time that C2 takes
         options = ["-Xms128m", "-Xmx512m", "-XX:TieredStopAtLevel=1"]
         level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
         classpath = f"{jars('kafka')}/*"
@@ -82,7 +82,7 @@ class KafkaBroker:
         """Start and wait until the broker answers; the first start formats its storage.
 
         Raises:
-            RuntimeError: it ended, or did not answer within a minute; the log is in `directory`.
+            RuntimeError: it exited, or did not answer within a minute; the log is in `directory`.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         config = self.directory / "server.properties"
@@ -103,17 +103,17 @@ class KafkaBroker:
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise RuntimeError(f"the broker ended: see {self.directory / 'broker.log'}")
+                raise RuntimeError(f"the broker exited: see {self.directory / 'broker.log'}")
             try:
                 if admin.list_topics(timeout=1).brokers:
                     return
             except Exception:  # noqa: S110 -- not up yet, whatever the client calls it
                 pass
             time.sleep(0.2)
-        raise RuntimeError(f"the broker gave no answer: see {self.directory / 'broker.log'}")
+        raise RuntimeError(f"the broker did not answer: see {self.directory / 'broker.log'}")
 
     def stop(self) -> None:
-        """Stop in good order; does nothing when it is down."""
+        """Shut down cleanly; does nothing if it is not running."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -123,23 +123,23 @@ class KafkaBroker:
         self._process = None
 
     def kill(self) -> None:
-        """End it at once, as a lost machine would."""
+        """Kill it, as if its machine were lost."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         self._process = None
 
     def admin(self) -> AdminClient:
-        """An admin client that does not write its connection troubles to stderr."""
+        """An admin client that does not write connection errors to stderr."""
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Create a topic and wait until each of its partitions has a leader.
 
         Raises:
-            RuntimeError: not within a minute.
+            RuntimeError: they did not within a minute.
         """
-        admin = self.admin()  # its futures end with it
+        admin = self.admin()  # its futures need it alive
         admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
@@ -147,11 +147,11 @@ class KafkaBroker:
             if len(found) == partitions and all(each.leader >= 0 for each in found):
                 return
             time.sleep(0.05)
-        raise RuntimeError(f"the partitions of {name} have no leaders")
+        raise RuntimeError(f"partitions of {name} have no leaders")
 
 
 def main() -> None:
-    """Run a broker until it is interrupted, its address on stdout."""
+    """Run a broker until interrupted; prints its address to stdout."""
     broker = KafkaBroker(Path(sys.argv[1]))
     broker.start()
     sys.stdout.write(f"{broker.bootstrap}\n")

@@ -20,24 +20,24 @@ GENERATED = (Path("crds"), Path("charts/trimtab/files/crds"))
 
 
 def snapshot(folders: Sequence[Path]) -> dict[str, bytes]:
-    """Every file below some folders."""
+    """The content of every file below some folders."""
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(REPO)): path.read_bytes() for path in files}
 
 
 def changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """Names that differ, came or went."""
+    """Names of files that were changed, added or removed."""
     return sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
 
 
 def generated() -> int:
-    """Make the generated files anew; 1 if that changed any."""
+    """Generate the generated files again; returns 1 if that changed any."""
     folders = [REPO / folder for folder in GENERATED]
     before = snapshot(folders)
     code = subprocess.run(["make", "generate"], cwd=REPO, check=False).returncode
     stale = changed(before, snapshot(folders))
     for name in stale:
-        console.warn(f"{name} was not what the models say; it is now: commit it")
+        console.warn(f"{name} was out of date and has been generated again: commit it")
     return 1 if code or stale else 0
 
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     for line in report.slowest(ran):
         console.say(line)
     took_s = max((result.began + result.seconds for result in results), default=0.0)
-    console.say(f"\n{took_s / 60:.1f} minutes in all")
+    console.say(f"\n{took_s / 60:.1f} minutes in total")
     bad = [result.phase.name for result in results if result.outcome in BAD]
     if bad:
         console.say(f"gates failed at: {', '.join(bad)}")

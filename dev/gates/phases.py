@@ -1,4 +1,4 @@
-"""What a run consists of: each phase, what it needs before it, and what it takes of the machine."""
+"""The phases of a run: what each depends on, and which resources it takes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ PYTEST = ".venv/bin/pytest"
 LOCALCLUSTER = (sys.executable, "-m", "dev.localcluster")
 DOCTOR = "doctor"
 SMALL_GIB = 2.0
-"""Memory kept for the phases that name none."""
+"""Memory reserved for the phases that state none."""
 
 DRIVER_GIB, NAMESPACE_GIB = 2.0, 4.0
-"""A broker with its drivers; a namespace with its Kafka, driver and executors."""
+"""Memory of a broker with its drivers; of a namespace with its Kafka, driver and executors."""
 
 NAMESPACES = BROKERS = 1
-"""Most of each at a time."""
+"""At most this many of each at a time."""
 
 TIMED_CORES = 2.0
-"""Cores of a phase whose tests wait for goals to be held: beside another such phase, on two cores,
-brokers took two minutes to start and batches four times as long."""
+"""Cores of a phase whose tests wait for goals to be met: with two such phases on two cores, brokers
+took two minutes to start and batches took four times as long."""
 
 SPREAD = ("--dist", "loadfile", "--no-loadscope-reorder")
 """The tests of a file share a process: its broker, its namespace."""
@@ -39,20 +39,20 @@ class Phase:
     limit_s: float
     tests: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    """The phases that must have passed before it begins."""
+    """Phases that must have passed before this one begins."""
     cores: float = 0.0
-    """Processor cores that it needs on average; 0 for one that takes what the others leave."""
+    """CPU cores that it needs on average; 0 if it makes do with what the others leave."""
     memory_gib: float = 0.0
-    """Memory that it needs; 0 for one that is content with what is kept for such."""
+    """Memory that it needs; 0 if its share of the reserved memory is enough."""
     needs_cluster: bool = False
     cleanup: tuple[str, ...] = ()
-    """Run when the phase had to be killed."""
+    """Runs if the phase had to be killed."""
     leaves_cluster: bool = False
-    """Its fixture leaves a cluster up: the cleanup is run however it ends, but for KEEP=1."""
+    """Its fixture leaves a cluster running: the cleanup always runs, except with KEEP=1."""
 
     @property
     def report(self) -> Path:
-        """Where pytest leaves its counts."""
+        """Where pytest writes its counts."""
         return REPORTS / f"{self.name.replace(' ', '-')}.xml"
 
     def command(self) -> list[str]:
@@ -63,12 +63,12 @@ class Phase:
 
 
 def side_by_side(memory_gib: float, each_gib: float, most: int) -> int:
-    """How many test processes a machine bears of a kind that takes so much memory."""
+    """How many test processes of `each_gib` the machine's memory allows."""
     return max(1, min(most, int((memory_gib - SMALL_GIB) / each_gib)))
 
 
 def phases(memory_gib: float, repo: Path = REPO) -> list[Phase]:
-    """Every phase; of those that wait for room, the first in line comes first."""
+    """All phases; those that wait for resources start in this order."""
     ready = ("generated files",)
     return [
         Phase("venv", ("make", "venv"), 900),
@@ -83,7 +83,7 @@ def phases(memory_gib: float, repo: Path = REPO) -> list[Phase]:
 
 
 def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
-    """What needs the programs that doctor installs; a whole cluster only where it has tests."""
+    """The phases that need the programs that doctor installs; e2e only if there are such tests."""
     down = (*LOCALCLUSTER, "down")
     yield Phase("tools", (*LOCALCLUSTER, "tools"), 3000, after=(DOCTOR,))
     yield Phase("images", (*LOCALCLUSTER, "images"), 3600, after=(DOCTOR,))
@@ -93,7 +93,7 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
         f"tests/{name}" for name in ("zones", "e2e") if any((repo / "tests" / name).glob("test_*"))
     ]
     if folders:
-        # the cluster phase refuses to run beside a cluster: what is up after it is of this run
+        # the cluster phase refuses to run next to a cluster, so a later one belongs to this run
         spaces = side_by_side(memory_gib, NAMESPACE_GIB, NAMESPACES)
         yield Phase(
             "e2e", (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD), 2700, tuple(folders),
@@ -107,5 +107,5 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
         "kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), cores=TIMED_CORES, memory_gib=size_gib
     )
     yield Phase("bench", (PYTEST,), 900, ("tests/bench",), (DOCTOR,))
-    # after the cluster, which finds whatever API server is started while it comes and goes
+    # after the cluster phase, which would find an API server that is started while it runs
     yield Phase("apiserver", (PYTEST,), 900, ("tests/apiserver",), ("cluster",), cores=0.5)

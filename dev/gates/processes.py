@@ -1,4 +1,4 @@
-"""The phases as processes of this machine, each line of their output under its phase's name."""
+"""Runs the phases as processes of this machine; prefixes each output line with the phase's name."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dev.localcluster import console, doctor
 from dev.localcluster.paths import REPO, from_environment
 
 GRACE_S = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 10.0))
-"""How a phase is ended, gently first, so that fixtures can take down what they booted."""
+"""How a phase is ended: gently first, so that fixtures can stop what they started."""
 
 CLEANUP_S = 180.0
 CODE_NOT_STARTED = 127
 NICENESS = 10
 LAST_WORDS_S = 5.0
-"""How long to read on when a phase has ended: a daemon that it left may hold its output open."""
+"""How long to keep reading after a phase ends: a daemon it left may hold its output open."""
 
 
 class Processes:
-    """Runs phases side by side, each in a session of its own."""
+    """Runs phases in parallel, each in its own session."""
 
     def __init__(self, room: Room) -> None:
         self.room = room
@@ -37,27 +37,27 @@ class Processes:
         self._watchers: list[threading.Thread] = []
 
     def clock(self) -> float:
-        """Seconds since some moment."""
+        """Seconds since an arbitrary moment."""
         return time.monotonic()
 
     def start(self, phase: Phase, limit_s: float) -> None:
-        """Start a phase; a thread sees to its end."""
+        """Start a phase; a thread waits for its end."""
         watcher = threading.Thread(target=self._see_through, args=(phase, limit_s))
         self._watchers.append(watcher)
         watcher.start()
 
     def wait(self) -> tuple[Phase, int]:
-        """Wait for any phase to end; it and its exit code."""
+        """Wait for any phase to end; returns it and its exit code."""
         return self._ended.get()
 
     def stop(self) -> None:
-        """Stop all that still run, side by side, and wait for their ends."""
+        """Stop all running phases in parallel, and wait for them to end."""
         self._stopping.set()
         for watcher in self._watchers:
             watcher.join()
 
     def lacks(self) -> str:
-        """What doctor finds missing, on one line."""
+        """What doctor reports as missing, on one line."""
         lines = [check.line for check in doctor.examine(from_environment()) if check.problem]
         return "; ".join(lines) or "doctor failed"
 
@@ -70,7 +70,7 @@ class Processes:
 
 
 def run_phase(phase: Phase, limit_s: float, stopping: threading.Event) -> int:
-    """Run the command for at most `limit_s` seconds or until `stopping`; its exit code."""
+    """Run the command for at most `limit_s` seconds or until `stopping`; returns its exit code."""
     process = subprocess.Popen(
         phase.command(), cwd=REPO, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -92,7 +92,7 @@ def run_phase(phase: Phase, limit_s: float, stopping: threading.Event) -> int:
 def _wait(
     process: subprocess.Popen[bytes], limit_s: float, stopping: threading.Event
 ) -> int | None:
-    """The exit code; None when its time is over or it is to stop."""
+    """The exit code; None if its time is over or it has to stop."""
     end = time.monotonic() + limit_s
     while not stopping.is_set() and time.monotonic() < end:
         try:
@@ -103,23 +103,23 @@ def _wait(
 
 
 def _give_way(session: int) -> None:
-    """Lower the priority of a session: what only computes yields to what is timed."""
-    with contextlib.suppress(OSError):  # it may have ended, or the kernel has no groups of sessions
+    """Lower the priority of a session, so that CPU-bound phases yield to timed ones."""
+    with contextlib.suppress(OSError):  # it may have ended, or the kernel has no autogroups
         nice = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
         os.setpriority(os.PRIO_PGRP, session, nice)
-        # where sessions are groups of the scheduler, the priority within one says nothing
+        # if the scheduler groups by session, the priority within a session has no effect
         Path(f"/proc/{session}/autogroup").write_text(str(nice))
 
 
 def _show(name: str, output: IO[bytes]) -> None:
-    """Pass on each line with the phase's name before it."""
+    """Print each line with the phase's name before it."""
     with output:
         for line in output:
             console.say(f"{name:<15} | {line.decode(errors='replace').rstrip()}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stop the command's process group, the last time for good."""
+    """Stop the command's process group, at last with SIGKILL."""
     for number, wait_s in GRACE_S:
         try:
             os.killpg(process.pid, number)

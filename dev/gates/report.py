@@ -1,4 +1,4 @@
-"""What pytest reports of a phase, and the tables at the end of a run."""
+"""Reads pytest's reports of the phases, and makes the tables at the end of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLOWEST = 20
 
 @dataclass(frozen=True)
 class Counts:
-    """Tests by how they ended; an error counts as failed."""
+    """Tests by outcome; an error counts as failed."""
 
     passed: int = 0
     failed: int = 0
@@ -32,16 +32,16 @@ class Counts:
 
 
 def _root(path: Path) -> ET.Element | None:
-    """A junit file's content; None where pytest did not get as far as to write one."""
+    """A JUnit file's content; None if pytest did not get far enough to write one."""
     try:
-        # the file was written by our own pytest a moment ago
+        # our own pytest has just written the file
         return ET.parse(path).getroot()  # noqa: S314
     except (OSError, ET.ParseError):
         return None
 
 
 def read_report(path: Path) -> Counts | None:
-    """The counts of a junit file; None where there is none that is whole."""
+    """The counts of a JUnit file; None if it is missing or incomplete."""
     root = _root(path)
     if root is None:
         return None
@@ -55,7 +55,7 @@ def read_report(path: Path) -> Counts | None:
 
 
 def slowest(paths: Iterable[Path], most: int = SLOWEST) -> list[str]:
-    """One line for each of the tests that took longest in some junit files, with its seconds."""
+    """One line for each of the slowest tests in some JUnit files, with its seconds."""
     found: list[tuple[float, str]] = []
     for path in paths:
         root = _root(path)
@@ -66,7 +66,7 @@ def slowest(paths: Iterable[Path], most: int = SLOWEST) -> list[str]:
 
 
 def table(results: Sequence[Result]) -> list[str]:
-    """The closing table: when each phase began, how long it took, and its tests."""
+    """The final table: when each phase began, how long it took, and its tests."""
     lines = [f"{'phase':<16} {'outcome':<10} {'began':>8} {'seconds':>8}  tests"]
     for result in results:
         words = str(result.counts) if result.counts else ""
@@ -77,5 +77,5 @@ def table(results: Sequence[Result]) -> list[str]:
 
 
 def total(results: Sequence[Result]) -> Counts:
-    """All counts together."""
+    """The sum of all counts."""
     return sum((r.counts for r in results if r.counts), Counts())

@@ -1,4 +1,4 @@
-"""Which phase runs when: in order, each as soon as what it needs has passed and there is room."""
+"""Schedules the phases: in order, each once its dependencies have passed and resources are free."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dev.gates.report import Counts, read_report
 from dev.localcluster import console
 
 BUDGET_S = 79 * 60.0
-"""Seconds for all phases; ending the last ones and cleaning up stays within 85 minutes."""
+"""Seconds for all phases; with the end of the last ones and the cleanup, at most 85 minutes."""
 
 CODE_TIMED_OUT = 124
 
@@ -33,7 +33,7 @@ BAD = frozenset({Outcome.FAILED, Outcome.TIMED_OUT})
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a phase; `began` and `seconds` in seconds, the former since the run began."""
+    """The outcome of a phase; `began` and `seconds` in seconds, the former since the run began."""
 
     phase: Phase
     outcome: Outcome
@@ -45,13 +45,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Room:
-    """What a machine has for phases that run side by side."""
+    """The resources of a machine for phases that run in parallel."""
 
     cores: float
     memory_gib: float
 
     def holds(self, together: Iterable[Phase]) -> bool:
-        """Whether some phases fit in at once."""
+        """Whether these phases fit at the same time."""
         phases = list(together)
         return (
             sum(phase.cores for phase in phases) <= self.cores
@@ -60,41 +60,41 @@ class Room:
 
 
 class Machine(Protocol):
-    """What a run takes from outside, so that a test can play it."""
+    """What a run needs from outside, so that a test can replace it."""
 
     @property
     def room(self) -> Room:
-        """What it has for phases."""
+        """Its resources for phases."""
         ...
 
     def clock(self) -> float:
-        """Seconds since some moment."""
+        """Seconds since an arbitrary moment."""
         ...
 
     def start(self, phase: Phase, limit_s: float) -> None:
-        """Start a phase that may take so many seconds."""
+        """Start a phase that may take `limit_s` seconds."""
         ...
 
     def wait(self) -> tuple[Phase, int]:
-        """Wait for any phase to end; it and its exit code."""
+        """Wait for any phase to end; returns it and its exit code."""
         ...
 
     def stop(self) -> None:
-        """Stop all that still run, and wait for their ends."""
+        """Stop all running phases, and wait for them to end."""
         ...
 
     def lacks(self) -> str:
-        """Why this machine cannot run the cluster, in doctor's words."""
+        """Why this machine cannot run the cluster, as doctor reports it."""
         ...
 
 
 def startable(
     waiting: Iterable[Phase], passed: Iterable[str], running: Sequence[Phase], room: Room
 ) -> list[Phase]:
-    """The phases to start now: those in line whose needs have passed, as far as there is room.
+    """The phases to start now: those whose dependencies have passed and for which there is room.
 
-    One that does not fit yet keeps its place: those behind it that need room wait, too. A phase
-    that needs more than the machine has runs when no other does that needs room.
+    One that does not fit yet keeps its place: later ones that need room wait as well. A phase that
+    needs more than the machine has runs when no other phase that needs room is running.
     """
     done, found = set(passed), []
     used = [phase for phase in running if phase.cores or phase.memory_gib]
@@ -112,13 +112,13 @@ def startable(
 
 
 def judge(phase: Phase, code: int, counts: Counts | None, *, required: bool) -> tuple[Outcome, str]:
-    """How a phase ended that ran, and a remark; exit code 0 alone does not pass a test phase."""
+    """The outcome of a finished phase, and a remark; tests need more than exit code 0 to pass."""
     if code == CODE_TIMED_OUT:
         return Outcome.TIMED_OUT, "stopped at its time limit"
     if code != 0:
         return Outcome.FAILED, f"exit code {code}"
     if phase.tests and (counts is None or counts.failed):
-        return Outcome.FAILED, "no report" if counts is None else "the report names failures"
+        return Outcome.FAILED, "no report" if counts is None else "the report has failures"
     if counts is not None and not counts.passed and (required or not phase.needs_cluster):
         return Outcome.FAILED, "no test passed"
     return Outcome.PASSED, ""
@@ -126,18 +126,18 @@ def judge(phase: Phase, code: int, counts: Counts | None, *, required: bool) -> 
 
 @dataclass
 class Run:
-    """One run of some phases on a machine, until all have ended or one has failed."""
+    """One run of some phases on a machine, until all have ended or one fails."""
 
     every: Sequence[Phase]
     machine: Machine
     required: bool
     results: dict[str, Result] = field(default_factory=dict)
     running: dict[str, float] = field(default_factory=dict)
-    """When each phase that runs began, by name."""
+    """When each running phase began, by name."""
     _zero_s: float = 0.0
 
     def all(self) -> list[Result]:
-        """Run them; the results in the order of the phases."""
+        """Run them; returns the results in the order of the phases."""
         self._zero_s = self.machine.clock()
         try:
             while not self._broken() and self._start():
@@ -147,7 +147,7 @@ class Run:
         return [self._result(phase) for phase in self.every]
 
     def _start(self) -> bool:
-        """Start what can be; whether anything runs now."""
+        """Start what can start; returns whether anything is running."""
         known = self.results.keys() | self.running.keys()
         waiting = [phase for phase in self.every if phase.name not in known]
         passed = [n for n, r in self.results.items() if r.outcome is Outcome.PASSED]
@@ -156,7 +156,7 @@ class Run:
             now = self.machine.clock()
             limit_s = min(phase.limit_s, self._zero_s + BUDGET_S - now)
             if limit_s <= 0:
-                remark = "the time of the whole run is over"
+                remark = "the time for the whole run is over"
                 self._note(Result(phase, Outcome.TIMED_OUT, now - self._zero_s, remark=remark))
                 return False
             console.say(f"=== {phase.name} (at most {limit_s:.0f} s)")
@@ -197,5 +197,5 @@ class Run:
 
 
 def run_all(every: Sequence[Phase], machine: Machine, *, required: bool) -> list[Result]:
-    """Run the phases side by side until one fails."""
+    """Run the phases in parallel until one fails."""
     return Run(every, machine, required).all()

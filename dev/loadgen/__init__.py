@@ -1,1 +1,1 @@
-"""A load generator that counts exactly: what was produced, and what came out at the other end."""
+"""A load generator with exact counts of what was produced and what came out at the other end."""

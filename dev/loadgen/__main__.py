@@ -1,6 +1,6 @@
-"""`python -m dev.loadgen produce|verify`: JSON on stdout; verify exits 1 unless all is exact.
+"""`python -m dev.loadgen produce|verify`: JSON on stdout; verify exits 1 on any difference.
 
-SIGHUP ends the step of the schedule that is under way.
+SIGHUP ends the current step of the schedule.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _take(skips: queue.SimpleQueue[int]) -> bool:
 
 
 def main() -> int:
-    """Read the command line and run it."""
+    """Parse the command line and run the command."""
     parser = argparse.ArgumentParser(prog="python -m dev.loadgen", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     producing = commands.add_parser("produce", help="produce records by a schedule")
     producing.add_argument("--schedule", required=True, help="SECONDS:RATE,SECONDS:RATE,...")
-    producing.add_argument("--size", type=int, default=100, help="bytes of a value")
-    producing.add_argument("--hot", type=float, default=0.0, help="share that goes to partition 0")
+    producing.add_argument("--size", type=int, default=100, help="bytes per value")
+    producing.add_argument("--hot", type=float, default=0.0, help="share sent to partition 0")
     verifying = commands.add_parser("verify", help="read the output of a run and count")
     verifying.add_argument("--summary", type=Path, required=True, help="what produce printed")
     for command in (producing, verifying):

@@ -23,7 +23,7 @@ Schedule = Sequence[tuple[float, float]]
 
 @dataclass(slots=True)
 class Summary:
-    """What was produced: enough to verify the output against."""
+    """What was produced: enough to verify the output."""
 
     run: str
     topic: str
@@ -42,7 +42,7 @@ def parse_schedule(text: str) -> Schedule:
     """Steps written as `SECONDS:RATE,SECONDS:RATE`; raises ValueError beyond the limits."""
     steps = [(float(s), float(r)) for s, _, r in (part.partition(":") for part in text.split(","))]
     if any(seconds <= 0 or rate < 0 for seconds, rate in steps):
-        raise ValueError(f"{text!r}: seconds must be above 0 and rates not below")
+        raise ValueError(f"{text!r}: seconds must be above 0 and rates not below 0")
     if sum(s for s, _ in steps) > MAX_SECONDS or sum(s * r for s, r in steps) > MAX_RECORDS:
         raise ValueError(f"{text!r} goes beyond {MAX_SECONDS:g} s or {MAX_RECORDS} records")
     return steps
@@ -58,7 +58,7 @@ def due(schedule: Schedule, elapsed_s: float) -> int:
 
 
 def cut(schedule: Schedule, elapsed_s: float) -> Schedule:
-    """The schedule with the step under way ended now; what is due until now stays the same."""
+    """The schedule with the current step ended now; what was due until now stays the same."""
     steps: list[tuple[float, float]] = []
     begin_s = 0.0
     for seconds, rate in schedule:
@@ -77,10 +77,10 @@ def produce(
     skip: Callable[[], bool] = lambda: False,
     hot: float = 0.0,
 ) -> Summary:
-    """Run the schedule to its end; a broker that is away is retried for two minutes a record.
+    """Run the schedule to its end; each record is retried for two minutes without a broker.
 
-    A share `hot` of the records goes to partition 0, the others to all. `skip` is asked all the
-    time: once it says yes, the step under way ends.
+    A share `hot` of the records goes to partition 0, the others to all. `skip` is polled; once it
+    returns true, the current step ends.
     """
     summary = Summary(run=secrets.token_hex(4).upper(), topic=topic)
     partitions: Counter[int] = Counter()
@@ -90,7 +90,7 @@ def produce(
             "enable.idempotence": True,
             "acks": "all",
             "linger.ms": 5,
-            "sticky.partitioning.linger.ms": 0,  # spread over the partitions record by record
+            "sticky.partitioning.linger.ms": 0,  # choose a partition for each record
             "topic.metadata.refresh.interval.ms": 10_000,  # new partitions get records soon
             "delivery.timeout.ms": int(FLUSH_S * 1000),
             "log_level": 0,
@@ -110,7 +110,7 @@ def produce(
         if skip():
             schedule = cut(schedule, elapsed)
         for sequence in range(summary.sequences, due(schedule, elapsed)):
-            # every so manieth, with no chance in it: the same share in every second
+            # evenly spaced, not at random: the same share in every second
             to_hot = int((sequence + 1) * hot) > int(sequence * hot)
             where = {"partition": 0} if to_hot else {}
             _send(producer, topic, value(summary.run, sequence, size), sequence, delivered, **where)
@@ -122,7 +122,7 @@ def produce(
     summary.partitions = {str(p): n for p, n in sorted(partitions.items())}
     settled = summary.acknowledged + len(summary.unacknowledged)
     if settled != summary.sequences:
-        raise RuntimeError(f"{summary.sequences - settled} records have no answer from Kafka")
+        raise RuntimeError(f"Kafka did not answer for {summary.sequences - settled} records")
     return summary
 
 

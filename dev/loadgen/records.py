@@ -1,6 +1,6 @@
 """Record identities: every value begins with `RUN-SEQUENCE`, in capitals and digits only.
 
-So they survive upper-casing, and one array of counters tells lost from duplicated.
+So they survive upper-casing, and one array of counters shows lost and duplicated records.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ _IDENTITY = re.compile(rb"([0-9A-F]{8})-([0-9]{1,12})")
 
 
 def value(run: str, sequence: int, size: int) -> bytes:
-    """The value of a record, filled up to `size` bytes."""
+    """The value of a record, padded to `size` bytes."""
     return f"{run}-{sequence} ".ljust(size, ".").encode()
 
 
 def identity(payload: bytes | None) -> tuple[str, int] | None:
-    """(run, sequence) of a value; None when it is not one of ours."""
+    """(run, sequence) of a value; None if it is not one of ours."""
     found = _IDENTITY.match(payload or b"")
     return (found[1].decode(), int(found[2])) if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of the records of a run. `delivered` counts each record once."""
+    """What happened to the records of a run. `delivered` counts each record once."""
 
     produced: int
     delivered: int
@@ -34,7 +34,7 @@ class Verdict:
 
     @property
     def exact(self) -> bool:
-        """Everything came out, everything once."""
+        """Whether every record came out exactly once."""
         return not (self.lost or self.duplicated)
 
 
@@ -42,7 +42,7 @@ class Tally:
     """Counts the records of one run as they are read back."""
 
     def __init__(self, run: str, sequences: int) -> None:
-        """`sequences` is how many identities were given out."""
+        """`sequences` is the number of identities that were used."""
         self._run = run
         self._seen = bytearray(sequences)
         self._surplus = 0

@@ -1,4 +1,4 @@
-"""Read a topic from its beginning to its end and tell what became of a run's records."""
+"""Reads a topic from beginning to end and counts what happened to a run's records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IDLE_S = 30.0
 
 
 def read_all(bootstrap: str, topic: str, timeout_s: float = 600.0) -> Iterator[bytes | None]:
-    """Every value that is in the topic now; raises TimeoutError when it takes too long."""
+    """Every value that is in the topic now; raises TimeoutError if it takes too long."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -32,7 +32,7 @@ def read_all(bootstrap: str, topic: str, timeout_s: float = 600.0) -> Iterator[b
         deadline = time.monotonic() + timeout_s
         while open_partitions:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{topic}: not read to its end in {timeout_s:g} s")
+                raise TimeoutError(f"{topic}: not read to the end within {timeout_s:g} s")
             for message in consumer.consume(10_000, timeout=1.0):
                 if message.error() is None:
                     yield message.value()

@@ -1,4 +1,4 @@
-"""What a cluster needs beside control plane and nodes: service routing, names and storage."""
+"""What a cluster needs besides control plane and nodes: service routing, DNS and storage."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ STORAGE_NAMESPACE = "local-storage"
 def proxy_config(kubeconfig: Path) -> dict[str, Any]:
     """Return kube-proxy's configuration.
 
-    Everything is masqueraded: pods share one bridge, so without it an answer would go straight back
-    to the asking pod, past the host that has to translate its address.
+    Everything is masqueraded: pods share one bridge, so otherwise a response would go directly to
+    the requesting pod, bypassing the host that has to translate its address.
     """
     address = node_address(0)
     return {
@@ -57,7 +57,7 @@ def start_proxy(paths: Paths, server: str, authority: Authority) -> daemons.Daem
 
 
 def corefile(kubeconfig: Path) -> str:
-    """Return CoreDNS's configuration: names of the cluster, and a quick no to all others."""
+    """Return CoreDNS's configuration: names of the cluster, and NXDOMAIN for all others."""
     address = node_address(0)
     # Two blocks: within one, the order of plugins is fixed and the template would win.
     return f"""{CLUSTER_DOMAIN} {POD_RANGE} {SERVICE_RANGE} {{
@@ -80,7 +80,7 @@ def corefile(kubeconfig: Path) -> str:
 
 
 def start_dns(paths: Paths, server: str, authority: Authority) -> daemons.Daemon:
-    """Start CoreDNS on the bridge's address, where kubelet sends the pods."""
+    """Start CoreDNS on the bridge's address, to which kubelet directs the pods."""
     kubeconfig = _kubeconfig(paths, server, authority, "coredns", "system:coredns")
     config = paths.state / "Corefile"
     config.write_text(corefile(kubeconfig))
@@ -91,7 +91,7 @@ def start_dns(paths: Paths, server: str, authority: Authority) -> daemons.Daemon
 def start_storage(
     paths: Paths, server: str, authority: Authority, helper_image: str
 ) -> daemons.Daemon:
-    """Start the provisioner on the host; volumes are directories under our state."""
+    """Start the provisioner on the host; volumes are directories in our state directory."""
     kubeconfig = _kubeconfig(
         paths, server, authority, "local-path-provisioner", "system:local-storage"
     )
@@ -111,10 +111,10 @@ def start_storage(
 
 
 def storage_config(volumes: Path) -> dict[str, Any]:
-    """Return where the volumes of each storage class lie.
+    """Return where the volumes of each storage class are.
 
-    Those of ``shared`` are of no node: all nodes are this machine and see the same directories, as
-    they would see those of an NFS server.
+    Those of ``shared`` belong to no node: all nodes are this machine and see the same directories,
+    as they would see those of an NFS server.
     """
     everywhere = {"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [str(volumes)]}
     return {
@@ -126,7 +126,7 @@ def storage_config(volumes: Path) -> dict[str, Any]:
 
 
 def helper_pod(image: str) -> dict[str, Any]:
-    """Return the pod that makes or removes a volume's directory on its node."""
+    """Return the pod that creates or removes a volume's directory on its node."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -147,7 +147,7 @@ def apply_manifests(paths: Paths) -> None:
 
 
 def dns_answers() -> bool:
-    """Tell whether CoreDNS knows the address of the Service ``kubernetes``."""
+    """Return whether CoreDNS knows the address of the Service ``kubernetes``."""
     query = dns_query(f"kubernetes.default.svc.{CLUSTER_DOMAIN}")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         link.settimeout(0.5)
@@ -167,7 +167,7 @@ def dns_query(name: str) -> bytes:
 
 
 def _kubeconfig(paths: Paths, server: str, authority: Authority, name: str, user: str) -> Path:
-    """Make an identity for a service and return its kubeconfig."""
+    """Create an identity for a service and return its kubeconfig."""
     identity = authority.issue(name, f"/CN={user}")
     target = paths.pki / f"{name}.kubeconfig"
     return write_kubeconfig(target, server, authority, identity, user)

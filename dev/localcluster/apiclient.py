@@ -19,7 +19,7 @@ class KubeApi:
         self.server = server.rstrip("/")
         context = ssl.create_default_context(cafile=str(authority.certificate))
         context.load_cert_chain(identity.certificate, identity.key)
-        # An ambient proxy must never see or redirect what goes to our own cluster.
+        # A proxy from the environment must never see or redirect requests to our own cluster.
         self._opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         )
@@ -28,7 +28,7 @@ class KubeApi:
         """Return the body of a GET.
 
         Raises:
-            OSError: not reachable, or an answer other than 2xx (urllib's HTTPError is one).
+            OSError: not reachable, or a response other than 2xx (urllib's HTTPError is one).
         """
         with self._opener.open(self.server + path, timeout=limit_s) as answer:
             body: bytes = answer.read()
@@ -44,7 +44,7 @@ class KubeApi:
             raise
 
     def ready(self) -> bool:
-        """Tell whether the API server says that it is ready."""
+        """Return whether the API server reports that it is ready."""
         try:
             return self.get_text("/readyz", limit_s=2) == "ok"
         except OSError:
@@ -59,7 +59,7 @@ class KubeApi:
         return {item["metadata"]["name"]: is_ready(item) for item in items}
 
     def exists(self, path: str) -> bool:
-        """Tell whether a GET finds something."""
+        """Return whether a GET finds something."""
         try:
             return self.get(path) is not None
         except OSError:
@@ -67,11 +67,11 @@ class KubeApi:
 
 
 def is_ready(thing: dict[str, Any]) -> bool:
-    """Tell whether an object's Ready condition is true."""
+    """Return whether an object's Ready condition is true."""
     conditions = thing.get("status", {}).get("conditions", [])
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
 def load_identity(pki: Path, name: str) -> tuple[Authority, Identity]:
-    """Return the authority and a named identity that an earlier command made in `pki`."""
+    """Return the authority and a named identity that an earlier command created in `pki`."""
     return Authority(pki), Identity(pki / f"{name}.crt", pki / f"{name}.key")

@@ -1,4 +1,4 @@
-"""Building the Go tools from the committed modules, once for each content of their inputs."""
+"""Builds the Go tools from the committed modules, again only when their inputs change."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dev.localcluster.run import run
 from dev.localcluster.toolchain import ensure_go
 from dev.localcluster.versions import GO_TOOLS, GoTool, go_tool
 
-# The API server alone took 200 s on two idle cores; a busy machine gets ten times that.
+# The API server alone took 200 s on two idle cores; a busy machine gets ten times as long.
 BUILD_LIMIT_S = 2400
 STALE_S = 24 * 3600
 
 
 def built_path(paths: Paths, tool: GoTool) -> Path:
-    """Return where a tool is once it is built: the name tells the version and the inputs."""
+    """Return the path of a built tool, which has its version and a hash of its inputs."""
     return paths.bin / f"{tool.name}-{tool.version()}-{tool.key()}" / tool.name
 
 
@@ -35,7 +35,7 @@ def binary(paths: Paths, name: str) -> Path:
     """Return a built tool.
 
     Raises:
-        MissingToolError: it is not built; says how.
+        MissingToolError: it is not built; the message says how.
     """
     path = built_path(paths, go_tool(name))
     if not path.exists():
@@ -44,11 +44,11 @@ def binary(paths: Paths, name: str) -> Path:
 
 
 def ensure_tools(paths: Paths, names: Iterable[str] | None = None) -> None:
-    """Build what is missing of the named tools, or of all; waits for another that builds them.
+    """Build the missing ones of the named tools, or of all; waits for another command's build.
 
     Raises:
         CommandError: a build failed.
-        LocalClusterError: the other one took too long.
+        LocalClusterError: the other command took too long.
         MissingToolError: there is no Go.
     """
     wanted = None if names is None else set(names)
@@ -65,15 +65,15 @@ def ensure_tools(paths: Paths, names: Iterable[str] | None = None) -> None:
 
 
 def _todo(paths: Paths, wanted: set[str] | None) -> list[GoTool]:
-    """What is missing of the named tools, or of all."""
+    """The missing ones of the named tools, or of all."""
     return [t for t in missing_tools(paths) if wanted is None or t.name in wanted]
 
 
 def build(go: str, tool: GoTool, target: Path) -> None:
-    """Build one tool beside its place and move it there at the end.
+    """Build one tool next to its final path and move it there at the end.
 
-    A build that dies leaves only a directory with a leading dot, so what stands under the final
-    name is always whole.
+    A build that dies leaves only a directory with a leading dot, so a file with the final name is
+    always complete.
     """
     making = target.parent.with_name(f".{target.parent.name}.{os.getpid()}")
     shutil.rmtree(making, ignore_errors=True)
@@ -83,7 +83,7 @@ def build(go: str, tool: GoTool, target: Path) -> None:
         "GOWORK": "off",
         "GOFLAGS": "-buildvcs=false",
         "GOTOOLCHAIN": "local",
-        # a fifth of a build's time is the collector's, and its heap is small
+        # garbage collection takes a fifth of a build's time, and the heap is small
         "GOGC": "400",
         "GOMEMLIMIT": "1500MiB",
     }
@@ -98,7 +98,7 @@ def build(go: str, tool: GoTool, target: Path) -> None:
 
 
 def remove_leftovers(paths: Paths, now_s: float) -> None:
-    """Remove what builds left that died more than a day before `now_s` (seconds since 1970)."""
+    """Remove leftovers of builds that died over a day before `now_s` (seconds since 1970)."""
     for entry in paths.bin.glob(".*"):
         if now_s - entry.stat().st_mtime > STALE_S:
             shutil.rmtree(entry, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""One cgroup for each node, on cgroup v1 and v2; it also tells which processes are containers."""
+"""One cgroup per node, on cgroup v1 and v2; it also shows which processes are containers."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pathlib import Path
 
 MOUNT = Path("/sys/fs/cgroup")
 PREFIX = "trimtab-n"
-# What kubelet sets limits with; the others of v2 stay as they are.
+# The controllers that kubelet needs for limits; others of v2 stay as they are.
 V2_CONTROLLERS = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 
 
 def name(number: int) -> str:
-    """Return the name of node `number`'s cgroup, below the root of every hierarchy."""
+    """Return the name of node `number`'s cgroup, relative to the root of each hierarchy."""
     return f"{PREFIX}{number}"
 
 
 def is_unified(mount: Path = MOUNT) -> bool:
-    """Tell whether the machine has cgroup v2 only."""
+    """Return whether the machine has cgroup v2 only."""
     return (mount / "cgroup.controllers").exists()
 
 
 def hierarchies(mount: Path = MOUNT) -> list[Path]:
-    """Return the root of every mounted hierarchy; one under v2, links left out under v1."""
+    """Return the root of every mounted hierarchy: one with v2; with v1 without symbolic links."""
     if is_unified(mount):
         return [mount]
     return sorted(p for p in mount.iterdir() if p.is_dir() and not p.is_symlink())
 
 
 def make(number: int) -> None:
-    """Make the cgroup of a node everywhere, ready to have children with limits."""
+    """Create a node's cgroup in all hierarchies, ready for children with limits."""
     if is_unified():
         have = (MOUNT / "cgroup.controllers").read_text().split()
         wanted = " ".join(f"+{c}" for c in V2_CONTROLLERS if c in have)
@@ -44,7 +44,7 @@ def make(number: int) -> None:
             continue
         group = root / name(number)
         group.mkdir(exist_ok=True)
-        # A new cpuset is empty, and no process can enter an empty one.
+        # A new cpuset is empty, and no process can join an empty one.
         for each in ("cpuset.cpus", "cpuset.mems"):
             if (root / each).exists():
                 (group / each).write_text((root / each).read_text())
@@ -67,10 +67,10 @@ def members() -> set[int]:
 
 
 def remove(limit_s: float = 10) -> None:
-    """Remove the nodes' cgroups, children first; they must be empty of processes.
+    """Remove the nodes' cgroups, children first; they must have no processes.
 
     Raises:
-        OSError: one is still busy after `limit_s` seconds (the kernel frees them late).
+        OSError: one is still busy after `limit_s` seconds (the kernel frees them with a delay).
     """
     end = time.monotonic() + limit_s
     for top in list(groups()):

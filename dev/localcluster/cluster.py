@@ -41,7 +41,7 @@ def locked(paths: Paths) -> contextlib.AbstractContextManager[None]:
 
 
 def down(paths: Paths) -> None:
-    """Leave nothing of a cluster but the caches."""
+    """Remove everything of a cluster except the caches."""
     with locked(paths), console.step("sweep", 60):
         seed.tidy(paths)
         sweep(paths)
@@ -51,8 +51,8 @@ def up(paths: Paths, nodes: int) -> None:
     """Boot a fresh cluster and wait until pods can run; sweeps an older one first.
 
     Raises:
-        LocalClusterError: it did not come up. What runs is left for a look at ``logs/``; the next
-            `up` or `down` sweeps it.
+        LocalClusterError: it did not come up. What runs is left for inspection, with ``logs/``; the
+            next `up` or `down` sweeps it.
     """
     if not 1 <= nodes <= network.MAX_NODES:
         raise LocalClusterError(f"--nodes {nodes}: 1 to {network.MAX_NODES}")
@@ -113,7 +113,7 @@ def _boot_nodes(
 
 
 def _boot_addons(paths: Paths, server: ApiServer, pause: str) -> list[daemons.Daemon]:
-    """Start service routing, names and storage."""
+    """Start service routing, DNS and storage."""
     addons.apply_manifests(paths)
     return [
         addons.start_proxy(paths, server.url, server.authority),
@@ -123,7 +123,7 @@ def _boot_addons(paths: Paths, server: ApiServer, pause: str) -> list[daemons.Da
 
 
 def _await_ready(api: KubeApi, members: list[Node], watched: list[daemons.Daemon]) -> None:
-    """Wait for the nodes, the account without which no pod is admitted, routing and names."""
+    """Wait for the nodes, the account without which no pod is admitted, routing and DNS."""
 
     def check() -> None:
         for daemon in watched:
@@ -152,7 +152,7 @@ class Finding:
 
 
 def status(paths: Paths) -> list[Finding]:
-    """Return the state of each part; all healthy means that the cluster can be used."""
+    """Return the state of each part; the cluster is usable if all are healthy."""
     if not paths.kubeconfig.exists():
         return [Finding("cluster", False, "not up")]
     findings = [_daemon_finding(paths, file) for file in sorted(paths.pids.glob("*"))]
@@ -169,7 +169,7 @@ def status(paths: Paths) -> list[Finding]:
 
 
 def _daemon_finding(paths: Paths, file: Path) -> Finding:
-    """Tell whether the daemon of a pid file runs; a number in other use now does not count."""
+    """Return whether the daemon of a pid file runs; a reused process id does not count."""
     pid = int(file.read_text())
     running = daemons.alive(pid) and daemons.is_ours(
         daemons.command_line(pid), paths.state, MANAGERS
@@ -178,7 +178,7 @@ def _daemon_finding(paths: Paths, file: Path) -> Finding:
 
 
 def size(paths: Paths) -> int:
-    """Return the number of nodes of the cluster that is up; 0 without one."""
+    """Return the number of nodes of the running cluster; 0 without one."""
     return len(_sockets(paths))
 
 

@@ -1,4 +1,4 @@
-"""The only place that writes to the terminal: one line for each step, with its time and limit."""
+"""The only place that writes to the terminal: one line per step, with its time and limit."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def say(line: str) -> None:
 
 
 def warn(line: str) -> None:
-    """Write one line about trouble to standard error."""
+    """Write one warning to standard error."""
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
 
 
 @contextmanager
 def step(title: str, limit_s: float | None = None) -> Iterator[None]:
-    """Announce a step, and close its line with the seconds that it took.
+    """Announce a step, and end its line with the seconds that it took.
 
-    `limit_s` is only shown: whoever waits inside enforces it. The end gets a line of its own where
-    standard error is no terminal or where something else was written in between.
+    `limit_s` is only shown; the code inside enforces it. The end gets a line of its own if standard
+    error is not a terminal or something else was written in between.
     """
     allowed = f" (at most {limit_s:.0f} s)" if limit_s else ""
     sys.stderr.write(f"... {title}{allowed}\n")

@@ -29,7 +29,7 @@ from dev.localcluster.pki import (
 )
 from dev.localcluster.run import wait_until
 
-# Unusual on purpose: an etcd of the machine's own may run on the usual ones.
+# Unusual on purpose: the machine's own etcd may use the default ones.
 ETCD_PORT = 23790
 ETCD_PEER_PORT = 23800
 API_PORT = 6443
@@ -38,7 +38,7 @@ ISSUER = f"https://kubernetes.default.svc.{CLUSTER_DOMAIN}"
 
 @dataclass(frozen=True)
 class ApiServer:
-    """Where one API server listens and what it stands on."""
+    """Where one API server listens, and the files it uses."""
 
     directory: Path
     address: str
@@ -56,7 +56,7 @@ class ApiServer:
 
 
 def etcd_argv(program: Path, server: ApiServer) -> list[str | Path]:
-    """Return etcd's command line: loopback only, no fsync, as the state is thrown away anyway."""
+    """Return etcd's command line: loopback only, no fsync, because its state is disposable."""
     client = f"http://127.0.0.1:{server.etcd_port}"
     peer = f"http://127.0.0.1:{server.etcd_peer_port}"
     return [
@@ -70,7 +70,7 @@ def etcd_argv(program: Path, server: ApiServer) -> list[str | Path]:
 def apiserver_argv(
     program: Path, server: ApiServer, serving: Identity, tokens: Identity
 ) -> list[str | Path]:
-    """Return the API server's command line without what only a whole cluster needs."""
+    """Return the API server's command line, without what only a full cluster needs."""
     authority = server.authority.certificate
     return [
         program,
@@ -99,8 +99,8 @@ def boot_api(
     """Start etcd and the API server and wait until it is ready.
 
     Raises:
-        DaemonError: one of them ended; its log's end is in the message.
-        TimeoutWaitingError: not ready in time.
+        DaemonError: one of them exited; the message has the end of its log.
+        TimeoutWaitingError: they were not ready in time.
     """
     pki = server.authority.directory
     serving = server.authority.issue(
@@ -132,7 +132,7 @@ def _start(server: ApiServer, name: str, argv: Sequence[str | Path]) -> daemons.
 
 
 def _answers(url: str) -> bool:
-    """Tell whether an HTTP address answers 2xx."""
+    """Return whether an HTTP address answers with 2xx."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=2):
@@ -142,7 +142,7 @@ def _answers(url: str) -> bool:
 
 
 def start_controllers(paths: Paths, server: ApiServer) -> list[daemons.Daemon]:
-    """Start the controller manager and the scheduler of a whole cluster."""
+    """Start the controller manager and the scheduler of a full cluster."""
     pki = server.authority.directory
     started = []
     arguments: dict[str, list[str | Path]] = {
@@ -154,7 +154,7 @@ def start_controllers(paths: Paths, server: ApiServer) -> list[daemons.Daemon]:
             f"--cluster-signing-cert-file={server.authority.certificate}",
             f"--cluster-signing-key-file={server.authority.key}",
             "--controllers=*,-cloud-node-lifecycle-controller,-nodeipam",
-            # it makes this directory, by default below /usr
+            # it creates this directory, by default below /usr
             f"--flex-volume-plugin-dir={paths.state / 'volume-plugins'}",
         ],
         "kube-scheduler": [],
@@ -174,7 +174,7 @@ def start_controllers(paths: Paths, server: ApiServer) -> list[daemons.Daemon]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return TCP ports of the loopback address that are free now; all different."""
+    """Return different TCP ports that are free on the loopback address."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:
@@ -186,7 +186,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def kubectl_path() -> Path:
-    """Return the built kubectl, for tests that want to use the command itself.
+    """Return the built kubectl, for tests that use the command itself.
 
     Raises:
         MissingToolError: it is not built.
@@ -198,15 +198,15 @@ def kubectl_path() -> Path:
 def api_server(workdir: Path) -> Iterator[Path]:
     """Run etcd and kube-apiserver alone, for tests; yields an administrator's kubeconfig.
 
-    They listen on free loopback ports, keep everything under `workdir` (removed at the end, but for
+    They listen on free loopback ports, keep everything under `workdir` (removed at the end, except
     ``logs/``), and need neither root nor a network. RBAC and the Node authorizer are on; signed
     service account tokens work (``kubectl create token``). There are no controllers: nothing is
-    garbage-collected, no Deployment makes pods, namespaces get no ``default`` service account, and
-    a deleted namespace stays Terminating. So that pods can be made all the same, the admission
-    plugin ``ServiceAccount`` is off.
+    garbage-collected, no Deployment creates pods, namespaces get no ``default`` service account,
+    and a deleted namespace stays Terminating. The admission plugin ``ServiceAccount`` is off, so
+    that pods can be created anyway.
 
     Takes 3-5 s. Raises MissingToolError if the binaries are not built, DaemonError or
-    TimeoutWaitingError if a process does not come up.
+    TimeoutWaitingError if a process does not start.
     """
     paths = from_environment()
     workdir.mkdir(parents=True, exist_ok=True)
@@ -220,11 +220,11 @@ def api_server(workdir: Path) -> Iterator[Path]:
         authority=make_authority(workdir.resolve() / "pki"),
         logs=workdir.resolve() / "logs",
     )
-    # Without the reconciler the server does not complain that a loopback address is no endpoint.
+    # The reconciler would complain that a loopback address is not a valid endpoint.
     alone = ["--endpoint-reconciler-type=none", "--disable-admission-plugins=ServiceAccount"]
     started, api = boot_api(paths, server, alone)
     try:
-        # A fresh server answers before it has made its own namespaces and roles.
+        # A fresh server answers before it has created its own namespaces and roles.
         wait_until(
             "the default namespace",
             lambda: api.exists("/api/v1/namespaces/default"),
@@ -236,7 +236,7 @@ def api_server(workdir: Path) -> Iterator[Path]:
         target = server.directory / "kubeconfig"
         yield write_kubeconfig(target, server.url, server.authority, admin, "admin")
     finally:
-        daemons.end((d.pid for d in reversed(started)), grace_s=0.1)  # nothing is worth saving
+        daemons.end((d.pid for d in reversed(started)), grace_s=0.1)  # there is nothing to save
         for daemon in started:
             if daemon.process is not None:
                 daemon.process.wait()  # tells Popen what `end` already reaped

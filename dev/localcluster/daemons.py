@@ -1,4 +1,4 @@
-"""Starting, watching and ending the long-running processes of the cluster."""
+"""Starts, watches and ends the long-running processes of the cluster."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dev.localcluster.failures import DaemonError
 from dev.localcluster.run import clean_environment, tail
 
 _outliving: list[subprocess.Popen[bytes]] = []
-"""Every process started here. It outlives us on purpose, and Popen warns of a child that still runs
-when its last reference goes."""
+"""Every process started here. They outlive us on purpose, and Popen warns about a child that still
+runs when its last reference goes."""
 
 
 @dataclass(frozen=True)
 class Daemon:
-    """A process that we started, with the log that tells why it ended if it does."""
+    """A process that we started, with the log that says why it exited if it does."""
 
     name: str
     pid: int
@@ -31,9 +31,9 @@ class Daemon:
     def check(self) -> None:
         """Raise DaemonError with the end of the log if the process has ended."""
         if self.process is not None:
-            self.process.poll()  # reaps it, else a dead child still looks alive
+            self.process.poll()  # reaps it; otherwise a dead child still looks alive
         if not alive(self.pid):
-            raise DaemonError(f"{self.name} has ended; {self.log} says:\n{tail(self.log)}")
+            raise DaemonError(f"{self.name} has exited; {self.log} says:\n{tail(self.log)}")
 
 
 def start(
@@ -44,9 +44,9 @@ def start(
     pids: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Daemon:
-    """Start a process in a session of its own, so that it outlives us and the terminal.
+    """Start a process in its own session, so that it outlives us and the terminal.
 
-    The process id goes into `pids`, where ``down`` finds it.
+    Its process id is stored in `pids`, where ``down`` finds it.
     """
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / f"{name}.log"
@@ -68,7 +68,7 @@ def start(
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process exists and is no zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -86,10 +86,10 @@ def command_line(pid: int) -> list[str]:
 
 
 def is_ours(argv: Sequence[str], state: Path, programs: Iterable[str]) -> bool:
-    """Tell whether a command line is a process of the cluster in `state`.
+    """Return whether a command line is a process of the cluster in `state`.
 
     Two things must hold, so that an editor or a ``tail`` in the state directory is left alone: the
-    program is one that we start, and an argument names the state directory or a file under it.
+    program is one that we start, and an argument names the state directory or a file below it.
     """
     if not argv or Path(argv[0]).name not in set(programs):
         return False
@@ -97,7 +97,7 @@ def is_ours(argv: Sequence[str], state: Path, programs: Iterable[str]) -> bool:
 
 
 def _names(argument: str, directory: str) -> bool:
-    """Tell whether an argument such as ``--x=/dir/file`` names a directory, not a mere prefix."""
+    """Return whether an argument such as ``--x=/dir/file`` names a directory, not just a prefix."""
     start_at = argument.find(directory)
     if start_at < 0:
         return False
@@ -107,7 +107,7 @@ def _names(argument: str, directory: str) -> bool:
 
 
 def find(state: Path, programs: Iterable[str]) -> list[int]:
-    """Return the ids of all living processes of the cluster in `state`, ourselves left out."""
+    """Return the ids of all running processes of the cluster in `state`, except our own."""
     known = set(programs)
     found = []
     for entry in Path("/proc").iterdir():
@@ -119,10 +119,10 @@ def find(state: Path, programs: Iterable[str]) -> list[int]:
 
 
 def end(pids: Iterable[int], *, grace_s: float = 5) -> None:
-    """End processes: SIGTERM, then SIGKILL to those that are alive after `grace_s` seconds.
+    """End processes: SIGTERM, then SIGKILL for those still alive after `grace_s` seconds.
 
     Raises:
-        DaemonError: one survives even SIGKILL for 10 s.
+        DaemonError: one is still alive 10 s after SIGKILL.
     """
     left = [pid for pid in pids if alive(pid)]
     for sent, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 10.0)):
@@ -139,7 +139,7 @@ def end(pids: Iterable[int], *, grace_s: float = 5) -> None:
 
 
 def _still_there(pid: int) -> bool:
-    """Tell whether a process is alive; reaps it first if it is a child of ours."""
+    """Return whether a process is alive; reaps it first if it is our child."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
     return alive(pid)

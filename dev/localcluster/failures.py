@@ -8,16 +8,16 @@ class LocalClusterError(Exception):
 
 
 class CommandError(LocalClusterError):
-    """A command ended with a code other than 0, or ran out of its time."""
+    """A command failed or exceeded its time limit."""
 
 
 class TimeoutWaitingError(LocalClusterError):
-    """Something did not become true within its time limit."""
+    """A condition did not become true within its time limit."""
 
 
 class DaemonError(LocalClusterError):
-    """A process that has to keep running has ended."""
+    """A process that has to keep running has exited."""
 
 
 class MissingToolError(LocalClusterError):
-    """A needed tool or package is neither here nor to be had."""
+    """A required tool or package is missing and cannot be obtained."""

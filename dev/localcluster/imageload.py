@@ -1,4 +1,4 @@
-"""Bringing built images into the containerd of a node, by sending only what it lacks."""
+"""Loads built images into a node's containerd, sending only what it lacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ctr(socket: Path, *arguments: str) -> list[str]:
 def load_images(paths: Paths, sockets: Iterable[Path], names: Iterable[str] = ()) -> list[str]:
     """Load the built images (or the named ones) into each containerd that lacks them.
 
-    Returns the tags that are there now.
+    Returns the tags that they now have.
 
     Raises:
         LocalClusterError: a named image was not built, or an import failed.
@@ -50,7 +50,7 @@ def load_images(paths: Paths, sockets: Iterable[Path], names: Iterable[str] = ()
 
 
 def import_images(paths: Paths, socket: Path, tags: list[str]) -> None:
-    """Stream an archive of some images, without the blobs that this containerd has."""
+    """Stream an archive of some images, without the blobs that this containerd already has."""
     present = set(run(ctr(socket, "content", "ls", "-q")).split())
     manifests = layout.manifests(paths.layouts)
     command = ctr(socket, "images", "import", "-")
@@ -68,7 +68,7 @@ def import_images(paths: Paths, socket: Path, tags: list[str]) -> None:
                 write_archive(archive, paths.layouts, [manifests[tag] for tag in tags], present)
             process.stdin.close()
         except BrokenPipeError:
-            pass  # it ended early: its own words below say why
+            pass  # it exited early: its output below says why
         words = process.stderr.read().decode(errors="replace")
     if process.returncode != 0:
         raise CommandError(f"import of {', '.join(tags)}: {words.strip()}")
@@ -80,7 +80,7 @@ def write_archive(
     descriptors: list[dict[str, Any]],
     present: set[str],
 ) -> None:
-    """Write an OCI archive of some images of a layout; `present` are digests to leave out.
+    """Write an OCI archive of some images of a layout; `present` has the digests to omit.
 
     Manifests and configurations are always written: they are small, and the import reads them.
     """

@@ -1,4 +1,4 @@
-"""Building the images with buildah, once for each content of their inputs."""
+"""Builds the images with buildah, again only when their inputs change."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def buildah(paths: Paths, *arguments: str | Path, limit_s: float = 120) -> str:
-    """Run buildah on our own storage and return what it prints."""
+    """Run buildah on our own storage and return its output."""
     own = ["--root", str(paths.buildah / "root"), "--runroot", str(paths.buildah / "run")]
     return run(["buildah", *own, "--storage-driver", "overlay", *arguments], limit_s=limit_s)
 
 
 def build_images(paths: Paths, names: Sequence[str] = ()) -> dict[str, str]:
-    """Build what is missing of the named images (or of all), and return name -> tag.
+    """Build the missing ones of the named images (or of all), and return name -> tag.
 
     Raises:
         CommandError: a build failed.
@@ -43,7 +43,7 @@ def build_images(paths: Paths, names: Sequence[str] = ()) -> dict[str, str]:
     chosen = needed_for(list(names) or [each.name for each in RECIPES])
     index = read_index(paths)
     tags = {each.name: tag(REPO, each) for each in chosen}
-    # Looked at without the lock, so that `up` need not wait for somebody's builds.
+    # Checked without the lock, so that `up` need not wait for other builds.
     if tags.items() <= index.items() and all(is_built(paths, each) for each in tags.values()):
         return index
     with exclusive(paths.cache / "images.lock", "another command is building images", 1800):
@@ -51,7 +51,7 @@ def build_images(paths: Paths, names: Sequence[str] = ()) -> dict[str, str]:
 
 
 def _build_chosen(paths: Paths, chosen: list[Recipe]) -> dict[str, str]:
-    """Build what is missing, in order; the index is right after each step."""
+    """Build what is missing, in order; the index is correct after each step."""
     index = read_index(paths)
     for each in chosen:
         wanted = tag(REPO, each)
@@ -66,16 +66,16 @@ def _build_chosen(paths: Paths, chosen: list[Recipe]) -> dict[str, str]:
 
 
 def forget_old(paths: Paths, kept: set[str]) -> None:
-    """Remove the images of older inputs from the storage, so that it does not grow for ever."""
+    """Remove the images of older inputs from the storage, so that it does not grow forever."""
     listed = buildah(paths, "images", "--format", "{{.Name}}:{{.Tag}}").split()
     for each in listed:
         if each.startswith(REGISTRY) and each not in kept:
-            with contextlib.suppress(CommandError):  # still below another image: next time
+            with contextlib.suppress(CommandError):  # another image is built on it: next time
                 buildah(paths, "rmi", each)
 
 
 def discard_leftovers(paths: Paths) -> None:
-    """Remove what builds left that were killed; only we build here, as we hold the lock."""
+    """Remove leftovers of killed builds; we hold the lock, so no build is running."""
     if buildah(paths, "containers", "--quiet").strip():
         buildah(paths, "rm", "--all")
     for entry in work_directory(paths).iterdir():
@@ -83,7 +83,7 @@ def discard_leftovers(paths: Paths) -> None:
 
 
 def build_image(paths: Paths, wanted: Recipe, target: str) -> None:
-    """Build one image, and put it into the layout from which clusters load it."""
+    """Build one image and add it to the layout from which clusters load it."""
     with named_contexts(paths, wanted) as prepared:
         arguments: list[str | Path] = []
         for name, directory in prepared.items():
@@ -91,7 +91,7 @@ def build_image(paths: Paths, wanted: Recipe, target: str) -> None:
         for argument, image in wanted.images.items():
             arguments += ["--build-arg", f"{argument}={tag(REPO, recipe(image))}"]
         if AUTHORITIES.exists() and wanted.images.get("BASE"):
-            # A machine behind a mirror trusts it by its own bundle: for the build only.
+            # A machine behind a mirror has its own CA bundle: use it for the build only.
             arguments += ["--volume", f"{AUTHORITIES}:{AUTHORITIES}:ro"]
         dockerfile = REPO / wanted.directory / "Dockerfile"
         buildah(
@@ -105,10 +105,10 @@ def build_image(paths: Paths, wanted: Recipe, target: str) -> None:
 
 
 def export_image(paths: Paths, target: str) -> None:
-    """Put an image into the layout; blobs that are there already are not kept twice.
+    """Add an image to the layout; blobs that exist already are not stored twice.
 
-    It goes by way of a plain directory, the one form in which buildah leaves layers uncompressed:
-    packing and unpacking a gigabyte would take longer than all the rest.
+    It is first written as a plain directory, the only form in which buildah leaves layers
+    uncompressed: compressing and decompressing a gigabyte would take longer than all the rest.
     """
     with tempfile.TemporaryDirectory(dir=work_directory(paths)) as work:
         plain = Path(work) / "image"
@@ -118,7 +118,7 @@ def export_image(paths: Paths, target: str) -> None:
 
 
 def is_built(paths: Paths, target: str) -> bool:
-    """Tell whether the image is in the storage, and exported if pods need it."""
+    """Return whether the image is in the storage, and exported if pods need it."""
     name = target.rpartition("/")[2].partition(":")[0]
     stored = buildah(paths, "images", "--quiet", "--filter", f"reference={target}").strip()
     exported = target in layout.manifests(paths.layouts)
@@ -126,7 +126,7 @@ def is_built(paths: Paths, target: str) -> bool:
 
 
 def read_index(paths: Paths) -> dict[str, str]:
-    """Return name -> tag of the images built last."""
+    """Return name -> tag of the latest images."""
     try:
         found: dict[str, str] = json.loads(paths.image_index.read_text())
     except OSError:
@@ -135,7 +135,7 @@ def read_index(paths: Paths) -> dict[str, str]:
 
 
 def write_index(paths: Paths, index: dict[str, str]) -> None:
-    """Replace the index in one step."""
+    """Replace the index atomically."""
     paths.image_index.parent.mkdir(parents=True, exist_ok=True)
     making = paths.image_index.with_suffix(".new")
     making.write_text(json.dumps(index, indent=1, sort_keys=True) + "\n")
@@ -143,7 +143,7 @@ def write_index(paths: Paths, index: dict[str, str]) -> None:
 
 
 def push_images(paths: Paths, registry: str, names: Sequence[str] = ()) -> dict[str, str]:
-    """Push the built images to a registry of the user's; return name -> reference there."""
+    """Push the built images to the user's registry; return name -> reference there."""
     pushed = {}
     for name, local in read_index(paths).items():
         if recipe(name).loaded and (not names or name in names):
@@ -157,7 +157,7 @@ def push_images(paths: Paths, registry: str, names: Sequence[str] = ()) -> dict[
 
 
 def work_directory(paths: Paths) -> Path:
-    """Return the directory for what exists only during a build; on the same disk as the cache."""
+    """Return the directory for temporary files of builds, on the same disk as the cache."""
     directory = paths.cache / "work"
     directory.mkdir(parents=True, exist_ok=True)
     return directory
@@ -165,7 +165,7 @@ def work_directory(paths: Paths) -> Path:
 
 @contextmanager
 def named_contexts(paths: Paths, wanted: Recipe) -> Iterator[dict[str, Path]]:
-    """Prepare the named contexts of a build, in a directory that goes away afterwards."""
+    """Prepare the named contexts of a build, in a directory that is removed afterwards."""
     with tempfile.TemporaryDirectory(dir=work_directory(paths)) as work:
         makers = {
             "busybox": _busybox,
@@ -190,7 +190,7 @@ def _busybox(_paths: Paths, directory: Path) -> None:
 
 
 def _root_filesystem(_paths: Paths, directory: Path) -> None:
-    """Make the base by mmdebstrap; the man pages stay, as the JRE cannot be set up without."""
+    """Make the base with mmdebstrap; it keeps the man pages, which the JRE's installation needs."""
     lines = (REPO / "images" / "base" / "packages.txt").read_text().splitlines()
     packages = ",".join(line.strip() for line in lines if line and not line.startswith("#"))
     argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}"]

@@ -1,4 +1,4 @@
-"""What Maven fetches or builds, once for each content of its sources, into the cache."""
+"""What Maven fetches or builds into the cache, again only when its sources change."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def ensure_jars(paths: Paths, profile: str) -> Path:
 
 
 def copy_jars(pom: Path, directory: Path, *options: str) -> None:
-    """Have Maven copy what a pom depends on into a directory, which need not be there yet.
+    """Have Maven copy the dependencies of a pom into a directory, which need not exist yet.
 
     Raises:
-        CommandError: Maven could not fetch it.
+        CommandError: Maven could not fetch them.
     """
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={directory}"]
     run(["mvn", "-q", "-B", "-f", pom, *options, *goal], limit_s=LIMIT_S)
 
 
 def cached(paths: Paths, name: str, sources: Iterable[Path]) -> Path:
-    """Return where the result of some sources is kept; another content has another place."""
+    """Return where the result of some sources is kept; the path changes with their content."""
     digest = hashlib.sha256()
     for source in sources:
         digest.update(source.read_bytes())
@@ -49,9 +49,9 @@ def cached(paths: Paths, name: str, sources: Iterable[Path]) -> Path:
 
 
 def made_once(target: Path, what: str, make: Callable[[Path], None]) -> Path:
-    """Return the directory `target`, made if it is not there; a half-made one is never used.
+    """Return the directory `target`, created if missing; an incomplete one is never used.
 
-    `make` is given the directory to fill instead. Others that want it meanwhile wait.
+    `make` gets a temporary directory to fill. Other commands that need it wait meanwhile.
 
     Raises:
         CommandError: `make` failed.
@@ -60,7 +60,7 @@ def made_once(target: Path, what: str, make: Callable[[Path], None]) -> Path:
         return target
     making = target.with_name(f"{target.name}.{os.getpid()}")
     lock = target.with_name(f".{target.name}.lock")
-    with exclusive(lock, f"another command makes {what}", LIMIT_S):
+    with exclusive(lock, f"another command is making {what}", LIMIT_S):
         if target.exists():
             return target
         shutil.rmtree(making, ignore_errors=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 NAME = "org.opencontainers.image.ref.name"
-# Older tags of an image that stay, for going back to a state of the source without a build.
+# Older tags of an image that are kept, to return to an earlier source without a build.
 KEEP = 3
 
 
 def manifests(layout: Path) -> dict[str, dict[str, Any]]:
-    """Return tag -> descriptor of all images, the oldest first."""
+    """Return tag -> descriptor of all images, oldest first."""
     try:
         index = json.loads((layout / "index.json").read_text())
     except OSError:
@@ -41,7 +41,7 @@ def blobs_of(layout: Path, descriptor: dict[str, Any]) -> tuple[list[str], list[
 def add(layout: Path, tag: str, plain: Path) -> None:
     """Move an image, which buildah wrote as a directory of blobs, into the layout.
 
-    The index is replaced last, so that whatever it names is whole.
+    The index is replaced last, so that everything in it is complete.
     """
     blobs = layout / "blobs" / "sha256"
     blobs.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def add(layout: Path, tag: str, plain: Path) -> None:
 
 
 def without_old(tags: list[str]) -> list[str]:
-    """Return the tags without those that `KEEP` newer ones of the same image follow."""
+    """Return the tags without those that have `KEEP` newer ones of the same image."""
     kept: list[str] = []
     count: dict[str, int] = {}
     for tag in reversed(tags):
@@ -85,7 +85,7 @@ def _write_index(layout: Path, descriptors: list[dict[str, Any]]) -> None:
 
 
 def _remove_unused(layout: Path, descriptors: list[dict[str, Any]]) -> None:
-    """Remove the blobs that no image of the index needs."""
+    """Remove the blobs that no image in the index needs."""
     used: set[str] = set()
     for descriptor in descriptors:
         small, layers = blobs_of(layout, descriptor)

@@ -1,4 +1,4 @@
-"""Locks between commands; the kernel frees them when their holder ends, however it ends."""
+"""Locks between commands; the kernel releases them when their holder exits, even by a crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def exclusive(path: Path, busy: str, patience_s: float = 0) -> Iterator[None]:
     """Hold a lock file, waiting up to `patience_s` seconds for it.
 
     Raises:
-        LocalClusterError: somebody else holds it; says `busy`.
+        LocalClusterError: another command holds it; the message is `busy`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + patience_s

@@ -21,7 +21,7 @@ NFT_TABLE = "trimtab_guard"
 # The tables that kube-proxy makes in its nftables mode.
 PROXY_TABLES = (("ip", "kube-proxy"), ("ip6", "kube-proxy"))
 BLACKHOLE_METRIC = "4278198272"
-# Changed by us, by kubelet or by kube-proxy; put back as they were at `down`.
+# Changed by us, by kubelet or by kube-proxy; restored by `down`.
 SYSCTLS = (
     "net/ipv4/ip_forward",
     "net/ipv4/conf/all/route_localnet",
@@ -39,7 +39,7 @@ SYSCTLS = (
 
 
 def node_address(number: int) -> str:
-    """Return the address of node `number`; the first one has the bridge's."""
+    """Return the address of node `number`; the first node has the bridge's address."""
     return str(_node_base(number) + 1)
 
 
@@ -56,12 +56,12 @@ def _node_base(number: int) -> ipaddress.IPv4Address:
 
 
 def first_service_address() -> str:
-    """Return the address of the Service ``kubernetes``, the first of the range."""
+    """Return the address of the Service ``kubernetes``, the first in the range."""
     return str(ipaddress.IPv4Network(SERVICE_RANGE).network_address + 1)
 
 
 def guard_rules() -> str:
-    """Return the nftables script that keeps pod packets from leaving by any other link."""
+    """Return the nftables script that keeps pod packets from leaving through any other link."""
     return (
         f"table inet {NFT_TABLE} {{\n"
         "  chain forward {\n"
@@ -78,10 +78,10 @@ def guard_rules() -> str:
 
 
 def set_up(paths: Paths, nodes: int) -> None:
-    """Make the bridge with all node addresses, the blackhole routes and the guard rules."""
+    """Create the bridge with all node addresses, the blackhole routes and the guard rules."""
     save_sysctls(paths.sysctls)
     for module in ("br_netfilter", "overlay", "nf_conntrack"):
-        # Built in here and there, or missing for a good reason: what follows says it better.
+        # It may be built in; if it is really missing, what follows fails with a better message.
         succeeds(["modprobe", "-q", module])
     write_sysctl("net/ipv4/ip_forward", "1")
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
@@ -105,7 +105,7 @@ def owner() -> Path | None:
 
 
 def tear_down(paths: Paths) -> None:
-    """Remove what `set_up`, kube-proxy and the pod network made; nothing there is no error."""
+    """Remove what `set_up`, kube-proxy and the pod network created; missing parts are no error."""
     for name in veths():
         succeeds(["ip", "link", "delete", name])
     if Path(f"/sys/class/net/{BRIDGE}").exists():
@@ -120,7 +120,7 @@ def tear_down(paths: Paths) -> None:
 
 
 def veths() -> list[str]:
-    """Return the host ends of pod links: whatever hangs on our bridge."""
+    """Return the host ends of pod links: whatever is attached to our bridge."""
     try:
         shown = run(["ip", "-j", "link", "show", "master", BRIDGE])
     except CommandError:  # there is no such bridge
@@ -129,7 +129,7 @@ def veths() -> list[str]:
 
 
 def has_table(family: str, table: str) -> bool:
-    """Tell whether an nftables table exists; no nft at all means that it does not."""
+    """Return whether an nftables table exists; without nft it does not."""
     try:
         return f"table {family} {table}\n" in run(["nft", "list", "tables", family]) + "\n"
     except CommandError:
@@ -137,14 +137,14 @@ def has_table(family: str, table: str) -> bool:
 
 
 def write_sysctl(name: str, value: str) -> None:
-    """Set a kernel setting; a file that this kernel lacks is left out."""
+    """Set a kernel setting; one that this kernel lacks is skipped."""
     path = Path("/proc/sys") / name
     if path.exists():
         path.write_text(value)
 
 
 def save_sysctls(target: Path) -> None:
-    """Write down the kernel settings that the cluster changes, once."""
+    """Save the kernel settings that the cluster changes, once."""
     if target.exists():
         return
     found = {}
@@ -158,7 +158,7 @@ def save_sysctls(target: Path) -> None:
 
 
 def restore_sysctls(source: Path) -> None:
-    """Put the kernel settings back as they were, where that was written down."""
+    """Restore the saved kernel settings, if there are any."""
     if not source.exists():
         return
     for name, value in json.loads(source.read_text()).items():

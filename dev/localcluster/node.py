@@ -1,4 +1,4 @@
-"""A node: its own containerd and its own kubelet, on the shared bridge."""
+"""A node: a containerd and a kubelet of its own, on the shared bridge."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Node:
 
     @property
     def directory(self) -> Path:
-        """Where all of the node's state is."""
+        """Where all of the node's state is stored."""
         return self.paths.node(self.number)
 
     @property
@@ -61,7 +61,7 @@ class Node:
 
 
 def may_lower_oom_scores() -> bool:
-    """Tell whether we have CAP_SYS_RESOURCE, without which no OOM score can be lowered."""
+    """Return whether we have CAP_SYS_RESOURCE, which lowering an OOM score needs."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> CAP_SYS_RESOURCE & 1)
@@ -100,7 +100,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
 
 
 def cni_config(node: Node) -> dict[str, Any]:
-    """Return the pod network: the shared bridge, and a range of addresses of the node's own."""
+    """Return the pod network: the shared bridge, and the node's own range of addresses."""
     first, last = pod_addresses(node.number)
     bridge = {
         "type": "bridge",
@@ -126,12 +126,12 @@ def cni_config(node: Node) -> dict[str, Any]:
 
 
 def memory_share_bytes(total_bytes: int, nodes: int) -> int:
-    """Return what a node must keep back so that all nodes together offer the machine once."""
+    """Return the memory a node must reserve so that all nodes together offer the machine's once."""
     return total_bytes - total_bytes // nodes
 
 
 def kubelet_config(node: Node, authority: Authority) -> dict[str, Any]:
-    """Return kubelet's configuration: every port on the node's own address."""
+    """Return kubelet's configuration: all ports on the node's own address."""
     address = node_address(node.number)
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     pki = node.paths.pki
@@ -159,10 +159,10 @@ def kubelet_config(node: Node, authority: Authority) -> dict[str, Any]:
         "failCgroupV1": False,
         "failSwapOn": False,
         "enforceNodeAllocatable": [],
-        # kube-proxy in nftables mode needs none of these, and they would outlive us.
+        # kube-proxy in nftables mode needs none of these, and they would remain afterwards.
         "makeIPTablesUtilChains": False,
         "systemReserved": {"memory": str(memory_share_bytes(total, node.total))},
-        # The disk is a developer's: pods must not be evicted nor images dropped for its sake.
+        # It is a developer's disk: a full one must not evict pods or remove images.
         "evictionHard": {
             "memory.available": "100Mi", "nodefs.available": "1%", "nodefs.inodesFree": "1%",
             "imagefs.available": "1%",
@@ -198,7 +198,7 @@ def start_containerd(node: Node, pause_image: str) -> daemons.Daemon:
 
 
 def start_kubelet(node: Node, server: str, authority: Authority) -> daemons.Daemon:
-    """Start the node's kubelet; readiness is the API server's to tell."""
+    """Start the node's kubelet; the API server reports when it is ready."""
     address = node_address(node.number)
     cgroups.make(node.number)
     identity = authority.issue(

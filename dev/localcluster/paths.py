@@ -1,8 +1,8 @@
-"""Where things are kept: two directories that the user can move, and nothing else.
+"""Where things are stored: two directories that the user can move, and nowhere else.
 
 ``TRIMTAB_CACHE`` (default ``~/.cache/trimtab``) holds what is slow to make and safe to keep:
 binaries, images, jars. ``TRIMTAB_STATE`` (default ``/var/lib/trimtab-dev``) holds all state of the
-running cluster; ``down`` removes it whole.
+running cluster; ``down`` removes all of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Paths:
 
     @property
     def bin(self) -> Path:
-        """Built tools, one file each, named after their version and inputs."""
+        """Built tools, one file each, named by version and inputs."""
         return self.cache / "bin"
 
     @property
@@ -41,12 +41,12 @@ class Paths:
 
     @property
     def logs(self) -> Path:
-        """One file for each daemon."""
+        """One log file per daemon."""
         return self.state / "logs"
 
     @property
     def pids(self) -> Path:
-        """One file with the process id for each daemon."""
+        """One file with the process id per daemon."""
         return self.state / "pids"
 
     @property
@@ -56,17 +56,17 @@ class Paths:
 
     @property
     def volumes(self) -> Path:
-        """Directories behind the persistent volumes."""
+        """Directories of the persistent volumes."""
         return self.state / "volumes"
 
     @property
     def sysctls(self) -> Path:
-        """The kernel settings as they were before ``up``, for ``down`` to put back."""
+        """The kernel settings from before ``up``, for ``down`` to restore."""
         return self.state / "sysctls.json"
 
     @property
     def buildah(self) -> Path:
-        """Storage of the image builder, apart from the machine's own."""
+        """Storage of the image builder, separate from the machine's own."""
         return self.cache / "buildah"
 
     @property
@@ -76,7 +76,7 @@ class Paths:
 
     @property
     def image_index(self) -> Path:
-        """JSON object: image name -> tag that was built last."""
+        """JSON object: image name -> latest tag."""
         return self.cache / "images" / "index.json"
 
     def node(self, number: int) -> Path:
@@ -89,10 +89,10 @@ class Paths:
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Paths:
-    """Return the paths that the environment asks for.
+    """Return the paths that the environment sets.
 
     Raises:
-        ValueError: a root is relative, or so short that removing it would be a disaster.
+        ValueError: a root is relative, or too short to be safely removed.
     """
     env = os.environ if environment is None else environment
     default_cache = Path.home() / ".cache" / "trimtab"
@@ -103,7 +103,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Paths:
     for name, path in (("TRIMTAB_CACHE", paths.cache), ("TRIMTAB_STATE", paths.state)):
         if not path.is_absolute() or len(path.parts) < 3:
             raise ValueError(f"{name}={path}: must be absolute and at least two levels deep")
-    # Unix socket paths end at 107 bytes; containerd's are the longest that we make.
+    # Unix socket paths have at most 107 bytes; containerd's are our longest.
     if len(str(paths.containerd_socket(99))) > 90:
         raise ValueError(f"TRIMTAB_STATE={paths.state}: too long for the sockets inside it")
     return paths

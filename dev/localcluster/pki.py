@@ -1,4 +1,4 @@
-"""Certificates and kubeconfigs, made with the openssl command: one authority, short-lived."""
+"""Certificates and kubeconfigs, created with the openssl command: one short-lived authority."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Authority:
 
     @property
     def certificate(self) -> Path:
-        """The authority's certificate, which every client trusts."""
+        """The authority's certificate, which all clients trust."""
         return self.directory / "ca.crt"
 
     @property
@@ -38,9 +38,9 @@ class Authority:
         return self.directory / "ca.key"
 
     def issue(self, name: str, subject: str, *, alternative_names: Sequence[str] = ()) -> Identity:
-        """Make a certificate for clients and servers.
+        """Create a certificate for clients and servers.
 
-        `subject` is in openssl's form (``/O=group/CN=user``); `alternative_names` in its form too
+        `subject` is in openssl's format (``/O=group/CN=user``), as are `alternative_names`
         (``DNS:a``, ``IP:1.2.3.4``). Raises CommandError if openssl fails.
         """
         made = Identity(self.directory / f"{name}.crt", self.directory / f"{name}.key")
@@ -60,7 +60,7 @@ class Authority:
         return made
 
 
-# Elliptic keys: all certificates of a cluster take a tenth of the time that RSA keys would take.
+# Elliptic-curve keys: all certificates of a cluster take a tenth of the time of RSA keys.
 _REQUEST = (
     "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
     "-sha256", "-days", DAYS, "-batch",
@@ -68,7 +68,7 @@ _REQUEST = (
 
 
 def make_authority(directory: Path) -> Authority:
-    """Make a new authority in a new directory that only we can read."""
+    """Create an authority in a new directory that only we can read."""
     directory.mkdir(parents=True, mode=0o700, exist_ok=True)
     authority = Authority(directory)
     run([
@@ -80,7 +80,7 @@ def make_authority(directory: Path) -> Authority:
 
 
 def make_signing_key(directory: Path) -> Identity:
-    """Make the key pair for service account tokens; `certificate` is the bare public key."""
+    """Create the key pair for service account tokens; `certificate` is the bare public key."""
     key = directory / "sa.key"
     public = directory / "sa.pub"
     run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key])
@@ -90,9 +90,9 @@ def make_signing_key(directory: Path) -> Identity:
 
 
 def kubeconfig(server: str, authority: Authority, identity: Identity, user: str) -> str:
-    """Return a kubeconfig with everything inside, so that the file can be moved.
+    """Return a self-contained kubeconfig, so that the file can be moved.
 
-    It is JSON, which every reader of YAML reads.
+    It is JSON, which every YAML parser reads.
     """
 
     def inline(path: Path) -> str:

@@ -14,26 +14,26 @@ IGNORED_DIRECTORIES = ("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cac
 
 @dataclass(frozen=True)
 class Recipe:
-    """One image: its Dockerfile, and everything that the result depends on."""
+    """One image: its Dockerfile, and everything else that the result depends on."""
 
     name: str
-    inputs: tuple[str, ...] = ()  # files and directories below the repository, beside its own
+    inputs: tuple[str, ...] = ()  # files and directories in the repository, besides its own
     images: Mapping[str, str] = field(default_factory=dict)  # build argument -> image name
     contexts: tuple[str, ...] = ()  # named contexts that images.py prepares
-    main_context: str = ""  # one of them that is the build's main one instead of the repository
-    salt: str = ""  # what else changes the result
+    main_context: str = ""  # one of them that is the main context instead of the repository
+    salt: str = ""  # whatever else changes the result
     loaded: bool = True  # whether pods use it
 
     @property
     def directory(self) -> str:
-        """Its directory below the repository."""
+        """Its directory in the repository."""
         return f"images/{self.name}"
 
 
 _PYTHON = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "images/lock.py",
            "operator")  # fmt: skip
 
-# In the order of building: an image comes after those that it is built on.
+# In build order: an image comes after those that it is built on.
 RECIPES = (
     Recipe("pause", contexts=("busybox",)),
     Recipe("base", contexts=("rootfs",), main_context="rootfs", salt=DEBIAN_SUITE, loaded=False),
@@ -51,7 +51,7 @@ RECIPES = (
 
 
 def recipe(name: str) -> Recipe:
-    """Return the recipe of that name.
+    """Return the recipe with that name.
 
     Raises:
         KeyError: there is none.
@@ -60,7 +60,7 @@ def recipe(name: str) -> Recipe:
 
 
 def input_files(root: Path, inputs: tuple[str, ...]) -> list[Path]:
-    """Return all files of a list of files and directories, sorted; caches left out.
+    """Return all files of a list of files and directories, sorted, without caches.
 
     Raises:
         FileNotFoundError: an input is missing.
@@ -84,7 +84,7 @@ def _ignored(path: Path) -> bool:
 def tag(root: Path, wanted: Recipe) -> str:
     """Return ``localhost/trimtab/<name>:<hash>``; the hash covers the images below it too.
 
-    Modes count: a script that is not executable makes another image.
+    File modes count: a script that is not executable makes another image.
     """
     parts = [wanted.salt.encode()]
     for file in input_files(root, (wanted.directory, *wanted.inputs)):
@@ -96,7 +96,7 @@ def tag(root: Path, wanted: Recipe) -> str:
 
 
 def needed_for(names: list[str]) -> list[Recipe]:
-    """Return the recipes of some images and of all below them, in the order of building."""
+    """Return the recipes of some images and of all below them, in build order."""
     wanted: set[str] = set()
     todo = list(names)
     while todo:

@@ -1,4 +1,4 @@
-"""Running commands to their end, and waiting for things to become true; all with a time limit."""
+"""Runs commands to completion, and waits for conditions; all with a time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AMBIENT = ("KUBECONFIG", "CONTAINERD_NAMESPACE", "CONTAINERD_ADDRESS", "CNI_PATH
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return our environment without what names another cluster, plus `extra`."""
+    """Return our environment without variables that name another cluster, plus `extra`."""
     env = {k: v for k, v in os.environ.items() if k not in AMBIENT}
     env.update(extra or {})
     return env
@@ -36,7 +36,7 @@ def run(
     With `log`, both outputs are appended to that file instead and the result is empty.
 
     Raises:
-        CommandError: a non-zero code, or longer than `limit_s` seconds; names the last lines.
+        CommandError: a non-zero exit code, or longer than `limit_s` seconds; has the last lines.
     """
     args = [str(a) for a in argv]
     shown = shlex.join(args[:8]) + (" ..." if len(args) > 8 else "")
@@ -67,7 +67,7 @@ def run(
 
 
 def succeeds(argv: Sequence[str | Path], *, limit_s: float = 30) -> bool:
-    """Tell whether a command ends with 0 within `limit_s` seconds."""
+    """Return whether a command exits with 0 within `limit_s` seconds."""
     try:
         run(argv, limit_s=limit_s)
     except CommandError:
@@ -83,7 +83,7 @@ def wait_until(
     every_s: float = 0.1,
     alive: Callable[[], None] | None = None,
 ) -> None:
-    """Wait until `probe` is true.
+    """Wait until `probe` returns true.
 
     `alive` is called each time and raises if waiting has become pointless.
 
@@ -95,12 +95,12 @@ def wait_until(
         if alive is not None:
             alive()
         if time.monotonic() > end:
-            raise TimeoutWaitingError(f"{what}: not so after {limit_s:.0f} s")
+            raise TimeoutWaitingError(f"{what}: timed out after {limit_s:.0f} s")
         time.sleep(every_s)
 
 
 def tail(path: Path, lines: int = 15) -> str:
-    """Return the last lines of a log, or a remark that there is none."""
+    """Return the last lines of a log, or a note that there is none."""
     try:
         text = path.read_text(errors="replace")
     except OSError:

