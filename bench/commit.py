@@ -1,4 +1,4 @@
-"""Which commit a measurement belongs to."""
+"""The commit that a measurement belongs to."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from dev.localcluster.paths import REPO
 
 
 def head() -> str:
-    """The short name of the commit that is checked out."""
+    """The short hash of the commit that is checked out."""
     command = ["git", "-C", str(REPO), "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

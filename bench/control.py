@@ -1,6 +1,6 @@
 """Any controller on any scenario: `python -m bench.control --scenario F --controller keda --json`.
 
-`trimtab` is our own core. Every controller meets the same plant, noise, signals and figures.
+`trimtab` is our own core. Every controller gets the same plant, noise, signals and figures.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BOUNDS, DWELLS = ("higher", "lower"), ("up", "down")
 
 
 def as_decide(controller: Controller) -> Decide:
-    """An opponent as the loop asks it: limits enforced, nothing re-applied that is in force."""
+    """An opponent in the form that the loop calls: enforces limits, applies only changes."""
 
     def decide(snapshot: Snapshot, memory: ControllerState) -> tuple[Decision, ControllerState]:
         before = memory.settings
@@ -53,11 +53,11 @@ def as_decide(controller: Controller) -> Decide:
 
 
 def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
-    """The scenario with what may be tuned of our own core: the bounds `higher` and `lower`, the
+    """The scenario with other parameters of our own core: the bounds `higher` and `lower`, the
     dwells `up` and `down`, and the goal's `catch_up` in seconds.
 
     Raises:
-        BadInputError: a name is unknown or a value does not fit.
+        BadInputError: a name is unknown or a value is invalid.
     """
     names = {*BOUNDS, *DWELLS, "catch_up"}
     if unknown := [name for name in given if name not in names]:
@@ -87,7 +87,7 @@ def _goal(goal: Goal, catch_up: str | None) -> Goal:
 def play(
     scenario: Scenario, name: str, seed: int, given: Mapping[str, str] | None = None
 ) -> tuple[Run, dict[str, Any]]:
-    """One controller on one scenario and seed, and the parameters that it had.
+    """Run one controller on one scenario and seed; also returns its parameters.
 
     Raises:
         BadInputError: no such controller, or no such parameter.
@@ -111,14 +111,14 @@ def play(
 def measure(
     scenario: Scenario, name: str, seed: int, given: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The figures of one run, and the parameters; only our own core can be restarted each tick."""
+    """The figures and parameters of one run; only our own core can be restarted each tick."""
     run, parameters = play(scenario, name, seed, given)
     verdicts = verify if name == OURS else check
     return {"controller": name, "parameters": parameters, **figures(run, verdicts)}
 
 
 def runnable() -> list[str]:
-    """Every controller that this machine can run; the others are named on standard error."""
+    """All controllers that this machine can run; reports the others on standard error."""
     found = [OURS]
     for name, entry in PEERS.items():
         try:
@@ -144,7 +144,7 @@ HEADINGS = ("final", "exact", "steps", "violating", "lag area", "core-h", "least
 
 
 def table(results: Sequence[Mapping[str, Any]]) -> str:
-    """One line for each run, for people; the violation in seconds, the lag area in record·s."""
+    """One line per run, for people; the violation in seconds, the lag area in record·s."""
     heads = "".join(f"{h:>{w}}" for h, w in zip(HEADINGS, COLUMNS.values(), strict=True))
     lines = [f"{'controller':12}{'seed':>5}{heads}"]
     for result in results:
@@ -163,18 +163,18 @@ def _cell(value: object) -> str:
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     if wrong := [text for text, (_, sign, _) in zip(texts, pairs, strict=True) if not sign]:
-        raise BadInputError(f"--set: want name=value, not {wrong[0]}")
+        raise BadInputError(f"--set: expected name=value, not {wrong[0]}")
     return {name: value for name, _, value in pairs}
 
 
 @click.command()
 @click.option("--scenario", required=True, type=click.Path(path_type=Path), help="Scenario file.")
-@click.option("--controller", "names", default=OURS, help="Names with commas, or all.")
-@click.option("--seeds", default="1", help="Numbers with commas.")
+@click.option("--controller", "names", default=OURS, help="Names separated by commas, or all.")
+@click.option("--seeds", default="1", help="Numbers separated by commas.")
 @click.option("--set", "given", multiple=True, help="A parameter: name=value.")
 @click.option("--max-offsets", type=int, help="Another maxOffsetsPerTrigger at the start.")
 @click.option("--json", "as_json", is_flag=True, help="The figures as a JSON list.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the JSON list to a file too.")
+@click.option("--out", type=click.Path(path_type=Path), help="Also write the JSON list to a file.")
 def main(
     *,
     scenario: Path,
@@ -198,7 +198,7 @@ def main(
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
     except ValueError as error:
-        raise click.ClickException(f"--seeds: want numbers like 1,2,3 ({error})") from error
+        raise click.ClickException(f"--seeds: expected numbers like 1,2,3 ({error})") from error
     text = json.dumps(results, indent=1)
     if out:
         out.write_text(text + "\n")

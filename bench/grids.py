@@ -1,7 +1,7 @@
-"""What each controller may be tuned over: the same number of variants for all, ours too.
+"""The tuning grid of each controller: the same number of variants for all, including ours.
 
-The first variant of each grid is what its authors ship. The names are those of `--set`. The two
-that know the plant have nothing to tune.
+The first variant of each grid has the authors' defaults. The names are those of `--set`. The two
+controllers that know the plant have nothing to tune.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ BUDGET = 12
 """Variants of each controller."""
 
 WEIGHT = 10
-"""What a violating share of the time costs against core-hours: 1 % of it is 0.1 oracle."""
+"""The weight of the violating share of the time against core-hours: 1 % costs 0.1 oracle."""
 
 Given = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A controller with parameters, and what it is called in tables."""
+    """A controller with parameters, and its name in tables."""
 
     label: str
     name: str
@@ -31,25 +31,25 @@ class Variant:
 
     @property
     def words(self) -> str:
-        """Its parameters as they stand behind --set."""
+        """Its parameters as arguments of --set."""
         return " ".join(f"{name}={value}" for name, value in self.given) or "as shipped"
 
 
 def cost(core_hours: float, least_core_hours: float, violating_share: float) -> float:
-    """The one score of the tuning, less is better: core-hours over the oracle's at load 1.0, and
+    """The score of the tuning, less is better: core-hours over the oracle's at load 1.0, plus
     `WEIGHT` times the share of the counted seconds that violate the goal."""
     return core_hours / least_core_hours + WEIGHT * violating_share
 
 
 def grid(**choices: Iterable[object]) -> tuple[Given, ...]:
-    """What is shipped, then every combination of the choices."""
+    """The shipped defaults, then every combination of the choices."""
     names = list(choices)
     rows = product(*choices.values())
     return ({}, *({n: str(v) for n, v in zip(names, row, strict=True)} for row in rows))
 
 
 def _flink() -> tuple[Given, ...]:
-    """Around short windows, and a restart that lasts as long as a change of the plant."""
+    """Varies short windows, and a restart that takes as long as a change of the plant."""
     base = {"restart_time_s": "5", "scale_down_interval_s": "60", "catch_up_duration_s": "300"}
     windows = (
         ("30", "10", ("0.7", "0.8")),
@@ -110,11 +110,11 @@ GRIDS: dict[str, tuple[Given, ...]] = {
 
 
 def variants(name: str, budget: int = BUDGET) -> Sequence[Variant]:
-    """The variants of a controller, at most `budget`; one, as it is, without a grid."""
+    """At most `budget` variants of a controller; one with its defaults if it has no grid."""
     rows: Sequence[Given] = GRIDS.get(name, ({},))[:budget]
     return [Variant(name, name, tuple(row.items())) for row in rows]
 
 
 def absent() -> list[str]:
-    """Controllers that have a grid and are not in the catalogue."""
+    """Controllers that have a grid but are not in the catalogue."""
     return [name for name in GRIDS if name not in NAMES]

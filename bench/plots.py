@@ -37,7 +37,7 @@ def picture(path: Path, workload: str, traces: Sequence[Trace]) -> None:
     lag.set_yscale("symlog", linthresh=1000)
     rates.set_ylabel("load and capacity, records/s")
     lag.set_ylabel("lag, records")
-    executors.set_ylabel("executors asked for")
+    executors.set_ylabel("executors requested")
     executors.set_xlabel("seconds")
     for axis in (rates, lag, executors):
         axis.set_ylim(bottom=0)
@@ -49,7 +49,7 @@ def picture(path: Path, workload: str, traces: Sequence[Trace]) -> None:
 
 
 def _style(label: str) -> dict[str, str | float] | None:
-    """How a controller is drawn; None for what would only crowd the picture."""
+    """How a controller is drawn; None for one that would only clutter the picture."""
     if label == OURS:
         return {"color": ACCENT, "linewidth": 2.2, "label": label}
     if label in DASHED:

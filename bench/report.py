@@ -1,4 +1,4 @@
-"""The page of a run: verdicts, one table over all workloads, one for each, and what was tried."""
+"""The page of a run: verdicts, a table over all workloads, one per workload, and all variants."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ from bench.stats import Spread, compare, spread
 from bench.verdicts import keda_points, point, undominated, verdicts
 
 FRAME = ("oracle", "static-peak")
-"""They know the plant and the load to come, so nobody wins or loses against them."""
+"""They know the plant and the future load, so nobody wins or loses against them."""
 
 HOW = """\
-Simulated runs, no cluster. Every controller meets the same plant, load, noise, metrics (5 s
-scrape, 5 s delay) and delay of executors (5 s; a change costs nothing else, which spares those
+Simulated runs, no cluster. Every controller gets the same plant, load, noise, metrics (5 s
+scrape, 5 s delay) and executor delay (5 s; a change costs nothing else, which favours those
 whose changes are restarts).
 
-- **Knobs.** Trigger (5 s) and batch limit (200,000 records, 40,000/s) are pinned for all, ours
-  too, since no peer moves them but `spark-pid`, whose law the limit is. What is compared is the
-  choice of executors.
-- **Workloads.** `bench/workloads`: the six shapes of espa-autoscaling at their own length, a day,
-  steps, skew, a gap in the metrics, faults, constant loads in the band and exactly at both
-  bounds, a load that flaps around the bound, 13 partitions in waves. Batches and arrivals carry 5
+- **Knobs.** Trigger (5 s) and batch limit (200,000 records, 40,000/s) are pinned for all,
+  including ours, because no peer moves them except `spark-pid`, whose law moves the limit. The
+  comparison is about the choice of executors.
+- **Workloads.** `bench/workloads`: the six shapes of espa-autoscaling at their original length, a
+  day, steps, skew, a gap in the metrics, faults, constant loads in the band and exactly at both
+  bounds, a load that flaps around the bound, 13 partitions in waves. Batches and arrivals have 5
   % noise, steps fall between two ticks. The capacity is ContTune's measured curve of Nexmark Q1,
-  scaled, or another that bends; none is made after our model.
-- **Tuning.** Each controller has {budget} variants, the one that is shipped among them, ours too.
+  scaled, or another curve that bends; none follows our model.
+- **Tuning.** Each controller, ours included, has {budget} variants, one of them as shipped.
   Score: core-hours / least + {weight} · (violating share of the seconds), mean over {tuned_on}
   and seeds {tuning_seeds}. *Least* is the oracle's at load 1.0. The best variant runs below, on
-  seeds {seeds}, which no tuning has seen; the other workloads were not tuned on either. `as
-  shipped` is the first variant, untuned. After a first run the grids, but KEDA's and Flink's, were
-  moved once, to where the best of each had lain on the tuning seeds.
-- **What the goal forgives.** p95 <= 12 s at a trigger of 5 s is broken only by batches of more than
-  7.25 s. So who runs at a load near 1 breaks nothing while the load is flat, and our bound of 0.8
-  buys room for rises, faults and noise: flat loads show its price, the others its use.
-- **Spread.** Numbers are means over the seeds, with the range behind them. *Against ours*
-  compares the score seed by seed: a mean difference within one standard deviation of the
-  differences is a tie.
-- **Totals** add up the seeds and workloads. A rise that did not recover counts with all of its
+  seeds {seeds}, which were not used for tuning; neither were the other workloads. `as shipped`
+  is the first variant, untuned. After a first run the grids, except KEDA's and Flink's, were
+  moved once, to where the best of each had been on the tuning seeds.
+- **What the goal tolerates.** p95 <= 12 s at a trigger of 5 s is broken only by batches of more
+  than 7.25 s. So a controller that runs at a load near 1 breaks nothing while the load is flat,
+  and our bound of 0.8 buys room for rises, faults and noise: flat loads show its price, the others
+  its use.
+- **Spread.** Numbers are means over the seeds, followed by the range. *Against ours* compares
+  the score seed by seed: a mean difference within one standard deviation of the differences is a
+  tie.
+- **Totals** add up the seeds and workloads. A rise that did not recover counts with its whole
   piece. A round is a live change, five batches and dwell.up ticks.
 """
 
 
 def page(results: Results, folder: str) -> str:
-    """Markdown; pictures and JSON lie in `folder` beside it."""
+    """The page in Markdown; pictures and JSON are in `folder` next to it."""
     facts = results.facts
     lists = {k: ", ".join(map(str, facts[k])) for k in ("tuned_on", "tuning_seeds", "seeds")}
     parts = [
@@ -96,7 +97,7 @@ def _ratio(row: Row) -> float:
 
 
 def _by_seed(rows: Sequence[Row], pick: Callable[[Row], float]) -> Spread:
-    """The mean over workloads, its spread over seeds."""
+    """The spread, over seeds, of the mean over workloads."""
     seeds = dict.fromkeys(row["seed"] for row in rows)
     return spread([statistics.fmean(pick(r) for r in rows if r["seed"] == s) for s in seeds])
 
@@ -130,7 +131,7 @@ def _cost(row: Row) -> float:
 
 
 def against(results: Results, label: str, workload: str) -> str:
-    """`better`, `tie` or `worse` for the score of ours on one workload."""
+    """Whether our score is `better`, a `tie` or `worse` on one workload."""
     ours = {r["seed"]: r["cost"] for r in results.of(OURS, workload)}
     theirs = {r["seed"]: r["cost"] for r in results.of(label, workload)}
     seeds = sorted(ours.keys() & theirs.keys())
@@ -158,7 +159,7 @@ def _losses(results: Results) -> str:
                 theirs = results.of(label, workload)
                 rows.append((workload, label, *_pair(ours), *_pair(theirs)))
     if not rows:
-        return "Nowhere: by the score of the tuning ours is better or a tie on every workload."
+        return "Nowhere: by the tuning score, ours is better or a tie on every workload."
     heads = ("workload", "peer", "our violating s", "our core-hours / least", "its violating s",
              "its core-hours / least")  # fmt: skip
     return _table(heads, rows)
@@ -204,7 +205,7 @@ def _keda(results: Results) -> str:
             title = where[0] if len(where) == 1 else "all of them"
             rows.append((title, name.removeprefix("keda "), *theirs[name], *ours))
     if not rows:
-        return "Ours dominates all of its points, over all workloads and on each."
+        return "Ours dominates all of its points, over all workloads and on each of them."
     heads = ("workload", "point that ours does not dominate", "its core-hours", "its violating s",
              "our core-hours", "our violating s")  # fmt: skip
     return _table(heads, rows)
@@ -217,10 +218,10 @@ def _curves(results: Results) -> str:
         for c in results.curves
     ]  # fmt: skip
     words = (
-        "Seven loads from 1 and from 26 executors on ContTune's curve of Nexmark Q1, no noise,"
-        " nothing learned. A case counts when it ends exact and visits at most final +"
-        " max(2, final/2). A controller that ends nowhere near takes few steps, so read the last"
-        " column first. Only ours and DS2 (by its scaling factor) can be told the bound."
+        "Seven loads from 1 and from 26 executors on ContTune's curve of Nexmark Q1, without noise"
+        " and with nothing learned. A case counts if it ends exact and visits at most final +"
+        " max(2, final/2). A controller that ends far off takes few steps, so read the last column"
+        " first. Only ours and DS2 (by its scaling factor) can be given the bound."
     )
     heads = ("bound", "controller", "parameters", "steps, mean", "most", "count")
     return f"{words}\n\n{_table(heads, rows)}"

@@ -1,4 +1,4 @@
-"""What a run of the suite leaves, for verdicts, page and JSON."""
+"""The results of a run of the suite, for verdicts, page and JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.runs import Row, Trace
 from bench.steps import Case
 
 SHIPPED = " as shipped"
-"""Follows the name of a controller that runs with its own defaults, beside its tuned self."""
+"""Suffix of a controller that runs with its defaults, in addition to its tuned variant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Curve:
 
 @dataclass(slots=True)
 class Results:
-    """Everything of one run."""
+    """All results of one run."""
 
     facts: dict[str, Any]
     tried: list[Tried] = field(default_factory=list)
@@ -95,14 +95,14 @@ class Results:
         return list(dict.fromkeys(row["workload"] for row in self.rows))
 
     def of(self, label: str, *workloads: str) -> list[Row]:
-        """The rows of a controller, by workload and seed; of all workloads if none is named."""
+        """The rows of a controller, by workload and seed; for all workloads if none is named."""
         return [
             r for r in self.rows
             if r["label"] == label and (not workloads or r["workload"] in workloads)
         ]  # fmt: skip
 
     def plain(self) -> dict[str, Any]:
-        """As JSON; rows as lists under one list of columns, so that it stays small."""
+        """Plain values for JSON; rows are lists under one list of columns, which keeps it small."""
         return {
             "facts": self.facts, "skipped": self.skipped, "errors": self.errors,
             "tuning": [t.plain() for t in self.tried],
@@ -112,7 +112,7 @@ class Results:
 
 
 SHORT = ("workload", "label", "seed", "slo_violation_s", "core_hours")
-"""What is kept of the rows of KEDA's grid."""
+"""The columns that are kept of the rows of KEDA's grid."""
 
 
 def _columns(rows: Sequence[Row], names: Sequence[str] = ()) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How a run met each rise of a stepped load, and how fast it had to be."""
+"""How a run handled each rise of a stepped load, and how fast it had to be."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any
 from trimtab.simulation.run import Run
 
 LEAST_RISE = 1.25
-"""Factor from which a step of the load asks for an answer."""
+"""Factor from which a step of the load needs a reaction."""
 
 SAME = 0.05
-"""A load within this share of an earlier one was seen before."""
+"""A load within this share of an earlier one counts as seen before."""
 
 KNOWN_SETTLE_S = 40.0
 BATCHES_OF_A_ROUND = 5
-"""Batches from a change to its judgement: three while the JVMs warm up, two that decide."""
+"""Batches from a change to its judgement: three while the JVMs warm up, two that are judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """One rise of the load; times in seconds since then."""
+    """One rise of the load; times in seconds since the rise."""
 
     at_s: float
     known: bool
-    """A load like this was carried before in the run."""
+    """Whether a load like this was handled earlier in the run."""
     detect_s: float | None
-    """To the first change; None without one."""
+    """Until the first change; None without one."""
     settle_s: float | None
-    """To the last change."""
+    """Until the last change."""
     recover_s: float
-    """To the end of the last violating second; all of the piece if it did not recover."""
+    """Until the end of the last violating second; the whole piece if it did not recover."""
     rounds: int
     """Changes of the executor count."""
     detect_limit_s: float | None
-    """Metric delay, scrape and dwell; None where the metrics have gaps."""
+    """Metric delay, scrape and dwell; None if the metrics have gaps."""
     settle_limit_s: float | None
-    """40 s where the load is known, else detection, a live change and the further rounds."""
+    """40 s if the load is known, else detection, a live change and the further rounds."""
 
 
 def rises(run: Run, every: Mapping[str, Any]) -> list[Rise]:

@@ -1,4 +1,4 @@
-"""Many runs on two processes: what each leaves is a row of figures, and a trace where asked for."""
+"""Many runs on two processes: each yields a row of figures, and a trace if requested."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class Trace:
     at_s: list[float]
     load: list[float]
     capacity: list[float]
-    """What the executors asked for sustain, records/s."""
+    """Capacity of the requested executors, records/s."""
     lag: list[float]
-    """Records that arrived and are not committed."""
+    """Records that have arrived but are not committed."""
     executors: list[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job left: a row, or why there is none."""
+    """The result of a job: a row, or why there is none."""
 
     job: Job
     row: Row
@@ -70,7 +70,7 @@ class Outcome:
 
 
 def do(job: Job) -> Outcome:
-    """Run one job; what goes wrong is told, so that one run does not end all others."""
+    """Run one job; errors are returned, so that one run does not end all others."""
     try:
         scenario = _scenario(job.path)
         run, _ = play(scenario, job.variant.name, job.seed, dict(job.variant.given))
@@ -83,7 +83,7 @@ def do(job: Job) -> Outcome:
 def do_all(
     jobs: Sequence[Job], workers: int, say: Callable[[str], None], what: str
 ) -> list[Outcome]:
-    """All jobs, each once, in an order that makes the time estimate fair."""
+    """Run all jobs, each once, in an order that makes the time estimate fair."""
     todo = list(dict.fromkeys(jobs))
     random.Random(what).shuffle(todo)
     began, done, told = time.monotonic(), [], 0.0
@@ -105,7 +105,7 @@ def _scenario(path: Path) -> Scenario:
 
 
 def _row(run: Run, job: Job) -> Row:
-    """The figures, what they cost in all, and the failed verifiers."""
+    """The figures, their total cost, and the failed verifiers."""
     every = figures(run, check)
     counted_s = run.scenario.duration - run.scenario.warmup_s
     share = every["slo_violation_s"] / counted_s

@@ -1,4 +1,4 @@
-"""What figures over seeds say: mean and spread, ties, and points that nobody beats."""
+"""Statistics over seeds: mean and spread, ties, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean, standard deviation, least and most of one figure over seeds."""
+    """Mean, standard deviation, minimum and maximum of one figure over seeds."""
 
     mean: float
     sd: float
@@ -18,7 +18,7 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The spread of at least one value; that of one value is 0."""
+    """The spread of at least one value; 0 for one value."""
     sd = statistics.stdev(values) if len(values) > 1 else 0.0
     return Spread(statistics.fmean(values), sd, min(values), max(values))
 
@@ -36,7 +36,7 @@ def compare(ours: Sequence[float], theirs: Sequence[float]) -> str:
 
 
 Point = tuple[float, float]
-"""Two figures of which less is better."""
+"""Two figures; less is better."""
 
 
 def dominates(one: Point, other: Point) -> bool:
@@ -45,5 +45,5 @@ def dominates(one: Point, other: Point) -> bool:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """The points that no other one dominates, each once."""
+    """The points that no other point dominates, each once."""
     return sorted({p for p in points if not any(dominates(o, p) for o in points)})

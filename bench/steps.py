@@ -3,10 +3,10 @@
     python -m bench.steps            # the tables, as Markdown
 
 The curve is the one that ContTune publishes (mean of at most 5 runs on Flink). The controller
-starts from 1 and from 26 executors and knows nothing of it. A case counts when it ends exact (see
-docs/simulation.md) and visits no more than `final + max(2, final/2)` executors. A law that is
-good on one curve only would be fitted to it: the same from 1 executor on made-up curves, with and
-without noise, is the last table.
+starts from 1 and from 26 executors and does not know the curve. A case counts if it ends exact (see
+docs/simulation.md) and visits no more than `final + max(2, final/2)` executors. A law that is good
+on only one curve would be fitted to it: the last table has made-up curves, from 1 executor, with
+and without noise.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ MADE_UP = {
 LOADS = tuple(million * 1_000_000 for million in range(1, 8))
 TRIGGER_S = 5
 PIECE_S = 1200
-"""Seconds of one load: four trials of 26 batches fit in."""
+"""Seconds of one load: room for four trials of 26 batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Bounds, and the part of a batch that does not grow."""
+    """Bounds, and the fixed part of a batch."""
 
     higher: float
     lower: float
@@ -65,7 +65,7 @@ class Case:
     path: tuple[int, ...]
     """Executors after each step."""
     right: tuple[int, ...]
-    """The numbers of executors that the bounds allow."""
+    """The executor counts that the bounds allow."""
     exact: bool
 
     @property
@@ -80,7 +80,7 @@ class Case:
 
     @property
     def counts(self) -> bool:
-        """Exact, without an excursion."""
+        """Whether it ended exact, without an excursion."""
         most = max(self.path, default=self.start)
         return self.exact and most <= self.final + max(2, 0.5 * self.final)
 
@@ -89,7 +89,7 @@ def scenario(
     name: str, loads: Sequence[int], start: int, setting: Setting,
     *, curve: Mapping[int, float] = Q1, noise: float = 0.0,
 ) -> Scenario:  # fmt: skip
-    """Pieces of constant load on the plant of a curve, the trigger pinned."""
+    """Pieces of constant load on the plant of a curve, with a pinned trigger."""
     rate, limit = max(loads), 2 * max(loads) * TRIGGER_S
     values: dict[str, Any] = {"trigger": TRIGGER_S, "maxOffsetsPerTrigger": limit}
     return Scenario.model_validate({
@@ -108,7 +108,7 @@ def scenario(
 def first_visits(
     setting: Setting, name: str = OURS, given: Mapping[str, str] | None = None
 ) -> Iterator[Case]:
-    """Each load from 1 and from 26 executors, with nothing learned, by any controller."""
+    """Run each load from 1 and from 26 executors, with nothing learned, by any controller."""
     for start in (1, 26):
         for load in LOADS:
             run, _ = play(scenario(f"t3-{load}-{start}", [load], start, setting), name, 1, given)
@@ -116,7 +116,7 @@ def first_visits(
 
 
 def second_visits(setting: Setting) -> Iterator[Case]:
-    """Two loads in turn, each seen before: the third and the fourth piece."""
+    """Two alternating loads, each seen before: the third and the fourth piece."""
     for index, load in enumerate(LOADS):
         other = LOADS[(index + 3) % len(LOADS)]
         loads = [load, other, load, other]
@@ -125,7 +125,7 @@ def second_visits(setting: Setting) -> Iterator[Case]:
 
 
 def made_up(setting: Setting, noise: float) -> Iterator[Case]:
-    """Four loads at random on each made-up curve, from 1 executor."""
+    """Four random loads on each made-up curve, from 1 executor."""
     rng = random.Random("made-up")
     for name, curve in MADE_UP.items():
         for seed in range(4):
@@ -151,7 +151,7 @@ def _pieces(run: Run) -> list[Case]:
 
 
 def table(cases: Sequence[Case]) -> str:
-    """A Markdown table of the cases with their mean and worst."""
+    """A Markdown table of the cases."""
     lines = ["| load | right | path | steps | counts |", "|---|---|---|---|---|"]
     for c in cases:
         right = "-".join(str(p) for p in c.right[:1] + c.right[1:][-1:]) or "none"
@@ -162,7 +162,7 @@ def table(cases: Sequence[Case]) -> str:
 
 
 def summary(cases: Sequence[Case]) -> str:
-    """How many count, and their steps."""
+    """How many cases count, and their steps."""
     steps = [c.steps for c in cases]
     mean = statistics.mean(steps)
     good = sum(c.counts for c in cases)

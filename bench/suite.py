@@ -2,9 +2,9 @@
 
     python -m bench.suite [--quick] [--only cosine,step] [--scenario FILE] [--controllers a,b]
 
-First every controller is tuned: each variant of its grid on the tuning workloads and seeds, one
-score for all. Then the best of each runs every workload on seeds that no tuning has seen. It
-writes the rows as JSON, one picture for each workload, and the page with its verdicts.
+First every controller is tuned: each variant of its grid runs the tuning workloads and seeds, with
+one score for all. Then the best of each runs every workload on seeds that were not used for tuning.
+The suite writes the rows as JSON, one picture per workload, and the page with its verdicts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ QUICK_SEEDS, QUICK_TUNING_SEEDS, QUICK_BUDGET = (1, 2), (101,), 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to run."""
+    """What to run."""
 
     paths: tuple[Path, ...]
     names: tuple[str, ...]
@@ -49,7 +49,7 @@ class Plan:
 
 
 def say(words: str) -> None:
-    """A line of progress."""
+    """Print a line of progress."""
     print(words, file=sys.stderr, flush=True)
 
 
@@ -85,7 +85,7 @@ def _tried(variant: Variant, outcomes: Sequence[Outcome]) -> Tried:
 
 
 def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
-    """The best variants, those shipped of ours and Flink's, and all of KEDA's, on all workloads."""
+    """Run the best variants, ours and Flink's as shipped, and all of KEDA's, on all workloads."""
     chosen = list(best.values())
     chosen += [Variant(n + SHIPPED, n) for n in (OURS, "flink") if n in best]
     grid = variants("keda", plan.budget) if "keda" in best else []
@@ -109,7 +109,7 @@ def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
 
 
 def curves(best: dict[str, Variant]) -> list[Curve]:
-    """T3 by ours as shipped, by DS2 told the bound, and by the tuned others, who have no bound."""
+    """T3 with ours as shipped, DS2 given the bound, and the tuned others, which have no bound."""
     found = []
     for setting in SETTINGS:
         ours = [Variant(OURS, OURS)] if OURS in best else []
@@ -122,8 +122,8 @@ def curves(best: dict[str, Variant]) -> list[Curve]:
 
 
 def ds2_readings(higher: float) -> list[Variant]:
-    """DS2 at the scaling factor of a bound: both readings of useful time, its sample interval and
-    one that sees no batch of before the change."""
+    """DS2 with the scaling factor of a bound: both definitions of useful time, its sample interval
+    and one that sees no batch from before the change."""
     factor = ("scaling_factor", f"{1 / higher - 1:.4f}")
     slower = (("policy_interval_s", "30"), ("warm_up_intervals", "1"))
     return [
@@ -134,7 +134,7 @@ def ds2_readings(higher: float) -> list[Variant]:
 
 
 def run(plan: Plan, command: str) -> Results:
-    """All of it."""
+    """Run the whole suite."""
     began = time.monotonic()
     results = Results(_facts(plan, command))
     results.skipped |= {n: "not in the catalogue of peers" for n in absent() if n not in NAMES}
@@ -168,7 +168,7 @@ def _git(*words: str) -> str:
 
 
 def write(results: Results, out: Path, docs: Path | None) -> None:
-    """JSON and pictures into `out`; with `docs`, where the page lies, into its folder there."""
+    """Write JSON and pictures to `out`; with `docs`, the page's directory, to its folder there."""
     from bench.plots import picture  # noqa: PLC0415 - matplotlib is slow to load, and an extra
 
     out.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ def plan_of(
     files: Sequence[Path] = (),
     controllers: str | None = None,
 ) -> Plan:
-    """The plan that the options ask for.
+    """The plan that the options describe.
 
     Raises:
         BadInputError: no such workload or controller.
@@ -207,14 +207,14 @@ def plan_of(
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Two seeds, four variants each: a look, no result.")
-@click.option("--only", help="Names of workloads with commas.")
+@click.option("--quick", is_flag=True, help="Two seeds, four variants each: for a quick look only.")
+@click.option("--only", help="Names of workloads, separated by commas.")
 @click.option("--scenario", "files", multiple=True, type=click.Path(path_type=Path, exists=True),
-              help="Scenario files in place of the workloads.")  # fmt: skip
-@click.option("--controllers", help="Names with commas; all without it.")
+              help="Scenario files instead of the workloads.")  # fmt: skip
+@click.option("--controllers", help="Names separated by commas; default all.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/bench"),
-              help="Where JSON, pictures and page go.")  # fmt: skip
-@click.option("--publish", is_flag=True, help="Into docs/benchmarks instead.")
+              help="Where to write JSON, pictures and page.")  # fmt: skip
+@click.option("--publish", is_flag=True, help="Write to docs/benchmarks instead.")
 def main(
     *, quick: bool, only: str | None, files: tuple[Path, ...], controllers: str | None,
     out: Path, publish: bool,
@@ -230,7 +230,7 @@ def main(
           pages / "control.md" if publish else None)  # fmt: skip
     for verdict in verdicts(results):
         click.echo(verdict.line())
-    say(f"{results.facts['wall_s']} s in all; see {pages / 'control.md' if publish else out}")
+    say(f"{results.facts['wall_s']} s in total; see {pages / 'control.md' if publish else out}")
 
 
 if __name__ == "__main__":

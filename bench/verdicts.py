@@ -1,4 +1,4 @@
-"""What was aimed at, what came out, and whether that is enough."""
+"""The targets, the results, and whether they are met."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DS2, DS2_NAIVE = "ds2 by D − o", "ds2 by n/D"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One target, and for one of our two selves the figure."""
+    """One target, and the figure for one of our two variants."""
 
     target: str
     label: str
     figure: str
     met: bool | None
-    """None: could not be measured."""
+    """None if it could not be measured."""
 
     @property
     def word(self) -> str:
@@ -45,7 +45,7 @@ Judge = Callable[[Results, str], Iterator[Verdict]]
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Every target for our tuned self and for the one that is shipped."""
+    """Every target for our tuned variant and for the shipped one."""
     judges: tuple[Judge, ...] = (
         _against_flink, _against_oracle, _against_keda, _reversals, _detect, _settle, _decision,
     )  # fmt: skip
@@ -101,14 +101,14 @@ def keda_points(results: Results, workloads: Sequence[str]) -> dict[str, Point]:
 
 
 def point(rows: Sequence[Row]) -> Point:
-    """Core-hours and violating seconds, the mean of the seeds of each workload, added up."""
+    """Core-hours and violating seconds: the means over seeds, summed over workloads."""
     seeds = len({r["seed"] for r in rows}) or 1
     hours, late = total(rows, "core_hours"), total(rows, "slo_violation_s")
     return round(hours / seeds, 3), round(late / seeds, 1)
 
 
 def undominated(ours: Point, theirs: dict[str, Point]) -> list[str]:
-    """The points of their Pareto front that ours does not dominate, by label."""
+    """The points on their Pareto front that ours does not dominate, by label."""
     best = set(front(list(theirs.values())))
     return [name for name, at in theirs.items() if at in best and not dominates(ours, at)]
 
@@ -182,7 +182,7 @@ def _decision(results: Results, label: str) -> Iterator[Verdict]:
 
 
 def _steps(results: Results) -> Iterator[Verdict]:
-    """T3 against the DS2 that takes the fewest steps; who ends nowhere takes none, so count too."""
+    """T3 against the DS2 with the fewest steps; ending far off takes none, so cases count too."""
     for ours in (c for c in results.curves if c.label == OURS):
         target = f"steps on T3 at {ours.higher:g} below those of DS2, by D − o"
         found = [c for c in results.curves if c.label.startswith(DS2) and c.higher == ours.higher]
@@ -204,7 +204,7 @@ def total(rows: Sequence[Row], name: str) -> float:
 
 
 def quotient(ours: float, theirs: float) -> float:
-    """Ours over theirs; 1 if both are nothing."""
+    """Ours over theirs; 1 if both are 0."""
     if theirs:
         return ours / theirs
     return float("inf") if ours else 1.0

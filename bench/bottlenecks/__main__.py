@@ -1,6 +1,6 @@
-"""Drive every case on the local cluster: `python -m bench.bottlenecks --out docs/benchmarks`.
+"""Runs every case on the local cluster: `python -m bench.bottlenecks --out docs/benchmarks`.
 
-For each: which bottleneck was named, which knob moved, and what it gave.
+For each: which bottleneck was named, which knob moved, and what that achieved.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ WORK = Path(__file__).parent / "work.py"
 
 @dataclass
 class Outcome:
-    """What came of a case."""
+    """The outcome of a case."""
 
     kind: str
     title: str
     target: str = "12s"
     named: dict[str, int] = field(default_factory=dict)
-    """How often each bottleneck stood in the status while the load was there."""
+    """How often each bottleneck was in the status while the load was running."""
     decisions: list[Json] = field(default_factory=list)
     before: dict[str, str] = field(default_factory=dict)
     after: dict[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def drive(kube: Kube, image: str, case: Case) -> Outcome:
-    """Deploy, load, watch, and take it all away."""
+    """Deploy, load, watch, and remove everything."""
     outcome = Outcome(case.kind, case.title, case.target, commit=commit.head())
     named = Counter[str]()
     kube.apply(pipeline(case))
@@ -93,7 +93,7 @@ def _note(outcome: Outcome, named: Counter[str], status: Json) -> None:
     known = {(d["time"], d["reason"]) for d in outcome.decisions}
     for each in status.get("decisions") or []:
         if (each["time"], each["reason"]) not in known:
-            # a change may have done away with it before the status is looked at again
+            # a change may have removed it before the status is sampled again
             named.update(kind for kind in BottleneckKind if each["message"].startswith(f"{kind} ("))
             outcome.decisions.append({k: each[k] for k in ("time", "action", "reason", "message")})
 
@@ -105,12 +105,12 @@ def _figures(status: Json) -> dict[str, str]:
 
 
 def read(file: Path) -> list[Outcome]:
-    """The outcomes of the runs so far."""
+    """The outcomes so far."""
     return [Outcome(**each) for each in json.loads(file.read_text())] if file.exists() else []
 
 
 def write(file: Path, outcomes: list[Outcome]) -> None:
-    """Put outcomes in the place of older ones of the same cases, in the order of the cases."""
+    """Replace older outcomes of the same cases, keeping the order of the cases."""
     rows = {each.title: each for each in (*read(file), *outcomes)}
     order = [case.title for case in CASES]
     ordered = sorted(rows.values(), key=lambda each: order.index(each.title))
@@ -121,10 +121,11 @@ def table(outcomes: list[Outcome]) -> str:
     """The page in Markdown."""
     lines = [
         "# Bottlenecks, made on purpose", "",
-        "`make demo-bottlenecks`: one pipeline after the other on the local cluster (2 cores), each"
-        " with one bottleneck",
-        "that is known. Named: how often each kind stood in the status, one look"
-        f" each {POLL_S:g} s, and as the reason of a decision.", "",
+        "`make demo-bottlenecks`: one pipeline after another on the local cluster (2 cores), each"
+        " with one known",
+        '[bottleneck](../glossary.md). "Named" counts how often each kind was in the status,'
+        f" sampled every {POLL_S:g} s, and the reason",
+        "of a decision.", "",
         "| true bottleneck | named | knob moved | what it gave | p95 before -> after (goal)"
         " | commit |",
         "|---|---|---|---|---|---|",
@@ -153,7 +154,7 @@ def _change(message: str) -> str:
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/bottlenecks"))
 @click.option("--only", multiple=True, help="Kinds or names; default all.")
 def main(out: Path, only: tuple[str, ...]) -> None:
-    """Drive the cases, print the table, write bottlenecks.json and bottlenecks.md."""
+    """Run the cases, print the table, write bottlenecks.json and bottlenecks.md."""
     paths = from_environment()
     out.mkdir(parents=True, exist_ok=True)
     cases = [case for case in CASES if not only or {case.kind, case.name} & set(only)]
@@ -167,7 +168,7 @@ def main(out: Path, only: tuple[str, ...]) -> None:
 
 
 def drive_all(paths: Paths, cases: Sequence[Case], file: Path) -> None:
-    """One case after the other on a cluster with operator and Kafka; each is written when done."""
+    """Run one case after another on a cluster with operator and Kafka; write each when it ends."""
     kube, tags = deploy.local_cluster(paths, NAMESPACE)
     deploy.install(kube, tags, TICK_S)
     kube.call("create", "namespace", NAMESPACE)

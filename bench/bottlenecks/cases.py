@@ -1,4 +1,4 @@
-"""One pipeline for each bottleneck that this machine can make, and what is expected of it."""
+"""One pipeline for each bottleneck that this machine can produce, and the expected decisions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Case:
     function: str
     """Of `work.py`."""
     rate: float
-    """Records/s of the load, after half a minute of a tenth of it."""
+    """Records/s of the load, after half a minute at a tenth of it."""
     params: dict[str, str] = field(default_factory=dict)
     partitions: int = 12
     hot: float = 0.0
@@ -25,27 +25,27 @@ class Case:
     initial: Json = field(default_factory=dict)
     pinned: Json = field(default_factory=dict)
     target: str = "12s"
-    """Of the 95th percentile."""
+    """The goal for the 95th percentile."""
     quota: int | None = None
-    """Bytes/s that Kafka takes of the sink."""
+    """Bytes/s that Kafka accepts from the sink."""
     stores: int = 0
-    """Partitions of the state; 0 where the query keeps none."""
+    """Partitions of the state; 0 if the query keeps none."""
     expects: tuple[str, ...] = ()
-    """Reasons of decisions, one of which is to be made; none: nothing is to help."""
+    """Reasons, one of which a decision should have; empty if nothing should help."""
     seconds: float = 150.0
     variant: str = ""
-    """What tells it from the other cases of its kind."""
+    """What distinguishes it from the other cases of its kind."""
     cpu: str = "100m"
-    """That each executor reserves."""
+    """CPU that each executor reserves."""
 
     @property
     def title(self) -> str:
-        """As it stands in the table."""
+        """Its title in the table."""
         return f"{self.kind}, {self.variant}" if self.variant else self.kind
 
     @property
     def name(self) -> str:
-        """Of the pipeline and its topics."""
+        """The name of the pipeline and its topics."""
         return self.title.lower().replace(", ", "-")
 
 
@@ -60,17 +60,17 @@ CASES = (
          expects=("TriggerLengthened", "ExecutorsRaised")),
     Case("Concurrency", "remote", 280, WAIT, executors=(1, 1), initial=START | {"maxInFlight": 1},
          pinned=STAY, expects=("CallsRaised",)),
-    # a little more than the service answers, so that batches that fall behind still end
+    # slightly more than the service can answer, so that batches that fall behind still end
     Case("RemoteRate", "remote", 160, WAIT | {"per_s": "110"}, executors=(1, 1), pinned=STAY,
          initial=START | {"maxInFlight": 1}, seconds=200),
-    # six calls at once are 750/s, and 32 are 141/s
+    # six calls at once achieve 750/s, 32 achieve 141/s
     Case("RemoteRate", "remote", 200, WAIT | {"knee": "6"}, executors=(1, 1), pinned=STAY,
          initial=START | {"maxInFlight": 32}, expects=("CallsLowered",), seconds=200,
          variant="crowded"),
     Case("Concurrency", "wait", 160, WAIT, executors=(1, 1), limits={"executorCores": 2},
          initial=START, pinned=STAY, expects=("CoresRaised",), seconds=260, variant="cores"),
-    # few tasks, since to start one takes time in which nothing is computed; and CPU is asked for,
-    # since tasks that wait for their turn on a busy node compute less of their time
+    # few tasks, because starting one takes time without computing; and CPU is requested, because
+    # tasks that wait for a CPU on a busy node compute for less of their time
     Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
          cpu="500m", expects=("ExecutorsRaised",)),
     Case("Memory", "hoard", 3, {"strings": "500000"}, initial=START, pinned=STAY,
@@ -92,16 +92,16 @@ CASES = (
 )  # fmt: skip
 
 SLOW_COMMIT = {
-    # every commit writes all files of each of the many small stores
+    # every commit writes all files of all the many small stores
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
     "spark.sql.streaming.stateStore.rocksdb.compactOnCommit": "true",
 }
 SHARED = {"volumeClaim": {"shared": True, "storageClassName": "shared"}}
-"""The local cluster's class of volumes that every node sees."""
+"""The local cluster's storage class for volumes on every node."""
 
 
 def kafka() -> Json:
-    """One broker with the topics of all cases."""
+    """One broker with all cases' topics."""
     topics = [
         {"name": f"{case.name}{end}", "partitions": case.partitions}
         for case in CASES
@@ -134,7 +134,7 @@ def pipeline(case: Case) -> Json:
         "resources": {"driver": {"cpuRequest": "200m", "memory": "1536Mi"},
                       "executor": {"cores": 1, "cpuRequest": case.cpu, "memory": "900Mi"}},
         "limits": {"executors": {"min": least, "max": most}} | case.limits,
-        "drainTimeout": "10s",  # of a pipeline that is taken away nothing is used any more
+        "drainTimeout": "10s",  # nothing of a deleted pipeline is used any more
         "tuning": tuning,
     }  # fmt: skip
     if case.stores:

@@ -1,4 +1,4 @@
-"""The work of the pipelines of `bench/bottlenecks`: it goes to the cluster as a ConfigMap."""
+"""The transforms of the pipelines in `bench/bottlenecks`, deployed as a ConfigMap."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ KEPT = ("key", "value", "topic", "partition", "offset")
 
 
 def plain(df: DataFrame, params: dict[str, str]) -> DataFrame:
-    """Nothing at all."""
+    """Pass the records through."""
     del params
     return df.select(*KEPT)
 
 
 def wait(df: DataFrame, params: dict[str, str]) -> DataFrame:
-    """Wait `wait_ms` for each record, one after the other in each task."""
+    """Wait `wait_ms` for each record, one after another in each task."""
     seconds = float(params["wait_ms"]) / 1000
 
     @F.udf("binary")
@@ -41,39 +41,39 @@ def compute(df: DataFrame, params: dict[str, str]) -> DataFrame:
 
 
 def hoard(df: DataFrame, params: dict[str, str]) -> DataFrame:
-    """Hold `strings` strings in memory for each record: much to collect, little to compute."""
+    """Create `strings` strings for each record: much garbage, little computation."""
     strings = int(params["strings"])
     held = f"size(transform(sequence(1, {strings}), x -> concat(offset, '-', x)))"
-    # not isNull: Spark knows that a size is never null, and would work out nothing
+    # not isNull: Spark knows that a size is never null, and would compute nothing
     busy = F.when(F.expr(held) < 0, None).otherwise(F.col("value"))
     return df.select(*KEPT).withColumn("value", busy)
 
 
 def swell(df: DataFrame, params: dict[str, str]) -> DataFrame:
-    """Make records of `bytes` bytes, all but the first of them alike."""
+    """Pad the records to `bytes` bytes with one character, which compresses well."""
     size = int(params["bytes"])
     return df.select(*KEPT).withColumn("value", F.rpad(F.col("value").cast("string"), size, "."))
 
 
 def count(df: DataFrame, params: dict[str, str]) -> DataFrame:
-    """Count the records of each key: little state, and a commit of all its stores in each batch."""
+    """Count the records by key: little state, but every batch commits all its stores."""
     del params
     counts = df.groupBy("key").count()
     return counts.select("key", F.col("count").cast("string").alias("value"))
 
 
 class Service:
-    """A remote service in this process: each call takes a while, and it may answer only so many."""
+    """A remote service in this process: calls take a while, and their rate may be limited."""
 
     def __init__(self, seconds: float, per_s: float, knee: int) -> None:
-        """`per_s` calls/s at most; above `knee` at once all of them slow down; 0 for neither."""
+        """At most `per_s` calls/s; more than `knee` at once slow each other down; 0: no limit."""
         self._seconds, self._per_s, self._knee = seconds, per_s, knee
         self._lock = threading.Lock()
         self._next_s = 0.0
         self._now = 0
 
     def call(self) -> None:
-        """Wait as long as an answer takes."""
+        """Wait as long as a response takes."""
         with self._lock:
             self._now += 1
             crowd = self._now / self._knee if self._knee else 1.0
@@ -89,12 +89,12 @@ _services: dict[tuple[float, float, int], Service] = {}
 
 
 def remote(df: DataFrame, params: dict[str, str]) -> DataFrame:
-    """Ask a service for each record: `wait_ms` a call, `per_s` calls/s at most, `knee` at once."""
+    """Call a service for each record: `wait_ms` per call, `per_s` and `knee` as in `Service`."""
     figures = (float(params["wait_ms"]) / 1000, float(params.get("per_s", 0)),
                int(params.get("knee", 0)))  # fmt: skip
 
     def ask(row: Any) -> Any:
-        # this module as the worker has it, so that there is one service in a process
+        # import this module as the worker does, so that there is one service per process
         import work  # type: ignore[import-not-found]  # noqa: PLC0415
 
         if figures not in work._services:

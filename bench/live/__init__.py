@@ -1,1 +1,1 @@
-"""Tuned by trimtab from cold, against static settings and a scaler on lag, on the real cluster."""
+"""trimtab from a cold start against static settings and a lag scaler, on the real cluster."""

@@ -18,10 +18,10 @@ FOLDER = REPO / "docs/benchmarks/live"
 
 book_option = click.option(
     "--book", "path", type=click.Path(path_type=Path), default=FOLDER / "measured.json",
-    help="What was measured; it is resumed.",
+    help="File of the measurements; an existing one is continued.",
 )  # fmt: skip
 minutes_option = click.option(
-    "--minutes", type=float, default=24 * 60.0, help="Begin nothing new after so long."
+    "--minutes", type=float, default=24 * 60.0, help="Begin nothing new after this time."
 )
 
 
@@ -34,7 +34,7 @@ def main() -> None:
 @book_option
 @minutes_option
 def grid_command(path: Path, minutes: float) -> None:
-    """Measure what the book lacks of the grid, about four hours in all."""
+    """Measure the grid points that the book lacks, about four hours in total."""
     _on_the_cluster(grid.lacks, grid.measure, path, minutes)
 
 
@@ -44,7 +44,7 @@ def grid_command(path: Path, minutes: float) -> None:
 @click.option("--contender", "names", multiple=True, type=click.Choice(contest.CONTENDERS),
               default=contest.CONTENDERS, help="Default all.")  # fmt: skip
 def contest_command(path: Path, minutes: float, names: tuple[str, ...]) -> None:
-    """Run the contenders that the book lacks, an hour and a half in all; the grid comes first."""
+    """Run the contenders that the book lacks, 1.5 hours in total; measure the grid first."""
     lacks = partial(contest.lacks, contenders=names)
     _on_the_cluster(lacks, partial(contest.measure, contenders=names), path, minutes)
 
@@ -53,7 +53,7 @@ def contest_command(path: Path, minutes: float, names: tuple[str, ...]) -> None:
 @book_option
 @click.option("--out", type=click.Path(path_type=Path), default=FOLDER, help="Folder.")
 def report(path: Path, out: Path) -> None:
-    """Print the tables of what is measured; write them into the page, decisions and pictures."""
+    """Print the tables of the measurements; write them to the page, with decisions and pictures."""
     book = Book.open(path)
     text = page.markdown(book)
     click.echo(text)
@@ -74,7 +74,7 @@ def _on_the_cluster(
 ) -> None:
     book = Book.open(path)
     if not lacks(book):
-        click.echo(f"{path}: all is measured")
+        click.echo(f"{path}: everything is measured")
         return
     try:
         measure(book, time.time() + 60 * minutes)

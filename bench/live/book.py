@@ -1,4 +1,4 @@
-"""The file that all measurements go to: written after each, so that a run can be resumed."""
+"""The file of all measurements: written after each of them, so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from dev.localcluster import console
 
 @dataclass
 class Book:
-    """What was measured so far."""
+    """All measurements so far."""
 
     path: Path
     windows: list[Window] = field(default_factory=list)
-    """Static settings, the grid."""
+    """Windows of static settings: the grid."""
     runs: list[dict[str, Any]] = field(default_factory=list)
-    """Contenders under a load, see `contest.py`."""
+    """Runs of contenders under a load, see `contest.py`."""
 
     @classmethod
     def open(cls, path: Path) -> Book:
-        """The file, or an empty book where there is none."""
+        """Read the file; an empty book if there is none."""
         if not path.exists():
             return cls(path)
         document = json.loads(path.read_text())
         return cls(path, [Window.read(w) for w in document["windows"]], document["runs"])
 
     def add(self, window: Window) -> None:
-        """Note a window."""
+        """Add a window and write the file."""
         self.windows.append(window)
         console.say(
             f"{window.goal} {window.point.name}: met {window.met:.1%}, p95 {window.p95_s:.2f} s,"
@@ -39,12 +39,12 @@ class Book:
         self._write()
 
     def add_run(self, run: dict[str, Any]) -> None:
-        """Note a contender's run."""
+        """Add a contender's run and write the file."""
         self.runs.append(run)
         self._write()
 
     def _write(self) -> None:
-        """One line for each measurement."""
+        """Write one line per measurement."""
         windows = ",\n".join(json.dumps(w.document()) for w in self.windows)
         runs = ",\n".join(json.dumps(run) for run in self.runs)
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""The contenders under the same load: from cold by trimtab, the best static, defaults, lag scaling.
+"""The contenders under the same load: trimtab from cold, the best static, defaults, lag scaling.
 
-Each begins a pipeline of its own. trimtab's sees the shape twice: the first time is its
-calibration and is told apart. The others learn nothing, so they see it once, after a minute.
+Each starts its own pipeline. trimtab's sees the shape twice: the first time is its calibration,
+reported separately. The others learn nothing, so they see it once, after a minute.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ OURS, BEST, DEFAULTS, LAG = "trimtab", "best static", "Spark defaults", "scaling
 CONTENDERS = (OURS, BEST, DEFAULTS, LAG)
 
 SPARK_EXECUTORS = 2
-"""spark.executor.instances where nobody says it; Spark's other defaults are no trigger, no limit of
-a batch, and one call after the other."""
+"""spark.executor.instances if unset; Spark's other defaults are no trigger, no batch limit, and one
+call after another."""
 
 NO_TRIGGER, NO_LIMIT = "1ms", int(MAX_OFFSETS.maximum)
-"""A batch follows the one before at once, as without a trigger, which a pipeline must have."""
+"""Batches follow each other immediately, as without a trigger, which a pipeline must have."""
 
 BY_HAND = Point(1, 1.0, 4)
-"""What scaling on lag begins with: settings that a person would take, in the middle of the grid."""
+"""Where scaling on lag begins: settings that a person would choose, in the middle of the grid."""
 LAG_THRESHOLD = 1_000
-"""Records per executor: two seconds of what four calls of 8 ms at a time work off."""
+"""Records per executor: what four calls of 8 ms at a time process in two seconds."""
 
 KNOBS = ("executors", "trigger", "maxOffsetsPerTrigger", "maxInFlight")
 
@@ -70,15 +70,15 @@ SCORED_S = 120.0
 
 
 def lacks(book: Book, contenders: Sequence[str] = CONTENDERS) -> bool:
-    """Whether one of them has not run yet."""
+    """Whether one of the contenders has not run yet."""
     return not all(_done(book, who, shape) for who in contenders for shape in (*SHAPES, "flood"))
 
 
 def measure(book: Book, until_s: float, contenders: Sequence[str] = CONTENDERS) -> None:
-    """Run what the book lacks of some contenders; for the best static the grid must be there.
+    """Run the contenders' runs that the book lacks; the best static ones need a measured grid.
 
     Raises:
-        LocalClusterError: cluster or pipeline did not do as asked in time.
+        LocalClusterError: cluster or pipeline did not respond in time.
     """
     site = open_site()
     for shape in SHAPES:
@@ -98,10 +98,10 @@ def _done(book: Book, who: str, shape: str) -> bool:
 
 
 def tuning(book: Book, who: str, goal: Goal) -> Json:
-    """What stands under `tuning` of a contender's pipeline.
+    """The field `tuning` of a contender's pipeline.
 
     Raises:
-        ValueError: the best of the grid is asked for and not measured yet.
+        ValueError: it needs the best grid point, which is not measured yet.
     """
     topic = TOPIC if goal == "latency" else FLOOD
     if who == OURS:
@@ -114,12 +114,12 @@ def tuning(book: Book, who: str, goal: Goal) -> Json:
         return pinned(BY_HAND, topic)
     found = best(book.windows, goal)
     if found is None:
-        raise ValueError("no point of the grid holds the goal: measure the grid first")
+        raise ValueError("no grid point meets the goal: measure the grid first")
     return pinned(found.point, topic)
 
 
 def _under_load(site: Site, book: Book, who: str, name: str) -> Json:
-    """One contender and one shape, the latency goal."""
+    """Run one contender on one shape, with the latency goal."""
     shape = SHAPES[name]
     site.begin("latency", tuning(book, who, "latency"))
     rounds = 2 if who == OURS else 1
@@ -142,7 +142,7 @@ def _under_load(site: Site, book: Book, who: str, name: str) -> Json:
 
 
 def _in_flood(site: Site, book: Book, who: str) -> Json:
-    """One contender with more records waiting than it can take, the throughput goal."""
+    """Run one contender with more waiting records than it can process, with the throughput goal."""
     site.begin("throughput", tuning(book, who, "throughput"))
     begin_s = time.time()
     end_s = begin_s + FLOOD_S[who]
@@ -150,14 +150,14 @@ def _in_flood(site: Site, book: Book, who: str) -> Json:
     scored = Span(end_s - SCORED_S, end_s)
     run: Json = {"who": who, "shape": "flood"} | _told(site, "throughput", begin_s, scored)
     if site.lag() <= 0:
-        console.warn(f"{who} has worked off the whole flood: its rate is too low")
+        console.warn(f"{who} has processed the whole flood: its rate is too low")
     site.end()
     console.say(f"{who}, flood: {run['rate']:.0f}/s")
     return run
 
 
 def _watch(site: Site, who: str, goal: Goal, end_s: float) -> None:
-    """Wait; the one that scales on lag is moved by us meanwhile."""
+    """Wait; meanwhile, scale the contender that scales on lag."""
     move: Callable[[], None] = _scaler(site, goal) if who == LAG else lambda: None
     while time.time() < end_s:
         move()
@@ -165,7 +165,7 @@ def _watch(site: Site, who: str, goal: Goal, end_s: float) -> None:
 
 
 def _scaler(site: Site, goal: Goal) -> Callable[[], None]:
-    """KEDA's law with its HPA, on the executors of our pipeline."""
+    """KEDA's law with its HPA, applied to the executors of our pipeline."""
     topic = TOPIC if goal == "latency" else FLOOD
     law = Keda(Limits(1, max(4, BY_HAND.executors)), Parameters(lag_threshold=LAG_THRESHOLD))
     now = Settings(BY_HAND.executors, BY_HAND.trigger_s, BATCH_LIMIT[topic])
@@ -209,7 +209,7 @@ def _told(site: Site, goal: Goal, begin_s: float, scored: Span) -> Json:
 
 
 def _settings(site: Site) -> Json:
-    """Those of the knobs that the bench speaks of, as the driver tells them."""
+    """The knobs that the bench reports, as the driver exports them."""
     told = site.status().get("effective") or {}
     return {k: told[k] for k in KNOBS if told.get(k) is not None}
 

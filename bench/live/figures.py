@@ -1,4 +1,4 @@
-"""Figures of one contender's run, from its batches. Nothing of I/O."""
+"""Figures of one contender's run, from its batches. No I/O."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bench.live.points import TARGET_S
 from bench.simreal.seen import Batch
 
 CALM_S = 60.0
-"""Calibration is over once the goal was met for so long."""
+"""Calibration is over once the goal has been met for this long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of wall time."""
+    """An interval of wall time."""
 
     begin_s: float
     end_s: float
@@ -27,7 +27,7 @@ class Span:
 
 
 def changes(samples: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Of samples (second, value) those at which the value is new, and the last."""
+    """The samples (second, value) at which the value changes, and the last one."""
     if not samples:
         return []
     kept = [samples[0], *(b for a, b in pairwise(samples) if a[1] != b[1])]
@@ -35,7 +35,7 @@ def changes(samples: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def calibrated(batches: Sequence[Batch], begin_s: float, end_s: float) -> float:
-    """When the goal began to be met for a minute without a break; `end_s` where it never was."""
+    """When the goal began to be met for an uninterrupted minute; `end_s` if it never was."""
     since_s: float | None = None
     last_s = begin_s
     for batch in batches:
@@ -50,7 +50,7 @@ def calibrated(batches: Sequence[Batch], begin_s: float, end_s: float) -> float:
 
 
 def longest_break(batches: Sequence[Batch], span: Span) -> float:
-    """The most seconds on end in which the latency goal was broken."""
+    """The longest time in seconds for which the latency goal was broken."""
     longest, since_s, last_s = 0.0, None, span.begin_s
     for batch in batches:
         if not span.begin_s < batch.committed_s <= span.end_s:

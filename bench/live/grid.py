@@ -1,4 +1,4 @@
-"""Measure what the file lacks of the grid; every window is written as soon as it is there."""
+"""Measures the grid points that the file lacks; writes each window as soon as it ends."""
 
 from __future__ import annotations
 
@@ -27,32 +27,33 @@ from bench import commit
 
 WARM_S, WINDOW_S = 20.0, 120.0
 FIRST_WARM_S = 60.0
-"""After a driver has started its code is still compiled."""
+"""Warm-up after a driver's start, while its code is compiled."""
 HOPELESS_S = 60.0
-"""A window of a point that falls ever further behind is cut off here: its rate is seen by then."""
+"""Where the window of a point that falls further and further behind is cut off: by then its rate is
+known."""
 LONG_S = 3 * 3600.0
 POLL_S = 5.0
 ENOUGH = 500_000
-"""Records that must wait when a window of the flood begins: more than any point takes in it."""
+"""Records that must wait when a window of the flood begins: more than any point processes in it."""
 REPEATS = 4
-"""Of the best point, beside its window in the grid."""
+"""Repetitions of the best point, in addition to its window in the grid."""
 DRAIN = (0.5, 64)
-"""Trigger in seconds and calls that work off what a slow point has left."""
+"""Trigger in seconds and calls in flight for draining the backlog of a slow point."""
 
 Asked = list[tuple[Point, int]]
-"""Points, and which measurement of each it is."""
+"""Points, and the number of the measurement of each."""
 
 
 def lacks(book: Book) -> bool:
-    """Whether something of the grid is not measured yet."""
+    """Whether part of the grid is not measured yet."""
     return any(_left(book, goal, asked) for goal, asked in _asked(book))
 
 
 def measure(book: Book, until_s: float) -> None:
-    """Measure until it is all there, or the wall clock says `until_s`.
+    """Measure until everything is measured, or until the wall time `until_s`.
 
     Raises:
-        LocalClusterError: cluster or pipeline did not do as asked in time.
+        LocalClusterError: cluster or pipeline did not respond in time.
     """
     site = open_site()
     for goal, asked in _asked(book):
@@ -62,7 +63,7 @@ def measure(book: Book, until_s: float) -> None:
 
 
 def _asked(book: Book) -> Iterator[tuple[Goal, Asked]]:
-    """What is asked for, in order; the later parts follow from what the earlier ones found."""
+    """What to measure, in order; the later parts depend on the results of the earlier ones."""
     yield "latency", [(p, 0) for p in GRID]
     if best := best_latency(book.windows):
         yield "latency", [(best.point, n + 1) for n in range(REPEATS)]
@@ -78,7 +79,7 @@ def _left(book: Book, goal: Goal, asked: Asked) -> Asked:
 
 
 def _latency(site: Site, book: Book, left: Asked, until_s: float) -> None:
-    """One window each under the highest load of the shapes."""
+    """Measure one window per point under the highest load of the shapes."""
     site.begin("latency", pinned(left[0][0], TOPIC))
     site.load(((LONG_S, HIGH),))
     time.sleep(FIRST_WARM_S)
@@ -97,7 +98,7 @@ def _latency(site: Site, book: Book, left: Asked, until_s: float) -> None:
 
 
 def _window(site: Site, goal: Goal, point: Point, repeat: int) -> Window:
-    """Look for two minutes, or one where the point is hopeless."""
+    """Watch for two minutes, or one if the point cannot keep up."""
     begin_s = time.time()
     saturated = False
     while (spent_s := time.time() - begin_s) < WINDOW_S:
@@ -107,7 +108,7 @@ def _window(site: Site, goal: Goal, point: Point, repeat: int) -> Window:
             saturated = True
             if len(site.batches(begin_s)) > 1:
                 break
-    time.sleep(POLL_S + 1)  # for the scrape that sees the last batch
+    time.sleep(POLL_S + 1)  # until a scrape has seen the last batch
     end_s = time.time() - POLL_S - 1
     seen = site.batches(begin_s)
     batches = [b for b in seen if b.committed_s <= end_s]
@@ -128,7 +129,7 @@ def _window(site: Site, goal: Goal, point: Point, repeat: int) -> Window:
 
 
 def _drain(site: Site, point: Point) -> None:
-    """Work off what the point has left, so that the next one begins without a backlog."""
+    """Drain the backlog that the point has left, so that the next one begins without it."""
     site.stop_load()
     trigger_s, calls = DRAIN
     fast = Point(point.executors, trigger_s, calls)
@@ -139,7 +140,7 @@ def _drain(site: Site, point: Point) -> None:
 
 
 def _flood(site: Site, book: Book, left: Asked, until_s: float) -> None:
-    """One window each with more records waiting than it can take."""
+    """Measure one window per point with more waiting records than it can process."""
     site.fill()
     waiting = 0.0
     for point, repeat in left:
@@ -155,7 +156,7 @@ def _flood(site: Site, book: Book, left: Asked, until_s: float) -> None:
         book.add(_window(site, "throughput", point, repeat))
         waiting = site.lag()
         if waiting <= 0:
-            console.warn(f"{point.name} has worked off the whole flood: its rate is too low")
+            console.warn(f"{point.name} has processed the whole flood: its rate is too low")
     site.end()
 
 

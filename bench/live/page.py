@@ -1,4 +1,4 @@
-"""The page of the live comparison, from the book alone; and its verdicts."""
+"""The page of the live comparison and its verdicts, from the book alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bench.live.shapes import SHAPES
 Json = dict[str, Any]
 
 WITHIN = 0.10
-"""How near to the best of the grid the tuned pipeline is to come."""
+"""How close to the best grid point the tuned pipeline should come."""
 
 
 TITLE = "# On the real cluster, from cold\n"
@@ -33,7 +33,7 @@ MARK = "<!-- what follows is written by `make bench-live` -->"
 
 
 def inserted(words: str, tables: str) -> str:
-    """The page: what stands above the mark stays, the tables are below it."""
+    """The page with these tables below the mark; what is above the mark stays."""
     return f"{words.partition(MARK)[0].rstrip()}\n\n{MARK}\n\n{tables}\n"
 
 
@@ -54,7 +54,7 @@ def markdown(book: Book) -> str:
 
 
 def _grid_table(windows: Sequence[Window], goal: Goal, cell: Callable[[Window], str]) -> str:
-    """Rows of executors and calls, a column for each trigger."""
+    """A table: one row for each executors and calls, one column for each trigger."""
     seen = {w.point: w for w in windows if w.repeat == 0 and _tells(w, goal)}
     head = "| executors x calls | " + " | ".join(f"{t:g} s" for t in TRIGGERS_S) + " |"
     lines = [head, "|---" * (len(TRIGGERS_S) + 1) + "|"]
@@ -67,7 +67,7 @@ def _grid_table(windows: Sequence[Window], goal: Goal, cell: Callable[[Window], 
 
 
 def _tells(window: Window, goal: Goal) -> bool:
-    """Whether a window belongs to the table of a goal."""
+    """Whether a window belongs in the table of a goal."""
     return window.goal == goal or (goal == "throughput" and window.saturated)
 
 
@@ -83,7 +83,7 @@ def _rate_cell(window: Window) -> str:
 
 
 def figure(window: Window) -> float:
-    """What windows of one goal are compared by: seconds of latency or records/s."""
+    """The figure by which windows of one goal are compared: seconds of latency or records/s."""
     return window.p95_s if window.goal == "latency" else window.rate
 
 
@@ -97,14 +97,14 @@ def noise(book: Book, goal: Goal) -> float:
 def _best(book: Book, goal: Goal) -> str:
     found = best(book.windows, goal)
     if found is None:
-        return f"Best: none holds the goal of {TARGET_S:g} s in {MET:.0%} of the seconds."
+        return f"Best: none meets the goal of {TARGET_S:g} s in {MET:.0%} of the seconds."
     repeats = sum(w.goal == found.goal and w.point == found.point for w in book.windows)
     what = (
         f"{found.executor_s / found.seconds:.2f} executors, p95 {found.p95_s:.2f} s"
         if goal == "latency"
         else f"{found.rate:.0f} records/s"
     )
-    told = "is all that was measured so far"
+    told = "measured once so far"
     if repeats > 1:
         told = f"measured {repeats} times, half the range over the mean is {noise(book, goal):.1%}"
     return f"Best (executors x trigger x calls): **{found.point.name}**, {what}; {told}."
@@ -116,7 +116,7 @@ def _of(book: Book, shape: str) -> dict[str, Json]:
 
 
 def _runs(book: Book, shape: str) -> str:
-    """One shape: a row for each contender."""
+    """The table of one shape: a row for each contender."""
     runs = _of(book, shape)
     columns = FLOOD_COLUMNS if shape == "flood" else LOAD_COLUMNS
     lines = [f"| contender | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
@@ -133,7 +133,7 @@ def _p95(run: Json) -> str:
 
 
 def _settings(run: Json) -> str:
-    """Those in force at the end, as the driver told them."""
+    """The settings in force at the end, as the driver exported them."""
     told = run.get("settings") or {}
     return ", ".join(f"{name} {value}" for name, value in told.items()) or "not noted"
 
@@ -154,21 +154,21 @@ LOAD_COLUMNS = {
 
 
 def verdict(runs: dict[str, Json], shape: str, noise: float) -> str:
-    """Ours against the best static settings, in words; empty until both have run."""
+    """Compares ours with the best static settings, in words; empty until both have run."""
     ours, static = runs.get(OURS), runs.get(BEST)
     if ours is None or static is None:
         return ""
     if shape == "flood":
         ratio = ours["rate"] / static["rate"]
         margin = max(WITHIN, noise)
-        told = f"trimtab works off {ratio:.2f} times what the best static settings do"
+        told = f"trimtab handles {ratio:.2f} times what the best static settings do"
         if abs(ratio - 1) <= margin:
             return f"{told}: within {margin:.0%}."
         return f"{told}: {'more' if ratio > 1 else 'less'} by over {margin:.0%}."
     ratio = ours["executor_s"] / static["executor_s"]
     holds = ours["met"] >= MET or ours["met"] >= static["met"]
     told = f"trimtab takes {ratio:.2f} of the executor-seconds of the best static settings"
-    goal = f"and {'holds' if holds else 'does not hold'} the goal"
+    goal = f"and {'meets' if holds else 'does not meet'} the goal"
     return f"{told} ({'within' if ratio <= 1 + WITHIN else 'not within'} {WITHIN:.0%}) {goal}."
 
 
@@ -182,7 +182,7 @@ def beside_defaults(runs: dict[str, Json], shape: str) -> str:
 
 
 def _calibrations(book: Book) -> str:
-    lines = ["## Calibration, from cold", "", "| shape | length | of it the goal was broken |",
+    lines = ["## Calibration, from cold", "", "| shape | length | goal broken for |",
              "|---|---|---|"]  # fmt: skip
     lines += [
         f"| {r['shape']} | {r['calibration_s']:.0f} s | {r['calibration_violated_s']:.0f} s |"
@@ -193,12 +193,12 @@ def _calibrations(book: Book) -> str:
     if OURS in flood and BEST in flood:
         reached_s = _reached(flood[OURS]["batches"], flood[BEST]["rate"])
         length = "never" if reached_s is None else f"{reached_s:.0f} s"
-        lines.append(f"| flood | {length}, until a batch carried what the best static do | - |")
+        lines.append(f"| flood | {length}, until a batch had the best static settings' rate | - |")
     return "\n".join(lines)
 
 
 def _reached(batches: Sequence[Sequence[float]], rate: float) -> float | None:
-    """Second in which the first batch begins that carries `rate` records/s; None: none does."""
+    """The second when the first batch with at least `rate` records/s begins; None without one."""
     for (begin_s, *_), (end_s, _, records) in pairwise(batches):
         if records >= rate * (end_s - begin_s):
             return begin_s
@@ -206,7 +206,7 @@ def _reached(batches: Sequence[Sequence[float]], rate: float) -> float | None:
 
 
 def decisions(book: Book) -> str:
-    """What trimtab did in each of its runs."""
+    """What trimtab decided in each of its runs."""
     parts = []
     for run in (r for r in book.runs if r["who"] == OURS):
         lines = [

@@ -23,7 +23,7 @@ COLOURS = {OURS: ACCENT, BEST: INK, DEFAULTS: MUTED, LAG: "#5f3dc4"}
 
 
 def picture(path: Path, shape: str, runs: Sequence[Json]) -> None:
-    """Write the picture of one shape; second 0 is where the scored time begins."""
+    """Write the picture of one shape; the scored time begins at second 0."""
     loaded = shape in SHAPES
     figure, axes = plt.subplots(
         3 if loaded else 2, 1, figsize=(11, 9 if loaded else 6), sharex=True,

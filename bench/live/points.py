@@ -1,4 +1,4 @@
-"""The grid, what a window of a setting is worth, and which point is the best. Nothing of I/O."""
+"""The grid, the score of a window, and the choice of the best point. No I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Goal = Literal["latency", "throughput"]
 EXECUTORS = (4, 3, 2, 1)
 TRIGGERS_S = (0.5, 1.0, 2.0, 5.0)
 CALLS = (16, 4, 1)
-"""From the most down, so that executors only leave and no point has to wait for cold ones."""
+"""In descending order, so that executors only leave and no point waits for cold ones."""
 
 TARGET_S = 5.0
 """The latency goal: 95 % of the records of a batch are committed within this time."""
@@ -25,7 +25,7 @@ MET = 0.99
 
 @dataclass(frozen=True, slots=True, order=True)
 class Point:
-    """Settings that stay."""
+    """Static settings."""
 
     executors: int
     trigger_s: float
@@ -33,7 +33,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """As it stands in tables."""
+        """Its name in tables."""
         return f"{self.executors} x {self.trigger_s:g} s x {self.calls}"
 
 
@@ -42,23 +42,23 @@ GRID = tuple(Point(*each) for each in product(EXECUTORS, TRIGGERS_S, CALLS))
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What was seen of a pipeline in some seconds under a load."""
+    """What was measured of a pipeline during some seconds under a load."""
 
     goal: Goal
     point: Point
     repeat: int
-    """0 for the grid itself, 1 and on for repetitions of its best."""
+    """0 for the grid itself, from 1 for repetitions of its best point."""
     seconds: float
     met: float
     """Share of the seconds in which the latency goal was met."""
     p95_s: float
-    """Mean of the batches' 95th percentile."""
+    """Mean of the batches' 95th percentiles."""
     rate: float
     """Records/s between the first commit and the last."""
     executor_s: float
     batches: int
     saturated: bool
-    """The load was more than the point works off; then `rate` is all that it can do."""
+    """Whether the load exceeded what the point can process; then `rate` is its maximum."""
     machine_load: float
     commit: str
 
@@ -73,7 +73,7 @@ class Window:
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> Window:
-        """The reverse of `document`."""
+        """The inverse of `document`."""
         return cls(**document | {"point": Point(**document["point"])})
 
 
@@ -82,9 +82,9 @@ def met_share(
 ) -> float:
     """The share of the seconds from begin to end in which the latency goal was met.
 
-    A batch tells of the seconds since the commit before it, the one that is committed after the end
-    of those until the end. The seconds after the last commit that is known are met as long as they
-    could still end in time.
+    A batch counts for the seconds since the commit before it; one that is committed after the end
+    counts until the end. Seconds after the last known commit are met as long as they could still be
+    committed in time.
     """
     met, last_s = 0.0, begin_s
     for batch in batches:
@@ -96,38 +96,38 @@ def met_share(
 
 
 def throughput(batches: Sequence[Batch]) -> float:
-    """Records/s of a window; 0 where fewer than two batches ended in it."""
+    """Records/s of a window; 0 if fewer than two batches ended in it."""
     return rate(batches) if len(batches) > 1 else 0.0
 
 
 def best_latency(windows: Sequence[Window]) -> Window | None:
-    """Of those that hold the goal, the one of the fewest executor-seconds; ties by latency."""
+    """The window with the fewest executor-seconds that meets the goal; latency breaks ties."""
     holding = [w for w in windows if w.goal == "latency" and w.repeat == 0 and w.holds]
     return min(holding, key=lambda w: (round(w.executor_s / w.seconds, 1), w.p95_s), default=None)
 
 
 def best_throughput(windows: Sequence[Window]) -> Window | None:
-    """The one of the most records/s; a saturated window of the latency grid counts as well."""
+    """The window with the most records/s; saturated windows of the latency grid count as well."""
     rates = [w for w in windows if w.repeat == 0 and (w.goal == "throughput" or w.saturated)]
     return max(rates, key=lambda w: w.rate, default=None)
 
 
 def best(windows: Sequence[Window], goal: Goal) -> Window | None:
-    """The best point of the grid for a goal; None where none is there yet."""
+    """The best grid point for a goal; None if there is none yet."""
     return (best_latency if goal == "latency" else best_throughput)(windows)
 
 
 def spread(figures: Sequence[float]) -> float:
-    """Half the range of repeated measurements over their mean: what a tie is held against."""
+    """Half the range of repeated measurements over their mean, the margin for a tie."""
     if len(figures) < 2:
         return 0.0
     return (max(figures) - min(figures)) / 2 / statistics.fmean(figures)
 
 
 def executor_seconds(samples: Sequence[tuple[float, float]], begin_s: float, end_s: float) -> float:
-    """The integral of executors over time, from samples of (second, count) that hold till the next.
+    """The integral of executors over time, from samples (second, count) that hold until the next.
 
-    The first sample is taken to hold from `begin_s` on.
+    The first sample is assumed to hold from `begin_s`.
     """
     if not samples:
         return 0.0

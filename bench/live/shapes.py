@@ -7,14 +7,14 @@ import math
 Shape = tuple[tuple[float, float], ...]
 
 LOW, HIGH = 150.0, 600.0
-"""Records/s. One executor with one call of 8 ms at a time works off 125 at the very most."""
+"""Records/s. One executor with one call of 8 ms at a time processes at most 125."""
 
 STEP: Shape = ((60.0, LOW), (180.0, HIGH), (120.0, LOW))
 PERIOD_S, PIECES = 360.0, 36
 
 
 def _cosine() -> Shape:
-    """One period, from the low to the high and back, in pieces of ten seconds."""
+    """One period, from the low rate to the high one and back, in steps of ten seconds."""
     mean, swing = (HIGH + LOW) / 2, (HIGH - LOW) / 2
     return tuple(
         (PERIOD_S / PIECES, round(mean - swing * math.cos(2 * math.pi * (i + 0.5) / PIECES), 1))
@@ -27,12 +27,12 @@ SHAPES: dict[str, Shape] = {"step": STEP, "cosine": COSINE}
 
 
 def seconds(shape: Shape) -> float:
-    """How long it takes."""
+    """The length of a shape, in seconds."""
     return sum(length for length, _ in shape)
 
 
 def at(shape: Shape, second: float) -> float:
-    """Records/s at a second of it; its last rate after its end."""
+    """Records/s at a second of a shape; after its end, its last rate."""
     for length, rate in shape:
         if second < length:
             return rate

@@ -1,4 +1,4 @@
-"""The local cluster with the wait-bound job in it: what is applied, loaded and read."""
+"""The local cluster with the wait-bound job: applies, loads and reads it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ PIPELINE = "prices"
 TOPIC, FLOOD = "orders", "flood"
 PARTITIONS = 4
 FLOOD_RECORDS, FLOOD_PER_S = 4_000_000, 16_000.0
-"""How many records wait in the flood, and how fast they are put there."""
+"""How many records wait in the flood, and how fast they are produced."""
 TICK_S = 3.0
 BATCH_LIMIT = {TOPIC: 6_000, FLOOD: 20_000}
-"""maxOffsetsPerTrigger of all that does not tune it: ten seconds of the highest load, so that a
-point that is too slow still ends batches; in the flood what shows the speed, not the fixed cost."""
+"""maxOffsetsPerTrigger of whatever does not tune it: ten seconds of the highest load, so that a
+point that is too slow still ends batches; in the flood enough to show the speed, not the fixed
+cost."""
 
 EXAMPLE = REPO / "examples/20-remote-calls"
 GOALS: dict[Goal, Json] = {
@@ -52,7 +53,7 @@ def kafka() -> Json:
 def pipeline(goal: Goal, tuning: Json, generation: int) -> Json:
     """The example's pipeline with another goal, tuning and checkpoint.
 
-    A load is read from where it begins, the flood from its first record.
+    A load is read from its beginning, the flood from its first record.
     """
     manifest: Json = yaml.safe_load((EXAMPLE / "pipeline.yaml").read_text())
     topic, offsets = (TOPIC, "latest") if goal == "latency" else (FLOOD, "earliest")
@@ -61,14 +62,14 @@ def pipeline(goal: Goal, tuning: Json, generation: int) -> Json:
         "source": {"kafka": {"cluster": "events", "topics": [topic], "startingOffsets": offsets}},
         "sink": {"kafka": {"cluster": "events", "topic": f"{topic}-out"}},
         "checkpoint": {"generation": generation},
-        "drainTimeout": "10s",  # of a pipeline that is taken away nothing is used any more
+        "drainTimeout": "10s",  # nothing of a deleted pipeline is used any more
         "tuning": tuning,
     }
     return manifest
 
 
 def pinned(point: Point, topic: str) -> Json:
-    """A tuning that leaves nothing to tune."""
+    """A `tuning` that leaves nothing to tune."""
     return {
         "pinned": {
             "executors": point.executors,
@@ -88,11 +89,11 @@ class Site:
     generation: int = 1
 
     def apply(self, goal: Goal, tuning: Json) -> None:
-        """The pipeline with this goal and tuning, on the checkpoint that there is."""
+        """Apply the pipeline with this goal and tuning, on the current checkpoint."""
         self.kube.apply(pipeline(goal, tuning, self.generation))
 
     def begin(self, goal: Goal, tuning: Json) -> None:
-        """A pipeline that nothing is known of, on a checkpoint of its own."""
+        """Apply a new pipeline about which nothing is known, on a new checkpoint."""
         self.end()
         self.generation += 1
         self.apply(goal, tuning)
@@ -103,7 +104,7 @@ class Site:
         return condition(self.kube.get("spl", PIPELINE), "Ready") == "True"
 
     def end(self) -> None:
-        """Take the pipeline and its checkpoint away."""
+        """Delete the pipeline and its checkpoint."""
         self.kube.call("delete", "spl", PIPELINE, "--ignore-not-found", limit_s=120)
         self.kube.wait("driver gone", 120, self._no_driver)
         self.kube.call("delete", "pvc", f"{PIPELINE}-checkpoint", "--ignore-not-found")
@@ -112,12 +113,12 @@ class Site:
         return self.kube.get("pod", f"{PIPELINE}-driver-0") is None
 
     def status(self) -> Json:
-        """Of the pipeline."""
+        """The pipeline's status."""
         status: Json = (self.kube.get("spl", PIPELINE) or {}).get("status") or {}
         return status
 
     def effective(self, point: Point) -> bool:
-        """Whether the settings are in force and all executors are there."""
+        """Whether the settings are in force and all executors are running."""
         told = self.status().get("effective") or {}
         seen = (told.get("executors"), _seconds(told.get("trigger")), told.get("maxInFlight"))
         running = self.number('trimtab_executors{state="running"}')
@@ -126,7 +127,7 @@ class Site:
         )
 
     def number(self, metric: str) -> float | None:
-        """The sum of a metric of the pipeline; None where there is none."""
+        """The sum of a metric of the pipeline; None if there is none."""
         name, _, labels = metric.partition("{")
         own = f'namespace="{NAMESPACE}",pipeline="{PIPELINE}"'
         selector = f"{name}{{{own}{',' + labels.rstrip('}') if labels else ''}}}"
@@ -134,15 +135,15 @@ class Site:
         return float(found[0]["value"][1]) if found else None
 
     def lag(self) -> float:
-        """Records behind; 0 where it is not known yet."""
+        """Lag in records; 0 if it is not known yet."""
         return self.number("trimtab_lag_records") or 0.0
 
     def wait_effective(self, point: Point) -> None:
-        """Wait until these settings are in force and all their executors are there."""
+        """Wait until these settings are in force and all their executors are running."""
         self.kube.wait(f"{point.name} in force", 180, lambda: self.effective(point))
 
     def batches(self, begin_s: float) -> list[Batch]:
-        """The batches that were committed since then, as far as a scrape saw them."""
+        """The batches committed since then that a scrape saw."""
         names = "|".join(SCRAPED)
         found = self._since(f'__name__=~"{names}"', begin_s)
         return [b for b in from_prometheus(found) if b.committed_s > begin_s]
@@ -158,17 +159,17 @@ class Site:
         return self.kube.query("trimtab-prometheus", f"{selector}[{spent_s}s]")
 
     def load(self, shape: Shape, topic: str = TOPIC) -> float:
-        """Begin to produce; returns the wall time of the first record."""
+        """Start producing; returns the wall time of the first record."""
         self.kube.call("delete", "job", "load", "--ignore-not-found", "--wait")
         return load.start(self.kube, self.image, list(shape), topic)
 
     def stop_load(self) -> None:
-        """End the step of the load that is under way, which must be its last."""
+        """End the current step of the load, which must be its last."""
         load.skip(self.kube)
         self.kube.wait("load ends", 60, self._load_ended)
 
     def fill(self) -> None:
-        """Put the records of the flood on its topic and wait until they are there."""
+        """Produce the flood's records to its topic and wait until they are there."""
         seconds = FLOOD_RECORDS / FLOOD_PER_S
         self.load(((seconds, FLOOD_PER_S),), FLOOD)
         self.kube.wait(f"{FLOOD_RECORDS} records", seconds + 300, self._load_ended)
@@ -178,14 +179,14 @@ class Site:
 
 
 def _seconds(text: str | None) -> float | None:
-    """A duration of the status in seconds."""
+    """A duration from the status, in seconds."""
     if text is None:
         return None
     return float(text[:-2]) / 1000 if text.endswith("ms") else float(text.rstrip("s"))
 
 
 def open_site() -> Site:
-    """The cluster with operator and Kafka, and no pipeline yet."""
+    """Set up the cluster with operator and Kafka, and no pipeline yet."""
     kube, tags = deploy.local_cluster(from_environment(), NAMESPACE)
     deploy.install(kube, tags, TICK_S)
     kube.call("delete", "namespace", NAMESPACE, "--ignore-not-found", limit_s=180)
@@ -196,5 +197,5 @@ def open_site() -> Site:
 
 
 def machine_load() -> float:
-    """The machine's load average over a minute."""
+    """The machine's one-minute load average."""
     return round(os.getloadavg()[0], 2)

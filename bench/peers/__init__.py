@@ -1,1 +1,1 @@
-"""The peers as honest opponents: one module each, its law and its published defaults."""
+"""The peers as fair opponents: one module each, with its law and its published defaults."""

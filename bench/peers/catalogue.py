@@ -1,4 +1,4 @@
-"""Every opponent by name, with its parameters and what its scenario needs."""
+"""All opponents by name, with their parameters and what their scenarios need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trimtab.simulation.scenario import Scenario
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What an opponent is made for."""
+    """What an opponent is created for."""
 
     scenario: Scenario
     seed: int
@@ -44,24 +44,24 @@ def _as_it_is(case: Case, parameters: Any) -> Scenario:
 
 
 def _nothing() -> None:
-    """What most opponents need of the machine."""
+    """The requirements of most opponents: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One opponent: its defaults, how it is made, and the scenario that is fair to it."""
+    """One opponent: its defaults, how to create it, and the scenario that is fair to it."""
 
     defaults: Any
     make: Callable[[Case, Any], Controller]
     prepare: Callable[[Case, Any], Scenario] = _as_it_is
     needs: Callable[[], object] = _nothing
-    """Raises UnavailableError where this machine cannot run it."""
+    """Raises UnavailableError if this machine cannot run it."""
 
     def parameters(self, given: Mapping[str, str]) -> Any:
-        """The defaults with some values replaced, from text.
+        """The defaults, with some values replaced by given text.
 
         Raises:
-            BadInputError: a name is unknown or a value does not read.
+            BadInputError: a name is unknown or a value is invalid.
         """
         known = get_type_hints(type(self.defaults))
         try:
@@ -76,7 +76,7 @@ class Entry:
 def _read(text: str, kind: object) -> object:
     if kind is bool:
         if text not in {"true", "false"}:
-            raise ValueError(f"want true or false, not {text}")
+            raise ValueError(f"expected true or false, not {text}")
         return text == "true"
     return int(text) if kind is int else float(text)
 
@@ -87,7 +87,7 @@ def _start(case: Case, **changes: Any) -> Scenario:
 
 
 def _free_limit(case: Case) -> Tuning:
-    """Without a pin on the batch limit: a pin binds every controller, and here it is the law."""
+    """Unpin the batch limit: a pin binds every controller, and this law moves the limit."""
     tuning = case.scenario.tuning
     if tuning.pinned is None:
         return tuning
@@ -96,7 +96,7 @@ def _free_limit(case: Case) -> Tuning:
 
 
 def _live_limit(case: Case, parameters: Any) -> Scenario:
-    """DStreams apply a new rate to the next batch without a restart; so does this plant then."""
+    """Let the plant apply a new rate to the next batch without a restart, as DStreams do."""
     if not parameters.backpressure:
         return case.scenario
     change = case.scenario.plant.change.model_copy(update={"query_restart_s": 0})

@@ -1,7 +1,7 @@
-"""The two that know what nobody knows: the plant and the load to come. They frame the others.
+"""Two controllers that know the plant and the future load. They are the frame for the others.
 
-s(p) is that of the true plant at the start trigger, the load is that of the scenario without its
-noise. Their batch limit never binds.
+s(p) is that of the true plant at the initial trigger; the load is the scenario's, without noise.
+Their batch limit never binds.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals
 
 NO_LIMIT = int(MAX_OFFSETS.maximum)
-"""Records in a batch that no scenario reaches."""
+"""More records in a batch than any scenario reaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What they leave free; None takes the scenario's higher bound."""
+    """Their only parameter; None means the scenario's higher bound."""
 
     higher: float | None = None
 
 
 class Knowledge:
-    """The load to come, and what each executor count carries, both in records/s."""
+    """The future load, and the capacity of each executor count, both in records/s."""
 
     def __init__(self, scenario: Scenario, seed: int, limits: Limits) -> None:
         self.flow: Arrivals = arrivals(scenario, seed)
@@ -38,7 +38,7 @@ class Knowledge:
         self.rates = capacities(scenario, counts, scenario.settings())
 
     def needed(self, from_s: float, to_s: float, higher: float) -> int:
-        """The fewest executors that carry all of a stretch of time."""
+        """The fewest executors that can handle the load of a whole interval."""
         until = min(to_s, self.duration_s)
         seconds = range(int(from_s), max(int(from_s) + 1, int(until)))
         return least(self.rates, max(self.flow.plain_rate(t) for t in seconds), higher)

@@ -1,4 +1,4 @@
-"""What every opponent is: signals in, settings out."""
+"""The interface of all opponents: signals in, settings out."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from trimtab.tuning.snapshot import Signals
 
 
 class Controller(Protocol):
-    """One opponent. It may keep a memory of its own; it sees nothing but its arguments."""
+    """One opponent. It may have its own memory; it sees only its arguments."""
 
     def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
-        """The settings wanted at `now_s`; without signals a peer holds."""
+        """The desired settings at `now_s`; without signals a peer holds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The executor counts that a peer may choose, both included."""
+    """The executor counts that a peer may choose, both inclusive."""
 
     least: int
     most: int

@@ -4,8 +4,8 @@ Source: the re-implementation of delftdata/espa-autoscaling at a10afb9 (2024-06-
 autoscalers/dhalion/*.py and autoscalers/common/Configuration.py; Apache-2.0. Paper: Floratou et
 al., "Dhalion: self-regulating stream processing in Heron", VLDB 2017.
 
-The lag's growth is a least-squares slope: theirs is Prometheus' rate() of a gauge, which takes
-every fall for a reset. Their thresholds were chosen for loads of 10^5 to 10^6 records/s.
+The lag's growth is a least-squares slope; theirs is Prometheus' rate() of a gauge, which treats
+every decrease as a reset. Their thresholds were chosen for loads of 10^5 to 10^6 records/s.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Parameters:
     aggregation_s: float = 60
     cooldown_s: float = 120
     lag_rate_threshold: float = 1000
-    """Growth of the lag from which the source counts as held back."""
+    """Growth of the lag from which the source counts as limited."""
     lag_close_to_zero: float = 10_000
     scale_down_factor: float = 0.8
 
@@ -42,7 +42,7 @@ class Symptom(Enum):
 
 
 class Diagnosis(Enum):
-    """What the diagnosers make of it."""
+    """What the diagnosers conclude."""
 
     UNDER_PROVISIONED = auto()
     OVER_PROVISIONED = auto()
@@ -68,14 +68,14 @@ def symptoms(sensed: Sensed, parameters: Parameters) -> set[Symptom]:
 
 
 def diagnose(found: set[Symptom]) -> Diagnosis | None:
-    """The one cause that the symptoms speak for."""
+    """The one cause that the symptoms indicate."""
     if Symptom.LAG_GROWS in found:
         return Diagnosis.UNDER_PROVISIONED
     return Diagnosis.OVER_PROVISIONED if Symptom.NO_LAG in found else None
 
 
 def resolve(diagnosis: Diagnosis, executors: int, sensed: Sensed, parameters: Parameters) -> int:
-    """The parallelism that answers the diagnosis."""
+    """The parallelism that resolves the diagnosis."""
     if diagnosis is Diagnosis.OVER_PROVISIONED:
         return max(1, math.floor(executors * parameters.scale_down_factor))
     factor = 1 + sensed.lag_growth / (sensed.consumed or 1)
@@ -83,7 +83,7 @@ def resolve(diagnosis: Diagnosis, executors: int, sensed: Sensed, parameters: Pa
 
 
 class Dhalion:
-    """One iteration after the other, with a rest after each change."""
+    """Iterates, with a cool-down after each change."""
 
     def __init__(self, limits: Limits, parameters: Parameters) -> None:
         self.limits, self.parameters = limits, parameters

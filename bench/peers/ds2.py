@@ -4,9 +4,9 @@ Source: strymon-system/ds2 at e3decca (2022-11-14), controller/src/policy/scalin
 controller/src/bin/manager.rs and controller/config/ds2.toml; Apache-2.0 or MIT. Paper: Kalavri
 et al., "Three steps is all you need", OSDI 2018.
 
-On micro-batches the useful time of an executor is taken to be the whole batch, its overhead
-included. That is the reading that suits DS2 best: without the overhead (`whole_batch` false) it
-ends too small, because its law knows no cost that more executors do not share.
+With micro-batches, the useful time of an executor is assumed to be the whole batch, including its
+overhead. This assumption suits DS2 best: without the overhead (`whole_batch` false) it ends too
+small, because its law has no cost that more executors do not share.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Parameters:
 
     policy_interval_s: float = 10
     warm_up_intervals: int = 2
-    """Intervals that are skipped after a change."""
+    """Intervals to skip after a change."""
     scaling_factor: float = 0
-    """Share of instances on top of the optimum."""
+    """Share of additional instances above the optimum."""
     whole_batch: bool = True
-    """Take all of a batch for useful time, not only what is left without its overhead."""
+    """Count the whole batch as useful time, not only the part without its overhead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Ds2:
         self.skip = 0
 
     def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
-        """Evaluate the model once in a policy interval."""
+        """Evaluate the model once per policy interval."""
         if signals:
             self.window.add(now_s, signals)
         if not self.period.due(now_s):

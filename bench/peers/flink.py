@@ -1,4 +1,4 @@
-"""The law of the Flink autoscaler as pure functions, for its vectors and to check its engine.
+"""The law of the Flink autoscaler as pure functions, for its test vectors and to check its engine.
 
 Source: apache/flink-kubernetes-operator at 6e9caeb (2026-07-20), JobVertexScaler.java,
 ScalingMetricEvaluator.java, utils/AutoScalerUtils.java and config/AutoScalerOptions.java of
@@ -35,7 +35,7 @@ def target_capacity(
     utilisation: float | None = None,
     with_restart: bool = True,
 ) -> float:
-    """Records/s that a vertex must be able to do: input at utilisation, lag and restart."""
+    """Records/s that a vertex must be able to process: input at utilisation, lag and restart."""
     asked = parameters.utilisation if utilisation is None else utilisation
     share = min(max(asked, 0.0), 1.0)
     if share == 0:
@@ -47,7 +47,7 @@ def target_capacity(
 
 
 def scale(current: int, factor: float, *, least: int, most: int, groups: int = 0) -> int:
-    """Parallelism times the factor, rounded up, within bounds, aligned to `groups` if there are."""
+    """Parallelism times the factor, rounded up, within bounds, aligned to `groups` if not 0."""
     bound = min(most, groups) if groups else most
     target = min(max(least, math.ceil(min(factor * current, 2**31 - 1))), bound)
     return aligned(current, target, groups, least, bound) if groups else target
@@ -56,8 +56,8 @@ def scale(current: int, factor: float, *, least: int, most: int, groups: int = 0
 def aligned(current: int, target: int, groups: int, least: int, most: int) -> int:
     """The parallelism near the target that divides the key groups or partitions evenly.
 
-    Upward first, but never past the current one on the way down; then downward to where each
-    instance has more groups. The current one if the direction would turn.
+    Searches upward first, but when scaling down never past the current one; then downward to where
+    each instance has more groups. Returns the current one if the direction would reverse.
     """
     up = target > current
     for p in range(target, (most if up else min(current, most)) + 1):
@@ -79,7 +79,7 @@ def parallelism(
     catch_up_rate: float = 0,
     groups: int = 0,
 ) -> int:
-    """The parallelism for a target rate and the rate that the vertex could do now, records/s."""
+    """The parallelism for a target rate and the vertex' current true rate, records/s."""
     wanted = target_capacity(parameters, input_rate=input_rate, catch_up_rate=catch_up_rate)
     factor = wanted / true_rate
     factor = min(max(factor, 1 - parameters.max_scale_down), 1 + parameters.max_scale_up)
@@ -100,7 +100,7 @@ def outside_bounds(
     catch_up_rate: float = 0,
     backlog: bool = False,
 ) -> bool:
-    """Whether the utilisation has left its band; while a backlog is worked off the band is open."""
+    """Whether the utilisation has left its band, which is open while a backlog is drained."""
     upper = 1.0 if backlog else parameters.utilisation + parameters.boundary
     lower = 0.0 if backlog else parameters.utilisation - parameters.boundary
     too_slow = target_capacity(

@@ -1,22 +1,22 @@
-"""The Flink autoscaler as an opponent: its own engine, version 1.10.0, on what our signals say.
+"""The Flink autoscaler as an opponent: its own engine, version 1.10.0, fed from our signals.
 
 Source: org.apache.flink:flink-autoscaler:1.10.0, Apache-2.0; options and defaults are those of
 config/AutoScalerOptions.java at release-1.10.0 of apache/flink-kubernetes-operator. Collector,
-evaluator and scaler are theirs; ours is what a Flink job would have exported.
+evaluator and scaler are theirs; we supply what a Flink job would have exported.
 
-The pipeline is a job of one source vertex whose parallelism is the executors:
+The pipeline is a job with one source vertex whose parallelism is the number of executors:
 
-- A micro-batch that has taken its records has not worked on them. So the vertex counts a record in
-  when it is done, the batch under way at the pace of the last one, and what is not done is pending.
-  Records in and pending records add up to what arrived, as they do at a Kafka source.
-- Busy is the share of time in a batch, its overhead included: the reading of useful time that DS2
-  has in `ds2.py`. Records in over busy is then what the executors can do.
-- Flink's gauges average over a minute (TimerGauge and MeterView), and begin anew with the job.
-- A change restarts a Flink job. Here it is running again when the executors asked for run, which is
-  all that the plant charges. While executors are missing it is not running, and is not scaled.
+- A micro-batch that has read its records has not processed them. So the vertex counts a record as
+  in when it is done, in the running batch at the pace of the last one; all others are pending.
+  Records in and pending records add up to what arrived, as they do with a Kafka source.
+- Busy is the share of time in a batch, including its overhead: the same useful time that DS2 has in
+  `ds2.py`. Records in over busy is then the capacity of the executors.
+- Flink's gauges average over a minute (TimerGauge and MeterView), and start again with the job.
+- A change restarts a Flink job. Here it runs again once the requested executors run, which is the
+  only cost in the plant. While executors are missing it is not running, and is not scaled.
 
-A Kafka source makes its partitions known, to whose divisors Flink rounds up where the limits leave
-room, else down; `partitions_known` false shows it without.
+A Kafka source reports its partitions, and Flink rounds up to one of their divisors if the limits
+allow it, else down; with `partitions_known` false they are not reported.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _option(name: str, default: float) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Flink's options and defaults, with `_s` in seconds; then what feeds them."""
+    """Flink's options and defaults, those with `_s` in seconds; then those of our glue."""
 
     metrics_window_s: float = _option("metrics.window", 900)
     stabilization_interval_s: float = _option("stabilization.interval", 300)
@@ -54,12 +54,12 @@ class Parameters:
     scale_down_max_factor: float = _option("scale-down.max-factor", 0.6)
     backlog_processing_lag_threshold_s: float = _option("backlog-processing.lag-threshold", 300)
     control_loop_interval_s: float = 10
-    """Default of the standalone autoscaler; the operator's own loop takes a minute."""
+    """Default of the standalone autoscaler; the loop of Flink's operator takes a minute."""
     gauge_span_s: float = 60
     partitions_known: bool = True
 
     def options(self, limits: Limits) -> dict[str, str]:
-        """What the engine is configured with."""
+        """The engine's configuration."""
         given = {
             f.metadata["option"]: _text(f.name, getattr(self, f.name))
             for f in fields(self)
@@ -77,10 +77,10 @@ def _text(name: str, value: float) -> str:
 
 
 class Engine(Protocol):
-    """What is asked of the JVM; `flink_jvm.Engine` is one."""
+    """What the JVM must provide; `flink_jvm.Engine` does."""
 
     def begin(self, options: dict[str, str]) -> int:
-        """Begin a job and return its number."""
+        """Start a job and return its number."""
         ...
 
     def scale(self, job: int, seen: Seen) -> int:
@@ -89,7 +89,7 @@ class Engine(Protocol):
 
 
 class Records:
-    """Records that were worked on and that wait, from rates and lag; all in records."""
+    """Processed and waiting records, from rates and lag; all in records."""
 
     def __init__(self) -> None:
         self.at_s = 0.0
@@ -97,7 +97,7 @@ class Records:
         self.done, self.pending = 0.0, 0.0
 
     def add(self, signals: Signals) -> None:
-        """Take in a scrape with a known lag."""
+        """Add a scrape with a known lag."""
         lag = signals.lag_records or 0.0
         if self.arrived is None:
             self.arrived = lag
@@ -109,7 +109,7 @@ class Records:
 
 
 def under_way(signals: Signals) -> float:
-    """Records of the running batch that are done, at the pace of each executor in the last one."""
+    """Records of the running batch that are done, at each executor's pace in the last batch."""
     last = signals.batch
     if not last or not last.executors_min or last.duration_s <= 0:
         return 0.0
@@ -131,7 +131,7 @@ class Flink:
         self._new_gauges()
 
     def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
-        """One turn of the engine's loop on the newest scrape, in the time of the scrape."""
+        """Run the engine's loop once on the newest scrape, at the time of the scrape."""
         if signals is None or signals.lag_records is None or signals.slots_busy is None:
             return settings
         if signals.sampled_at_s <= self.records.at_s:
@@ -148,7 +148,7 @@ class Flink:
         return replace(settings, executors=target)
 
     def _running(self, signals: Signals, settings: Settings) -> bool:
-        """Whether the job runs; notes when it began to."""
+        """Whether the job runs; records when it began to."""
         if signals.executors_running != settings.executors:
             self.restarting = True
             return False
@@ -162,7 +162,7 @@ class Flink:
         self.counts: list[tuple[float, float]] = []
 
     def _rate(self, at_s: float) -> float | None:
-        """Records/s done over the span of a gauge; None with less than two scrapes."""
+        """Records/s processed over the span of a gauge; None with fewer than two scrapes."""
         begin_s = at_s - self.parameters.gauge_span_s
         self.counts.append((at_s, self.records.done))
         while len(self.counts) > 2 and self.counts[1][0] <= begin_s:

@@ -1,8 +1,8 @@
-"""The Flink autoscaler's own engine in a JVM beside us: built once, asked line by line.
+"""The Flink autoscaler's own engine in a separate JVM: built once, queried line by line.
 
 The glue and the pinned artefacts are in `bench/flink`. The build is kept in the cache of the dev
 tools under the hash of these sources. One JVM serves one run after another; it reads its standard
-input, and ends with it when this process ends, however that happens.
+input, and exits at its end, so it always ends with this process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STOP_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a tick shows of the job: one source vertex. Times in ms; `partitions` 0 is unknown."""
+    """A tick's view of the job: one source vertex. Times in ms; `partitions` 0 means unknown."""
 
     now_ms: int
     running_since_ms: int
@@ -50,10 +50,10 @@ class Seen:
 
 
 def build() -> Path:
-    """The directory with the glue's classes and the engine's jars, made if it is not there.
+    """The directory with the glue's classes and the engine's jars, built if missing.
 
     Raises:
-        UnavailableError: a tool is missing, the cache cannot be there, or the build failed.
+        UnavailableError: a tool is missing, the cache is unusable, or the build failed.
     """
     try:
         target = cached(from_environment(), "flink", [POM, *GLUE])
@@ -65,7 +65,7 @@ def build() -> Path:
     try:
         return made_once(target, "the engine of the Flink autoscaler", _make)
     except CommandError as error:
-        raise UnavailableError(f"the engine does not build: {error}") from error
+        raise UnavailableError(f"the engine cannot be built: {error}") from error
 
 
 def _make(directory: Path) -> None:
@@ -77,7 +77,7 @@ def _make(directory: Path) -> None:
 
 
 def class_path(built: Path) -> list[Path]:
-    """Our classes and all jars, the autoscaler's first: it has newer forms of classes of Flink."""
+    """Our classes and all jars, the autoscaler's first: it has newer versions of Flink classes."""
     jars = sorted((built / "jars").glob("*.jar"))
     return [built / "classes", *sorted(jars, key=lambda jar: "flink-autoscaler" not in jar.name)]
 
@@ -87,7 +87,7 @@ def _joined(paths: Iterable[Path]) -> str:
 
 
 class Engine:
-    """One JVM; it knows one job at a time."""
+    """One JVM, with one job at a time."""
 
     def __init__(self, built: Path) -> None:
         self.job = 0
@@ -99,29 +99,29 @@ class Engine:
         )
 
     def begin(self, options: Mapping[str, str]) -> int:
-        """Forget the job before and begin a new one; returns its number.
+        """Forget the previous job and start a new one; returns its number.
 
-        `options` are by Flink's own names, with Flink's own syntax.
+        `options` have Flink's own names and syntax.
 
         Raises:
-            UnavailableError: an option does not read, or the JVM is gone.
+            UnavailableError: an option is invalid, or the JVM has exited.
         """
         self._ask({"options": dict(options)})
         self.job += 1
         return self.job
 
     def scale(self, job: int, seen: Seen) -> int:
-        """The parallelism that is wanted once this has been seen.
+        """The desired parallelism after seeing this.
 
         Raises:
-            UnavailableError: the engine reports an error, or the JVM is gone.
+            UnavailableError: the engine reports an error, or the JVM has exited.
         """
         if job != self.job:
-            raise UnavailableError("the Flink engine has begun another job since")
+            raise UnavailableError("the Flink engine has started another job since")
         return int(self._ask(asdict(seen))["parallelism"])
 
     def close(self) -> None:
-        """End the JVM; nothing happens where it has ended."""
+        """End the JVM; does nothing if it has already exited."""
         if self.process.stdin and not self.process.stdin.closed:
             self.process.communicate(timeout=STOP_S)
 
@@ -137,7 +137,7 @@ class Engine:
             raise UnavailableError(f"the JVM of the Flink engine: {error}") from error
         if not line:
             raise UnavailableError(
-                f"the JVM of the Flink engine ended: {self.process.wait(STOP_S)}"
+                f"the JVM of the Flink engine exited: {self.process.wait(STOP_S)}"
             )
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
@@ -147,7 +147,7 @@ class Engine:
 
 @cache
 def shared() -> Engine:
-    """The one engine of this process, started when it is first asked for.
+    """The one engine of this process, started on first use.
 
     Raises:
         UnavailableError: it cannot be built here.

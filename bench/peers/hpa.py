@@ -5,7 +5,7 @@ its config/v1alpha1/defaults.go and metrics/utilization.go, pkg/apis/autoscaling
 Apache-2.0.
 
 Without `behavior` the controller still follows its older rule, at most max(2 p, 4) in one sync;
-`DEFAULT_BEHAVIOUR` is what the API fills in as soon as a part of `behavior` is written.
+`DEFAULT_BEHAVIOUR` is what the API fills in as soon as any part of `behavior` is set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.peers.controller import Limits
 
 
 class Unit(Enum):
-    """What a scaling policy counts in."""
+    """The unit of a scaling policy."""
 
     PODS = "Pods"
     PERCENT = "Percent"
@@ -27,7 +27,7 @@ class Unit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """At most so much change within a period."""
+    """The maximum change within a period."""
 
     unit: Unit
     value: int
@@ -36,7 +36,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of one direction; `largest` takes the policy that allows most."""
+    """The rules of one direction; `largest` selects the policy that allows the most."""
 
     policies: tuple[Policy, ...]
     stabilisation_s: float = 0
@@ -68,7 +68,7 @@ class Parameters:
 
 
 def within(ratio: float, tolerance: float) -> bool:
-    """Whether a usage ratio is too near to 1 to act on."""
+    """Whether a usage ratio is too close to 1 to act on."""
     return 1 - tolerance <= ratio <= 1 + tolerance
 
 
@@ -90,10 +90,10 @@ def utilisation_replicas(
     missing: int = 0,
     tolerance: float = 0.1,
 ) -> int:
-    """Replicas for a resource; `ready` holds each ready pod's use in thousandths of its request.
+    """Replicas for a resource; `ready` has each ready pod's use in thousandths of its request.
 
-    Unready pods count as idle on the way up. Pods without metrics count as idle on the way up and
-    as fully used on the way down.
+    When scaling up, unready pods and pods without metrics count as idle; when scaling down, pods
+    without metrics count as fully used.
     """
 
     def ratio(usages: Sequence[int]) -> float:
@@ -124,7 +124,7 @@ class Autoscaler:
     changed: list[tuple[float, int]] = field(default_factory=list)
 
     def settle(self, now_s: float, current: int, desired: int) -> int:
-        """The replicas that a sync really sets: stabilised, rate-limited, within the limits."""
+        """The replicas that a sync actually sets: stabilised, rate-limited, within the limits."""
         rules = self.parameters.behaviour
         stable = self._stabilised(now_s, current, desired)
         if rules is None:

@@ -1,4 +1,4 @@
-"""KEDA's Kafka scaler with the HorizontalPodAutoscaler that it makes.
+"""KEDA's Kafka scaler with the HorizontalPodAutoscaler that it creates.
 
 Source: kedacore/keda at 8b4f083 (2026-08-20), pkg/scalers/kafka_scaler.go; Apache-2.0. The law of
 the HPA is in `hpa.py`. Our signals have no lag by partition: as many partitions count as lagging
@@ -34,12 +34,12 @@ def factors(number: int) -> list[int]:
 
 
 def next_factor(lag: int, partitions: int, threshold: int) -> int:
-    """The fewest consumers that carry the lag and share the partitions evenly."""
+    """The fewest consumers that can handle the lag and share the partitions evenly."""
     return next((f for f in factors(partitions) if f * threshold >= lag), partitions)
 
 
 def metric(lag: int, partitions: int, lagging: int, parameters: Parameters) -> int:
-    """The lag that the HPA is told, in records."""
+    """The lag that is reported to the HPA, in records."""
     threshold = parameters.lag_threshold
     even, limited = parameters.ensure_even_distribution, parameters.limit_to_partitions_with_lag
     if parameters.allow_idle_consumers and not (even or limited):
@@ -51,7 +51,7 @@ def metric(lag: int, partitions: int, lagging: int, parameters: Parameters) -> i
 
 
 class Keda:
-    """The scaler behind an HPA of the type AverageValue."""
+    """The scaler behind an HPA with a target of type AverageValue."""
 
     def __init__(self, limits: Limits, parameters: Parameters) -> None:
         self.parameters = parameters

@@ -2,7 +2,7 @@
 
 Source: numaproj/numaflow at 63ba4e8 (2026-08-22), scaling.go and options.go of
 pkg/reconciler/vertex/scaling, pkg/apis/numaflow/v1alpha1/const.go; Apache-2.0. The pipeline is one
-vertex, so there is no back pressure from vertices behind it, and one partition: our signals have
+vertex, so there is no back pressure from downstream vertices, and one partition: our signals have
 the total lag.
 """
 
@@ -34,7 +34,7 @@ class Parameters:
 def desired_replicas(
     rates: Sequence[float], pendings: Sequence[int], ready: int, target_s: float
 ) -> int:
-    """Replicas that work off what is pending in the target time; the largest over partitions."""
+    """Replicas that process what is pending in the target time; the maximum over partitions."""
     most = 1
     for rate, pending in zip(rates, pendings, strict=False):
         if pending and rate:
@@ -44,7 +44,7 @@ def desired_replicas(
 
 
 class Numaflow:
-    """The scaler of one source vertex; it never scales to zero here, as nobody does."""
+    """The scaler of one source vertex; like all others, it never scales to zero here."""
 
     def __init__(self, limits: Limits, parameters: Parameters) -> None:
         self.limits, self.parameters = limits, parameters
@@ -53,7 +53,7 @@ class Numaflow:
         self.scaled_at_s = -math.inf
 
     def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
-        """One visit of the scaler, at most a few replicas up or down."""
+        """Run the scaler once: at most a few replicas up or down."""
         if signals:
             self.window.add(now_s, signals)
         if not self.period.due(now_s) or signals is None or not signals.executors_running:

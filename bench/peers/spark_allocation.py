@@ -2,9 +2,9 @@
 
 Source: apache/spark at 062d4ae, streaming/src/main/scala/org/apache/spark/streaming/scheduler/
 ExecutorAllocationManager.scala, core's internal/config/Streaming.scala; Apache-2.0. Structured
-Streaming has no law of its own. The batch duration is the trigger; a batch that outlasts it
-delays the next one by the difference, which stands for the scheduling delay. The estimated rate
-becomes the limit of records in a batch, and is asked for once for each batch that is seen.
+Streaming has no law of its own. The batch duration is the trigger; a batch that exceeds it delays
+the next one by the difference, which stands for the scheduling delay. The estimated rate becomes
+the batch limit, and is computed once per observed batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Parameters:
 
 
 class SparkAllocation:
-    """Adds by the mean batch time over the trigger, removes one executor at a time."""
+    """Adds executors by the mean batch time over the trigger, removes one at a time."""
 
     def __init__(self, limits: Limits, parameters: Parameters) -> None:
         self.limits, self.parameters = limits, parameters
@@ -41,7 +41,7 @@ class SparkAllocation:
         self.last = ""
 
     def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
-        """Take in the newest batch; manage the allocation once in an interval."""
+        """Add the newest batch; manage the allocation once per interval."""
         batch = signals.batch if signals else None
         wanted = settings
         if batch and batch.key != self.last:

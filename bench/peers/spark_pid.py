@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class PidRateEstimator:
-    """Records/s that a stream should take in, from how fast its last batch was worked off."""
+    """Records/s that a stream should read, from how fast its last batch was processed."""
 
     def __init__(
         self,
@@ -19,7 +19,7 @@ class PidRateEstimator:
         min_rate: float = 100.0,
     ) -> None:
         if interval_ms <= 0 or min(proportional, integral, derivative) < 0 or min_rate <= 0:
-            raise ValueError("interval and least rate must be positive, gains not negative")
+            raise ValueError("interval and minimum rate must be positive, gains not negative")
         self.interval_ms, self.min_rate = interval_ms, min_rate
         self.proportional, self.integral, self.derivative = proportional, integral, derivative
         self.time_ms = -1
@@ -29,7 +29,7 @@ class PidRateEstimator:
     def compute(
         self, time_ms: int, records: int, processing_ms: int, scheduling_ms: int
     ) -> float | None:
-        """The new rate, records/s; None for the first batch and for one that tells nothing."""
+        """The new rate, records/s; None for the first batch and for one without information."""
         if time_ms <= self.time_ms or records <= 0 or processing_ms <= 0:
             return None
         since_s = (time_ms - self.time_ms) / 1000

@@ -1,4 +1,4 @@
-"""What the peers share: a period of their own, and averages over the last seconds."""
+"""What the peers share: a period of their own, and averages over recent seconds."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Pick = Callable[[Signals], float | None]
 
 
 class Period:
-    """A grid of times in seconds, for laws whose own period is not that of the ticks."""
+    """A grid of times in seconds, for laws whose period differs from the tick's."""
 
     def __init__(self, period_s: float) -> None:
         self.period_s = period_s
         self._last = 0
 
     def due(self, now_s: float) -> bool:
-        """Whether an edge of the grid has passed since the last time it was due."""
+        """Whether a grid time has passed since it was last due."""
         edge = math.floor(now_s / self.period_s + 1e-9)
         passed = edge > self._last
         self._last = max(edge, self._last)
@@ -34,7 +34,7 @@ class Window:
         self.samples: list[Signals] = []
 
     def add(self, now_s: float, signals: Signals) -> None:
-        """Take in what is seen now and let go of what is too old."""
+        """Add the current signals and drop those that are too old."""
         last = self.samples[-1].sampled_at_s if self.samples else -1.0
         if signals.sampled_at_s > last:
             self.samples.append(signals)
@@ -45,7 +45,7 @@ class Window:
         self.samples = []
 
     def mean(self, pick: Pick) -> float | None:
-        """The mean of what is known; None if nothing is."""
+        """The mean of the known values; None if there are none."""
         values = [v for s in self.samples if (v := pick(s)) is not None]
         return statistics.fmean(values) if values else None
 
@@ -57,10 +57,10 @@ class Window:
         return statistics.linear_regression([t for t, _ in points], [v for _, v in points]).slope
 
     def processed_rate(self) -> float | None:
-        """Records/s that were committed: what came in less what was added to the lag."""
+        """Records/s that were committed: the input minus the growth of the lag."""
         came, grew = self.mean(lambda s: s.input_rate), self.slope(lambda s: s.lag_records)
         return None if came is None or grew is None else max(0.0, came - grew)
 
     def batches(self) -> list[Batch]:
-        """The finished batches that were seen, each once."""
+        """The finished batches in the window, each once."""
         return list({s.batch.key: s.batch for s in self.samples if s.batch}.values())

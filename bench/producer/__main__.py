@@ -1,9 +1,9 @@
 """The producer tuner against a grid search: `python -m bench.producer --out docs/benchmarks`.
 
-For each added round trip the whole grid is measured, then the tuner runs from cold, and then its
-choice and the grid's best are measured in turn, so that both meet the same machine. The best of so
-many points held the goal by luck too: where it breaks it in the median of these repetitions, the
-next one takes its place.
+For each added round trip, the whole grid is measured, then the tuner runs from cold. Then its
+choice and the grid's best point are measured alternately, so that both get the same machine. The
+best of this many points may have met the goal by luck: if it breaks the goal in the median of these
+repetitions, the next one takes its place.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ COMPRESSIONS = ("none", "lz4")
 RECORD_BYTES = 1000
 REPEATS = 7
 WANTED = 0.9
-"""Share of the grid's best rate that the tuner is to reach."""
+"""Share of the grid's best rate that the tuner should reach."""
 
 Measure = Callable[[ProducerSettings], Probe]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One round trip: what the grid found, what the tuner found, both measured again in turn."""
+    """One round trip: the grid's and the tuner's choice, both measured again alternately."""
 
     round_trip_ms: float
     grid: list[Probe]
     steps: list[str]
     probes: list[Probe]
     lucky: list[Probe]
-    """Points of the grid that were faster, but broke the goal in the median of repetitions."""
+    """Grid points that were faster, but broke the goal in the median of the repetitions."""
     grid_again: list[Probe]
     tuned_again: list[Probe]
 
@@ -83,7 +83,7 @@ def row(round_trip_ms: float, measure: Measure, goal_s: float) -> Row:
 
 
 def _by_rate(grid: list[Probe], goal_s: float) -> list[Probe]:
-    """The points that held the goal, the fastest first; where none did, the quickest one."""
+    """The points that met the goal, fastest first; if none did, the one with the least latency."""
     holding = [p for p in grid if p.p95_s <= goal_s]
     return sorted(holding, key=lambda p: -p.rate) or [best_of(grid, goal_s)]
 
@@ -91,13 +91,13 @@ def _by_rate(grid: list[Probe], goal_s: float) -> list[Probe]:
 POINTS = len(BATCHES) * len(IN_FLIGHT) * len(COMPRESSIONS)
 HEAD = f"""# The producer tuner against a grid search
 
-`python -m bench.producer` at commit {{commit}}. One broker on loopback behind a TCP proxy that holds
-every byte back; records of {RECORD_BYTES} bytes that compress about as JSON does; 4 partitions; goal:
+`python -m bench.producer` at commit {{commit}}. One broker on loopback behind a TCP proxy that delays
+every byte; records of {RECORD_BYTES} bytes that compress about as well as JSON; 4 partitions; goal:
 p95 <= {{goal_ms:.0f}} ms from send to acknowledgement, and as many bytes/s as that allows. The grid:
-{len(BATCHES)} batch sizes × {len(IN_FLIGHT)} numbers in flight × {len(COMPRESSIONS)} compressions,
+{len(BATCHES)} batch sizes × {len(IN_FLIGHT)} limits in flight × {len(COMPRESSIONS)} compressions,
 {POINTS} points. The tuner begins with one batch of 16 KiB at a time. Its choice and the grid's best
-were then measured {REPEATS} times in turn; rates are their medians, with the range. A point of the
-grid whose median p95 broke the goal there gave way to the next.
+were then measured {REPEATS} times alternately; rates are medians, with the range. A grid point whose
+median p95 broke the goal there was replaced by the next one.
 
 | round trip added | start, MB/s | grid's best, MB/s | p95, ms | tuned, MB/s | p95, ms | probes | tuned / grid | 0.9 wanted |
 |---|---|---|---|---|---|---|---|---|
@@ -141,7 +141,7 @@ def _p95(probes: list[Probe]) -> str:
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/producer"))
 @click.option("--goal-ms", default=200.0, show_default=True)
-@click.option("--seconds", default=2.0, show_default=True, help="Of each probe.")
+@click.option("--seconds", default=2.0, show_default=True, help="Duration of each probe.")
 def main(out: Path, goal_ms: float, seconds: float) -> None:
     """Measure every round trip and write producer.md."""
     records, rows, goal_s = payloads(RECORD_BYTES), [], goal_ms / 1000

@@ -1,4 +1,4 @@
-"""A broker of its own, reached through proxies that delay: one listener for each round trip."""
+"""A separate broker behind delaying proxies: one listener for each round trip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOPIC = "load"
 
 @contextlib.contextmanager
 def brokers(round_trips_ms: Sequence[float], partitions: int = 4) -> Iterator[dict[float, str]]:
-    """Bootstrap addresses by the round trip that is added, in milliseconds, of one broker."""
+    """Bootstrap addresses of one broker, by added round trip in milliseconds."""
     with proxied(round_trips_ms, partitions) as proxies:
         yield {ms: proxy.address for ms, proxy in proxies.items()}
 
@@ -24,7 +24,7 @@ def brokers(round_trips_ms: Sequence[float], partitions: int = 4) -> Iterator[di
 def proxied(
     round_trips_ms: Sequence[float], partitions: int = 4
 ) -> Iterator[dict[float, DelayingProxy]]:
-    """The proxies that such a broker is reached through."""
+    """The proxies through which the broker is reached."""
     ports = {ms: free_port() for ms in round_trips_ms}
     proxies = {ms: DelayingProxy(ports[ms], ms / 2000) for ms in round_trips_ms}
     names = {ms: f"D{index}" for index, ms in enumerate(round_trips_ms)}
@@ -43,7 +43,7 @@ def proxied(
             "advertised.listeners": ",".join([own, *outer]),
             "listener.security.protocol.map": ",".join(protocols),
             "inter.broker.listener.name": "PLAINTEXT",
-            # what the probes wrote is of no use to anybody
+            # nobody needs what the probes wrote
             "log.retention.bytes": str(256 << 20),
             "log.segment.bytes": str(64 << 20),
             "log.retention.check.interval.ms": "5000",

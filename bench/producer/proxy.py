@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback that holds every byte back for a time, in each direction."""
+"""A TCP proxy on loopback that delays every byte, in each direction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DelayingProxy:
             yield
         finally:
             with contextlib.suppress(OSError):
-                self._listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
+                self._listener.shutdown(socket.SHUT_RDWR)  # wakes the accepting thread
             accepting.join()
             self._listener.close()
             self.cut()
@@ -41,11 +41,11 @@ class DelayingProxy:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address on which it listens."""
         return f"127.0.0.1:{self.port}"
 
     def cut(self) -> int:
-        """Break every connection, with what is under way on it; returns how many there were."""
+        """Break every connection, losing what is in flight; returns how many there were."""
         broken = 0
         while self._open:
             with contextlib.suppress(OSError):  # it has ended by itself
@@ -63,7 +63,7 @@ class DelayingProxy:
             self._serving[-1].start()
 
     def _serve(self, near: socket.socket) -> None:
-        """One connection, until both directions have ended."""
+        """Serve one connection, until both directions have ended."""
         target = ("127.0.0.1", self._target)
         with near, contextlib.suppress(OSError), socket.create_connection(target) as far:
             for each in (near, far):
@@ -77,7 +77,7 @@ class DelayingProxy:
                 pump.join()
 
     def _pump(self, source: socket.socket, sink: socket.socket) -> None:
-        """Read as fast as it comes; what was read waits for its time in a queue."""
+        """Read without delay; what was read waits in a queue until it is due."""
         if self._delay_s == 0:
             self._copy(source, sink)
             return

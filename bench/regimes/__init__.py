@@ -1,1 +1,1 @@
-"""The three regimes of a batch's size, on a real driver that the real law drives."""
+"""The three regimes of batch size, on a real driver controlled by the real law."""

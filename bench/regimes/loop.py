@@ -1,4 +1,4 @@
-"""The operator's law in a loop over one driver's own metrics, without a cluster or Prometheus."""
+"""Runs the operator's law on one driver's own metrics, without a cluster or Prometheus."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _LABEL = re.compile(r'\w+="([^"]*)"')
 
 
 class Pipeline(Protocol):
-    """A driver that runs."""
+    """A running driver."""
 
     def metrics(self) -> dict[str, float]:
-        """Its samples, `name` or `name{label="x"}`; empty where it does not answer."""
+        """Its samples, `name` or `name{label="x"}`; empty if it does not answer."""
 
     def apply(self, settings: Settings) -> int:
-        """Hand it new settings; returns their generation."""
+        """Give it new settings; returns their generation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What was seen of one batch."""
+    """The measurements of one batch."""
 
     limit: int
     records: int
@@ -43,7 +43,7 @@ class Size:
 
 @dataclass(slots=True)
 class Story:
-    """What the law did to the pipeline."""
+    """What the law did with the pipeline."""
 
     decisions: list[Decision] = field(default_factory=list)
     batches: list[Size] = field(default_factory=list)
@@ -51,13 +51,13 @@ class Story:
 
 
 class Sight:
-    """One driver's samples as the queries would answer them."""
+    """One driver's samples, as the queries would return them."""
 
     def __init__(self) -> None:
         self._inputs: deque[tuple[float, float]] = deque()
 
     def seen(self, samples: Mapping[str, float], now_s: float) -> DriverMetrics:
-        """The figures of this moment; the executor of Spark's local mode is counted as one."""
+        """The current figures; the executor of Spark's local mode counts as one."""
         seen = DriverMetrics()
         inputs, lags = [], []
         for key, value in samples.items():
@@ -91,9 +91,9 @@ def drive(
     pipeline: Pipeline, policy: Policy, memory: ControllerState, most_s: float,
     tell: Callable[[Decision], None] = lambda _: None,
 ) -> Story:  # fmt: skip
-    """Let the law move a driver that runs at the memory's settings, until nothing more helps it.
+    """Let the law tune a driver that runs with the memory's settings, until nothing more helps.
 
-    At most `most_s` seconds; `tell` hears each decision that moves something.
+    Takes at most `most_s` seconds; `tell` gets each decision that moves something.
     """
     sight, story = Sight(), Story()
     deadline, last = time.time() + most_s, -1

@@ -8,7 +8,7 @@ from bench.regimes.loop import Story
 
 
 def page(story: Story, table: list[list[float]], commit: str, load: float) -> str:
-    """What was asked of the law, what it did, and what each size of batch took.
+    """The law's task, what it did, and how long each batch size took.
 
     `load` is the machine's load average.
     """
@@ -29,23 +29,23 @@ def page(story: Story, table: list[list[float]], commit: str, load: float) -> st
     told = [f"- `{d.action} {d.reason}`: {d.message}" for d in story.decisions]
     return "\n".join(
         [
-            "# The three regimes of a batch's size, found",
+            "# Finding the three regimes of batch size",
             "",
             f"`make bench-regimes` at commit {commit}: one real driver (Spark in local mode, Kafka"
             " on loopback) whose transform takes",
             f"{points}: flat, slow growth, overload, as in the tuning notes, but slower, so that"
-            " Spark's own part of a batch is small beside it.",
-            "The goal is `throughput: {max: true}` on a backlog; the law sees the driver's metrics"
-            " and nothing of the table.",
+            " Spark's own share of a batch is small.",
+            "The goal is `throughput: {max: true}` on a backlog; the law sees only the driver's"
+            " metrics, not the table.",
             "",
             f"It ended at **maxOffsetsPerTrigger {final}**. The machine's load average was"
-            f" {load:.0f}, which is in the seconds.",
+            f" {load:.0f}, which affects the seconds.",
             "",
-            "| limit | full batches | records | seconds | ms a record | records/s |",
+            "| limit | full batches | records | seconds | ms per record | records/s |",
             "|---|---|---|---|---|---|",
             *rows,
             "",
-            "What it decided, in order:",
+            "Its decisions, in order:",
             "",
             *told,
             "",

@@ -1,7 +1,7 @@
 """A transform whose batches take as long as a table says: the three regimes of the tuning notes.
 
 Each task waits by itself, record by record, so that a batch of one partition takes the table's time
-whatever its size turns out to be. It goes to the driver as a module of its own.
+whatever its size is. The driver gets this file as a separate module.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 LEAST_S = 0.005
-"""What is waited for at once: the operating system knows no shorter waits."""
+"""The unit of waiting: the operating system has no shorter waits."""
 
 
 def seconds(table: list[list[float]], records: float) -> float:
-    """What a batch of so many records takes: linear between the points, and on beyond the last."""
+    """Duration of a batch of `records`: interpolated linearly, and extrapolated beyond the last."""
     for (n0, s0), (n1, s1) in itertools.pairwise(table):
         if records <= n1 or [n1, s1] == table[-1]:
             return max(0.0, s0 + (s1 - s0) * (records - n0) / (n1 - n0))
@@ -28,7 +28,7 @@ def seconds(table: list[list[float]], records: float) -> float:
 
 
 def transform(df: DataFrame, params: dict[str, str]) -> DataFrame:
-    """Hand the records on, each batch in its time; `table` is a JSON list of [records, seconds]."""
+    """Pass the records on, each batch in its time; `table` is a JSON list of [records, seconds]."""
     table = json.loads(params["table"])
     state = {"task": -1, "records": 0, "slept": 0.0}
 

@@ -20,11 +20,11 @@ from bench import commit
 
 FOLDER = REPO / "docs/benchmarks/simulator"
 SHOWN = ("p3-busy", "p4-busy", "p3-short")
-"""Settings of the picture over time, all predicted: two steady ones and a saturated one."""
+"""Settings in the picture over time, all predicted: two steady ones and a saturated one."""
 
 data = click.option(
     "--data", type=click.Path(path_type=Path), default=FOLDER / "measured.json",
-    help="What was measured.",
+    help="File of the measurements.",
 )  # fmt: skip
 
 
@@ -34,9 +34,11 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="JSON; it is resumed.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="JSON; continued if it exists."
+)
 def measure(out: Path) -> None:
-    """Measure on the local cluster what the file lacks; the cluster is left up."""
+    """Measure what the file lacks on the local cluster, and leave the cluster running."""
     try:
         campaign.measure(out, commit.head())
     except LocalClusterError as error:
@@ -46,7 +48,7 @@ def measure(out: Path) -> None:
 @main.command("fit")
 @data
 def fit_command(data: Path) -> None:
-    """Fit the plant on the four settings and print its parameters."""
+    """Fit the plant to the four settings and print its parameters."""
     _, fitted, _ = _load(data)
     click.echo(json.dumps(asdict(fitted), indent=1))
 
@@ -56,7 +58,7 @@ def fit_command(data: Path) -> None:
 @click.option("--out", type=click.Path(path_type=Path), default=FOLDER, help="Folder.")
 @click.option("--again", type=click.Path(path_type=Path, exists=True), help="Repeated settings.")
 def report(data: Path, out: Path, again: Path | None) -> None:
-    """Fit, predict, print the tables, and write scenario and pictures; exit 1 off target."""
+    """Fit, predict, print the tables, write scenario and pictures; exit 1 if off target."""
     known, fitted, unknown = _load(data)
     base, rest = [compare(fitted, m) for m in known], [compare(fitted, m) for m in unknown]
     found = medians(rest)
@@ -84,7 +86,7 @@ def report(data: Path, out: Path, again: Path | None) -> None:
 
 
 def _load(path: Path) -> tuple[list[Measured], Fitted, list[Measured]]:
-    """What was measured to fit on, the fit, and what was measured to predict."""
+    """The measurements for the fit, the fit, and the measurements to predict."""
     measured = campaign.read(path)
     if not measured:
         raise click.ClickException(f"no measurements in {path}: run measure first")

@@ -1,6 +1,6 @@
-"""Measure the settings on the local cluster: pin, load, settle, look.
+"""Measures the settings on the local cluster: pin, load, settle, watch.
 
-Nothing polls while a window is open but the count of its batches; Prometheus keeps the samples, and
+While a window is open only the count of its batches is polled; Prometheus keeps the samples, and
 one query at the end reads them.
 """
 
@@ -25,26 +25,26 @@ from dev.localcluster.paths import from_environment
 NAMESPACE = "simreal"
 TICK_S = 3.0
 LONG_S = 3600.0
-"""Seconds of a load that is ended by hand."""
+"""Seconds of a load that is ended explicitly."""
 
 WARM_UP = (Setting("warm-up", 5, 5, 6000, 300, False), 60.0)
-"""The JVMs of driver and executors compile before anything is measured; seconds of it."""
+"""Seconds for the JVMs of driver and executors to compile before anything is measured."""
 
 SETTLE_S, SETTLE_BATCHES = 30.0, 3
 WINDOW_S, WINDOW_BATCHES = 60.0, 5
 POLL_S = 5.0
 BURST_S = 10.0
 BACKLOG_BATCHES = 3
-"""Batches' worth of backlog that a saturated setting begins with."""
+"""The backlog with which a saturated setting begins, in batches."""
 
 
 def measure(out: Path, commit: str) -> None:
     """Measure what the file does not have yet; it is written after each setting.
 
-    The cluster is booted if it is down, and left up.
+    The cluster is started if it is down, and left running.
 
     Raises:
-        LocalClusterError: the cluster or the pipeline did not do as asked in time.
+        LocalClusterError: the cluster or the pipeline did not respond in time.
     """
     done = read(out)
     left = [s for s in CAMPAIGN if s not in {m.setting for m in done}]
@@ -59,21 +59,21 @@ def measure(out: Path, commit: str) -> None:
 
 
 def read(path: Path) -> list[Measured]:
-    """The measurements of a file; none where there is no file."""
+    """The measurements in a file; none if there is no file."""
     if not path.exists():
         return []
     return [Measured.read(row) for row in json.loads(path.read_text())["measured"]]
 
 
 def write(path: Path, measured: Sequence[Measured], commit: str) -> None:
-    """One line for each setting."""
+    """Write one line per setting."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = ",\n".join(json.dumps(m.document()) for m in measured)
     path.write_text(f'{{"commit": "{commit}", "measured": [\n{rows}\n]}}\n')
 
 
 def _open() -> Site:
-    """The cluster with operator, Kafka and topic, and no pipeline yet."""
+    """Set up the cluster with operator, Kafka and topic, and no pipeline yet."""
     kube, tags = deploy.local_cluster(from_environment(), NAMESPACE)
     deploy.install(kube, tags, TICK_S)
     kube.call("delete", "namespace", NAMESPACE, "--ignore-not-found", limit_s=180)
@@ -114,7 +114,7 @@ class Site:
         self.kube.apply(*manifests)
 
     def effective(self, setting: Setting) -> bool:
-        """Whether the driver says that the settings are in force."""
+        """Whether the driver reports that the settings are in force."""
         status = (self.kube.get("spl", "clicks") or {}).get("status") or {}
         told = status.get("effective") or {}
         wanted = (setting.executors, f"{setting.trigger_s:g}s", setting.max_offsets)
@@ -123,7 +123,7 @@ class Site:
         )
 
     def batches(self, seconds: float) -> list[Batch]:
-        """The batches that the scrapes of the last seconds saw."""
+        """The batches that scrapes saw in the last `seconds`."""
         names = "|".join(SCRAPED)
         selector = f'{{__name__=~"{names}",namespace="{NAMESPACE}",pipeline="clicks"}}'
         return from_prometheus(
@@ -138,13 +138,13 @@ class Site:
         return float(found[0]["value"][1]) if found else math.nan
 
     def run(self, setting: Setting, seconds: float) -> None:
-        """Some seconds of a setting that nobody looks at."""
+        """Run a setting for some seconds without measuring it."""
         self._start(setting)
         time.sleep(seconds)
         self._stop()
 
     def measure(self, setting: Setting) -> Measured:
-        """One window of a setting under its load."""
+        """Measure one window of a setting under its load."""
         self._start(setting)
         self._settle(setting)
         begin_s, lag = time.time(), self.lag()
@@ -170,7 +170,7 @@ class Site:
         self.kube.call("delete", "job", "load", "--wait")
 
     def _settle(self, setting: Setting) -> None:
-        """Wait for batches that began with these settings, and leave the first ones out."""
+        """Wait for batches that began with these settings, and skip the first ones."""
         begin_s = time.time()
 
         def settled() -> bool:
@@ -196,5 +196,5 @@ class Site:
 
 
 def _span(batches: Sequence[Batch]) -> int:
-    """Batches committed, those that no scrape saw included."""
+    """Batches committed, including those that no scrape saw."""
     return batches[-1].id - batches[0].id + 1 if batches else 0

@@ -1,4 +1,4 @@
-"""The plant's parameters from measured batches, by least squares of the relative error.
+"""Fits the plant's parameters to measured batches, by least squares of the relative error.
 
 A batch of n records on p executors takes `fixed_s + per_task_s·tasks/p + waves(p)·n/cap(p)`,
 which is linear in the costs and in 1/cap(p) of each executor count that was measured.
@@ -24,26 +24,26 @@ MOST_EXECUTORS = 5
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The parameters of the plant that were fitted."""
+    """The fitted parameters of the plant."""
 
     fixed_s: float
     per_task_s: float
     capacity: dict[int, float]
-    """Records/s by executors, in whole waves of tasks."""
+    """Records/s by number of executors, in whole waves of tasks."""
     noise: float
     """Standard deviation of a batch's duration around the fit, as a share of it."""
 
 
 def waves(executors: int) -> float:
-    """How much longer the work takes because tasks are whole: the plant's `waves`."""
+    """How much longer the work takes because tasks are indivisible: the plant's `waves`."""
     return math.ceil(PARTITIONS / executors) * executors / PARTITIONS
 
 
 def fit(measured: Sequence[Measured]) -> Fitted:
-    """The parameters that fit best; each setting weighs the same, however many its batches.
+    """The best fit; each setting has the same weight, however many batches it has.
 
     Raises:
-        ValueError: the settings do not tell the parameters apart.
+        ValueError: the settings do not determine the parameters.
     """
     counts = sorted({m.setting.executors for m in measured})
     rows, sizes = [], []
@@ -54,7 +54,7 @@ def fit(measured: Sequence[Measured]) -> Fitted:
     solution = _not_negative(design * weights[:, None], weights)
     fixed_s, per_task_s, *inverse = (float(x) for x in solution)
     if min(inverse) <= 0:
-        raise ValueError(f"no capacity can be told from {len(rows)} batches: {solution}")
+        raise ValueError(f"{len(rows)} batches determine no capacity: {solution}")
     errors = design @ solution - 1
     noise = math.sqrt(float(np.average(errors**2, weights=weights**2)))
     capacity = {p: round(1 / x, 1) for p, x in zip(counts, inverse, strict=True)}
@@ -68,7 +68,7 @@ def _row(batch: Batch, executors: int, counts: Sequence[int]) -> list[float]:
 
 
 def _not_negative(design: Matrix, right: Matrix) -> Matrix:
-    """Least squares with no parameter below 0: the best of all choices of those that are not 0."""
+    """Least squares without negative parameters: the best of all choices of non-zero ones."""
     width, best, least = design.shape[1], None, math.inf
     choices = itertools.chain.from_iterable(
         itertools.combinations(range(width), size) for size in range(1, width + 1)
@@ -81,12 +81,12 @@ def _not_negative(design: Matrix, right: Matrix) -> Matrix:
         if rank == len(chosen) and part.min() >= 0 and error < least:
             best, least = solution, error
     if best is None:
-        raise ValueError("the settings do not tell the parameters apart")
+        raise ValueError("the settings do not determine the parameters")
     return best
 
 
 def scenario(fitted: Fitted, setting: Setting, duration_s: float, backlog: float = 0) -> Scenario:
-    """The fitted plant under one setting: the same settings, the same load, a backlog to begin."""
+    """The fitted plant under one setting: the same settings and load, and an initial backlog."""
     return Scenario.model_validate({
         "name": f"simreal-{setting.name}", "duration": duration_s, "partitions": PARTITIONS,
         "load": {"step": [[0, setting.load]]},

@@ -18,14 +18,14 @@ INK, ACCENT, MUTED = "#1f2933", "#0b7285", "#868e96"
 
 
 def scatter(path: Path, fitted: Sequence[Comparison], predicted: Sequence[Comparison]) -> None:
-    """Rate and p95, predicted over measured, with the targets as a band."""
+    """Plot rate and p95, predicted over measured, with the targets as a band."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), constrained_layout=True)
     for points, color, label in ((fitted, MUTED, "fitted"), (predicted, ACCENT, "predicted")):
         rates = [(c.seen.rate, c.rate, c.seen.setting.name) for c in points]
         _points(axes[0], rates, color, label)
         latencies = [(c.seen.p95_s, c.p95_s, c.seen.setting.name) for c in points if c.p95_s]
         _points(axes[1], latencies, color, label)
-    _finish(axes[0], "records/s worked off", RATE_TARGET)
+    _finish(axes[0], "records/s processed", RATE_TARGET)
     _finish(axes[1], "p95 of record latency, s (settings that are not saturated)", P95_TARGET)
     figure.savefig(path, dpi=100)
     plt.close(figure)
@@ -48,7 +48,7 @@ def _finish(axis: Any, title: str, target: float) -> None:
 
 
 def overlay(path: Path, fitted: Fitted, shown: Sequence[Measured]) -> None:
-    """One window each: the batches' p95, or the records worked off where it is saturated."""
+    """Plot one window each: the batches' p95, or the processed records if it is saturated."""
     figure, axes = plt.subplots(len(shown), 1, figsize=(11, 3 * len(shown)),
                                 constrained_layout=True)  # fmt: skip
     for seen, axis in zip(shown, axes, strict=True):

@@ -1,4 +1,4 @@
-"""The simulator's answer to a measured setting, and how far off it is."""
+"""The simulator's prediction for a measured setting, and its error."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from trimtab.tuning.decision import Decision
 from trimtab.tuning.snapshot import Snapshot
 
 SETTLE_S = 60.0
-"""Left out at the start of a simulated run: the real window begins settled, too."""
+"""Skipped at the start of a simulated run: the real window begins settled, too."""
 
 DURATION_S = 660.0
 RATE_TARGET, P95_TARGET = 0.15, 0.25
-"""Largest median error that is still good, as a share of what was measured."""
+"""Largest acceptable median error, as a share of the measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +30,22 @@ class Comparison:
     seen: Measured
     rate: float
     p95_s: float | None
-    """None where the load is more than is worked off: then latency grows without end."""
+    """None if the load exceeds the rate: then latency grows without bound."""
 
     @property
     def rate_error(self) -> float:
-        """As a share of what was measured; above 0 if the simulator says more."""
+        """As a share of the measurement; above 0 if the simulator predicts more."""
         return self.rate / self.seen.rate - 1
 
     @property
     def p95_error(self) -> float | None:
-        """The same of the latency."""
+        """The same for the latency."""
         return None if self.p95_s is None else self.p95_s / self.seen.p95_s - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Medians:
-    """Median sizes of errors; None where there is none."""
+    """Median sizes of the errors; None if there are none."""
 
     rate: float | None
     rate_saturated: float | None
@@ -65,9 +65,9 @@ def rest(snapshot: Snapshot, memory: ControllerState) -> tuple[Decision, Control
 
 
 def simulated(fitted: Fitted, seen: Measured, *, seed: int = 1) -> list[Batch]:
-    """The batches of the same setting in the simulator, the settling ones left out.
+    """The batches of the same setting in the simulator, without the settling ones.
 
-    A saturated setting begins with the backlog that was there.
+    A saturated setting begins with the measured backlog.
     """
     backlog = seen.lag if seen.setting.saturated else 0.0
     run = simulate(scenario(fitted, seen.setting, DURATION_S, backlog), seed, controller=rest)
@@ -83,13 +83,13 @@ def simulated(fitted: Fitted, seen: Measured, *, seed: int = 1) -> list[Batch]:
 
 
 def compare(fitted: Fitted, seen: Measured) -> Comparison:
-    """One setting, predicted."""
+    """Predict one setting."""
     found = Measured(seen.setting, tuple(simulated(fitted, seen)), seen.lag, 0.0)
     return Comparison(seen, found.rate, None if seen.setting.saturated else found.p95_s)
 
 
 def medians(comparisons: Sequence[Comparison]) -> Medians:
-    """Median of the sizes of the errors."""
+    """The medians of the sizes of the errors."""
     rates = [(c.seen.setting.saturated, abs(c.rate_error)) for c in comparisons]
     latencies = [abs(c.p95_error) for c in comparisons if c.p95_error is not None]
     return Medians(

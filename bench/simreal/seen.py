@@ -1,4 +1,4 @@
-"""What a pipeline was seen to do, real or simulated, and the two figures that are compared."""
+"""Observations of a pipeline, real or simulated, and the two figures that are compared."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SCRAPED = {
     "trimtab_batch_executors_min": "executors",
     "trimtab_records_total": "total",
 }
-"""The metrics that a batch is read from, and where they go."""
+"""The metrics from which a batch is read, and their fields."""
 
 LABELS = {("phase", "total"), ("quantile", "0.95")}
-"""Which series of a metric that has several is meant."""
+"""Which series to use of a metric with several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Batch:
     p95_s: float
     """95th percentile of its records' latency."""
     executors: int
-    """The fewest while it ran."""
+    """Fewest executors while it ran."""
     total: float
-    """Records committed up to and with this batch."""
+    """Records committed up to and including this batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +48,22 @@ class Measured:
     setting: Setting
     batches: tuple[Batch, ...]
     lag: float
-    """Records behind when the window began."""
+    """Lag in records when the window began."""
     machine_load: float
-    """The machine's load average over a minute when the window ended."""
+    """The machine's one-minute load average when the window ended."""
 
     @property
     def rate(self) -> float:
-        """Records/s worked off, between the first commit and the last."""
+        """Records/s processed between the first commit and the last."""
         return rate(self.batches)
 
     @property
     def p95_s(self) -> float:
-        """Mean of the batches' 95th percentile."""
+        """Mean of the batches' 95th percentiles."""
         return statistics.fmean(b.p95_s for b in self.batches)
 
     def document(self) -> dict[str, Any]:
-        """As plain JSON values; times count from the first commit."""
+        """As plain JSON values; times are relative to the first commit."""
         origin_s, before = self.batches[0].committed_s, self.batches[0].total
         rows = [
             [b.id, round(b.committed_s - origin_s, 3), b.records, round(b.duration_s, 3),
@@ -79,22 +79,22 @@ class Measured:
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> Measured:
-        """The reverse of `document`."""
+        """The inverse of `document`."""
         batches = tuple(Batch(*row) for row in document["batches"])
         setting = Setting(**document["setting"])
         return cls(setting, batches, document["lag"], document["machine_load"])
 
 
 def rate(batches: Sequence[Batch]) -> float:
-    """Records/s worked off between the first commit and the last; batches may be missing."""
+    """Records/s processed between the first commit and the last; batches may be missing."""
     first, last = batches[0], batches[-1]
     return (last.total - first.total) / (last.committed_s - first.committed_s)
 
 
 def from_prometheus(result: Sequence[dict[str, Any]]) -> list[Batch]:
-    """Each batch once, in order, from the raw samples of a range; those that no scrape saw lack.
+    """Each batch that a scrape saw, once and in order, from the raw samples of a range.
 
-    All series of one scrape share its timestamp, so a batch is what one timestamp says.
+    All series of one scrape share its timestamp, so the samples of one timestamp are one batch.
     """
     scrapes: dict[float, dict[str, float]] = {}
     for series in result:

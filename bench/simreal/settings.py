@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PARTITIONS = 12
-"""Of the topic: the tasks of a batch."""
+"""Partitions of the topic, and so the tasks of a batch."""
 
 WAIT_MS, CORES = 8, 1
 """Milliseconds of each record's call; task slots of an executor."""
@@ -13,7 +13,7 @@ WAIT_MS, CORES = 8, 1
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is pinned, and the load on it."""
+    """The pinned settings, and the load."""
 
     name: str
     executors: int
@@ -22,9 +22,9 @@ class Setting:
     load: float
     """Records/s."""
     saturated: bool
-    """The load is more than the pipeline works off, so that the batch limit cuts each batch."""
+    """The load exceeds what the pipeline can process, so the batch limit cuts each batch."""
     fitted: bool = False
-    """Its measurements go into the fit; all others are predicted."""
+    """Whether its measurements are used for the fit; all others are predicted."""
 
 
 CAMPAIGN = (
@@ -43,6 +43,6 @@ CAMPAIGN = (
 )
 """In the order of the campaign: the saturated ones last, so that no backlog has to be drained.
 
-One executor and five tell the fixed cost from that of a task; small batches and large ones tell
-both from the work; what lies between one and five is the plant's to interpolate.
+One and five executors separate the fixed cost from the cost of a task; small and large batches
+separate both from the work; the plant interpolates between one and five.
 """

@@ -15,7 +15,7 @@ HEAD = (
 
 
 def errors(comparisons: Sequence[Comparison]) -> str:
-    """A Markdown table, one row for each setting."""
+    """A Markdown table with one row per setting."""
     lines = [HEAD, "|---" * 11 + "|"]
     for c in comparisons:
         s, seen = c.seen.setting, c.seen
@@ -43,7 +43,7 @@ def summary(found: Medians) -> str:
 
 
 def windows(measured: Sequence[Measured]) -> str:
-    """What each window held: batches that a scrape saw, their size, duration and its spread."""
+    """The content of each window: batches that a scrape saw, their size, duration and spread."""
     lines = [
         "| setting | batches seen | records, mean | duration, s, mean | standard deviation"
         " | load average of the machine |",

@@ -139,8 +139,8 @@ def test_a_parameter_of_the_command_reaches_the_peer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--set", "lag_threshold"], "--set: want name=value, not lag_threshold"),
-        (["--seeds", "one"], "--seeds: want numbers like 1,2,3"),
+        (["--set", "lag_threshold"], "--set: expected name=value, not lag_threshold"),
+        (["--seeds", "one"], "--seeds: expected numbers like 1,2,3"),
         (["--controller", "nobody"], "no controller 'nobody'; there are trimtab, ds2,"),
     ],
 )
@@ -182,7 +182,7 @@ WRONG = [
     ("nobody", {}, "no controller 'nobody'"),
     ("keda", {"lag": "5"}, "no parameter 'lag'; there are lag_threshold,"),
     ("keda", {"lag_threshold": "much"}, "invalid literal"),
-    ("keda", {"allow_idle_consumers": "1"}, "want true or false"),
+    ("keda", {"allow_idle_consumers": "1"}, "expected true or false"),
     (OURS, {"speed": "1"}, "no parameter 'speed'; there are catch_up, down, higher, lower, up"),
 ]
 

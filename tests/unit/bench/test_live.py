@@ -157,7 +157,7 @@ def test_the_page_says_what_is_within_and_what_is_missing(tmp_path: Path) -> Non
     assert "1.06 of the executor-seconds of the best static settings (within 10%)" in text
     assert "| scaling on lag | not measured yet" in text
     book.runs[0] = run("trimtab", executor_s=400, met=0.9)
-    assert "(not within 10%) and does not hold the goal" in markdown(book)
+    assert "(not within 10%) and does not meet the goal" in markdown(book)
     assert "Spark's defaults." not in markdown(book)
     book.runs.append(run("Spark defaults", met=0.95))
     assert "It is **worse** than Spark's defaults." in markdown(book)
