@@ -176,7 +176,7 @@ def pairs() -> list[Named]:
 
 def table(results: Sequence[Named]) -> str:
     """One row for each run, as Markdown; the evidence belongs to the kind named first."""
-    lines = ["| cause | named first | named last | told | evidence |", "|---|---|---|---|---|"]
+    lines = ["| cause | named first | named last | when | evidence |", "|---|---|---|---|---|"]
     for r in results:
         truth = " + ".join(r.truth)
         lines.append(f"| {truth} | {r.first} | {r.last} | {r.when} | {r.evidence} |")

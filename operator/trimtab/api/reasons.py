@@ -87,7 +87,7 @@ class BottleneckKind(StrEnum):
 
 
 class Regime(StrEnum):
-    """Where the load lies; only Over and Under move anything."""
+    """Where the load is, relative to the bounds; only Over and Under move anything."""
 
     UNKNOWN = "Unknown"
     WITHIN = "Within"

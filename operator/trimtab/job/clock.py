@@ -1,4 +1,4 @@
-"""The driver's clocks. No other module of it reads one: what needs the time is given a clock."""
+"""The driver's clocks. Its other modules read no clock: code that needs the time is given one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def wall_s() -> float:
 
 
 def monotonic_s() -> float:
-    """Seconds that only ever grow, for durations and time-outs."""
+    """Monotonic seconds, for durations and time-outs."""
     return time.monotonic()
 
 

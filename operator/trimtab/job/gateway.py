@@ -1,6 +1,6 @@
 """The edge to the JVM, through py4j: what Spark has no Python API for.
 
-What comes from there has no types. So it is `JavaObject` here and nothing but values elsewhere.
+Its objects have no types. So they are `JavaObject` here, and only values elsewhere.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def scala_context(context: SparkContext) -> JavaObject:
 
 
 def hadoop_configuration(context: SparkContext) -> JavaObject:
-    """Hadoop's configuration, with all that sparkConf says of it."""
+    """Hadoop's configuration, including what sparkConf sets in it."""
     return context._jsc.hadoopConfiguration()
 
 
 def analyzed_plan(frame: DataFrame) -> JavaObject:
-    """The logical plan of a frame, its names resolved."""
+    """The logical plan of a frame, with resolved names."""
     return cast("JavaObject", frame)._jdf.queryExecution().analyzed()
 
 

@@ -28,7 +28,7 @@ LABELS = {NODE: HOST_LABEL, ZONE: ZONE_LABEL}
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Where a broker of the source runs, as far as known."""
+    """Where a broker of the source runs; None if unknown."""
 
     node: str | None
     zone: str | None

@@ -68,7 +68,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the driver stands."""
+    """The state of the driver."""
 
     job: Job
     settings: Settings

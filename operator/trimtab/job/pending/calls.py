@@ -152,11 +152,11 @@ class Calls:
     def _oldest(self) -> tuple[Any, Any]:
         call = self._waiting[0]
         # Those before it are all done or timed out, so it has begun, unless hanging calls occupy
-        # every place. Then one of them has to return within one more time-out.
+        # every thread. Then one of them has to return within one more time-out.
         if not call.began.wait(self._timeout_s):
             raise PendingCallError(
-                f"stage {self._stage!r}: no call can begin: all {self._limit} under way have been"
-                f" out for longer than the time-out of {self._timeout_s:g} s"
+                f"stage {self._stage!r}: no call can begin: all {self._limit} in flight have taken"
+                f" longer than the time-out of {self._timeout_s:g} s"
             )
         done = self._answered(call)
         self._waiting.popleft()

@@ -28,7 +28,7 @@ MAX_CAUSES = 20
 
 
 class StreamBuilder:
-    """Builds the query of one job, anew for each start."""
+    """Builds the query of one job, again for each start."""
 
     def __init__(
         self,

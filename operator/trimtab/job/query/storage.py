@@ -89,7 +89,7 @@ class HadoopStorage:
         except Py4JJavaError as error:
             raise JobFailureError(
                 Reason.SETTINGS_INVALID,
-                f"the checkpoint's place {root} cannot be opened: {_message(error)}; the image must"
+                f"the checkpoint at {root} cannot be opened: {_message(error)}; the image must"
                 " bring the connector of that file system, sparkConf its spark.hadoop.fs.* keys",
             ) from error
 

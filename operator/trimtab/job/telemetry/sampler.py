@@ -33,7 +33,7 @@ class WorkSource(Protocol):
 
 
 class Sampler:
-    """Samples until it is told to stop or Spark is gone."""
+    """Samples until it is stopped or Spark is gone."""
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ class KafkaSource:
     def fitted(
         self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
     ) -> dict[str, float]:
-        """The fetch sizes that hold a full batch, see `fetch_sizes`."""
+        """The fetch sizes that fit a full batch, see `fetch_sizes`."""
         return fetch_sizes(knobs, record_bytes, partitions)
 
     def read(
