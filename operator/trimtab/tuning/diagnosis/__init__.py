@@ -1,1 +1,1 @@
-"""What holds a pipeline back, and how its executors and stages fare."""
+"""Find the bottleneck of a pipeline, and the state of its executors and stages."""

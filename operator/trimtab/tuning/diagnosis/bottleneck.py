@@ -1,8 +1,8 @@
-"""Name what holds the pipeline back before any knob moves: exactly one kind, with evidence.
+"""Name the bottleneck before any knob moves: exactly one kind, with evidence.
 
-Each cause is one small function that looks at the facts and gives its evidence, or nothing. They
-are asked in the order of `CAUSES`: our own limits first, since while they bind nothing else shows;
-then what takes a large part of the batch whatever the slots do; then what the slots run out of.
+Each cause is one small function that inspects the facts and returns its evidence, or nothing. They
+run in the order of `CAUSES`: our own limits first, because they hide everything else while they
+bind; then phases that take a large part of the batch regardless of slots; then the slots' limits.
 """
 
 from __future__ import annotations
@@ -28,42 +28,42 @@ CPU_HIGH = 0.7
 """Share of the tasks' time on a CPU that makes the work CPU-bound."""
 
 OVERHEAD_HIGH = 0.5
-"""Share of the trigger that does not grow with the records."""
+"""Share of the trigger spent on fixed overhead that makes it the bottleneck."""
 
 PART_HIGH = 0.4
 """Share of a batch that makes one of its phases the bottleneck."""
 
 SINK_HIGH = 0.5
-"""The same of writing, which goes on while the tasks work: the larger part hides the other."""
+"""The same for writing, which overlaps the tasks' work: the larger part hides the other."""
 
 SKEWED = 1.5
 """The busiest partition takes this factor longer than the slots' even share."""
 
 AWAY_HIGH = 0.3
-"""Share of tasks away from their data that is worth a narrower scope."""
+"""Share of tasks away from their data that justifies a narrower scope."""
 
 CALLS_FULL = 0.9
-"""Share of the calls allowed in flight that are under way when calls are what is waited for."""
+"""Share of the allowed calls in flight above which the tasks are waiting for calls."""
 
 MORE_CALLS = 1.5
-"""So many times the calls under way, and what they take can be compared."""
+"""Smallest ratio between two numbers of calls in flight whose call times can be compared."""
 
 IN_PROPORTION = 0.7
-"""Calls that take this share of proportionally longer gain nothing: they queue in the service."""
+"""Call time growing by this share of the growth in calls is no gain: the service queues them."""
 
 WAITING_LOW = 0.3
-"""Share of a record's time that more calls were seen to cut, below which they are no help."""
+"""Share of a record's time that more calls were seen to save, below which they do not help."""
 
 PAST_KNEE = 1.1
-"""A batch counts as past the knee when it is larger by this factor."""
+"""A batch counts as past the knee when it is larger than the knee by this factor."""
 
 SHORTER_HELPS = 0.9
-"""A shorter trigger is a way out when it brings the latency down by 10 %."""
+"""A shorter trigger helps if it reduces the latency by 10 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """What holds the pipeline back, and how that is seen."""
+    """What limits the pipeline, with the evidence."""
 
     kind: Kind
     evidence: str
@@ -71,7 +71,7 @@ class Bottleneck:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the causes are looked for in."""
+    """The facts that every cause inspects."""
 
     policy: Policy
     settings: Settings
@@ -81,15 +81,15 @@ class Facts:
     model: Model
     load: Load
     fastest: FastestCall | None
-    """Of the calls of a remote service."""
+    """The fastest call to the remote service so far."""
 
     @property
     def slots(self) -> int:
-        """Task slots of the executors asked for."""
+        """Task slots of the requested executors."""
         return self.capacity.slots
 
     def share(self, seconds: float | None) -> float:
-        """Share of the last batch; 0 where it is not known."""
+        """Share of the last batch; 0 if unknown."""
         return (seconds or 0.0) / max(self.batch.duration_s, 1e-3)
 
 
@@ -109,7 +109,7 @@ def diagnose(
 
 
 def _limit(facts: Facts) -> Bottleneck | None:
-    """Our own batch limit, and not the work, keeps the demand out."""
+    """Our own batch limit throttles the demand, not the work."""
     settings, model = facts.settings, facts.model
     full_s = model.duration_s(settings.max_offsets, facts.slots)
     lets_in = admitted(model, facts.slots, settings)
@@ -123,18 +123,18 @@ def _limit(facts: Facts) -> Bottleneck | None:
 
 
 def _past_the_knee(facts: Facts) -> Bottleneck | None:
-    """Batches lie in the third of the seeds' regimes: larger ones only take longer."""
+    """Batches are in the third of the seeds' regimes: larger ones only take longer."""
     knee, records = facts.model.knee, facts.batch.records
     if knee is None or records <= PAST_KNEE * knee:
         return None
-    words = f"a batch of {records} records takes out of proportion longer than one of {knee}"
+    words = f"a batch of {records} records takes disproportionately longer than one of {knee}"
     if facts.share(facts.batch.sink_s) >= SINK_HIGH:
         return Bottleneck(Kind.SINK, f"{words}: the sink takes {facts.batch.sink_s:.1f} s of it")
     return Bottleneck(Kind.ADMISSION_LIMIT, f"{words}: maxOffsetsPerTrigger lets too many in")
 
 
 def _trigger(facts: Facts) -> Bottleneck | None:
-    """The slots keep up; records wait for the trigger, and a shorter one would do."""
+    """The slots keep up; records wait for the trigger, and a shorter one would help."""
     settings, load = facts.settings, facts.load
     if load.capacity >= facts.policy.higher or settings.trigger_s < load.duration_s:
         return None
@@ -164,7 +164,7 @@ def _memory(facts: Facts) -> Bottleneck | None:
 def _part(
     kind: Kind, words: str, seconds: Callable[[Batch], float | None], least: float = PART_HIGH
 ) -> Callable[[Facts], Bottleneck | None]:
-    """The cause that one phase takes a large part of the batch, at least a share of it."""
+    """The cause that one phase takes at least a given share of the batch."""
 
     def look(facts: Facts) -> Bottleneck | None:
         part_s = seconds(facts.batch)
@@ -176,7 +176,7 @@ def _part(
 
 
 def _overhead(facts: Facts) -> Bottleneck | None:
-    """What does not grow with the records fills the trigger."""
+    """Fixed overhead fills the trigger."""
     overhead_s, trigger_s = facts.model.overhead_s(facts.slots), facts.settings.trigger_s
     binds = facts.load.capacity >= facts.policy.higher and overhead_s >= OVERHEAD_HIGH * trigger_s
     if not binds and facts.batch.overhead_s <= OVERHEAD_HIGH * facts.batch.duration_s:
@@ -201,7 +201,7 @@ def _skew(facts: Facts) -> Bottleneck | None:
 
 
 def _calls(facts: Facts) -> Bottleneck | None:
-    """The tasks wait for a remote service: for its answers, or for its permission."""
+    """The tasks wait for a remote service, because of its latency or its rate limit."""
     in_flight, signals = facts.settings.max_in_flight, facts.signals
     if not in_flight or signals.pending_calls is None or not signals.executors_running:
         return None
@@ -215,7 +215,7 @@ def _calls(facts: Facts) -> Bottleneck | None:
             f" and take {1000 * call_s:.0f} ms each; {fastest.calls:.0f} at once took"
             f" {1000 * fastest.seconds:.0f} ms"
         )
-        return Bottleneck(Kind.REMOTE_RATE, f"{words}: the service answers no more in all")
+        return Bottleneck(Kind.REMOTE_RATE, f"{words}: the service answers no more in total")
     if facts.model.waiting < WAITING_LOW:
         return Bottleneck(Kind.REMOTE_RATE, f"{words}, and more of them were answered no faster")
     if call_s:
@@ -224,7 +224,7 @@ def _calls(facts: Facts) -> Bottleneck | None:
 
 
 def _queues(more: float, call_s: float, fastest: FastestCall) -> bool:
-    """Whether calls take longer in proportion to how many more there are: they wait inside."""
+    """Whether call time grows in proportion to the calls: they queue inside the service."""
     return more >= MORE_CALLS and call_s / fastest.seconds >= IN_PROPORTION * more
 
 

@@ -1,4 +1,4 @@
-"""Whether a backlog drains as fast as it should: then everything else waits."""
+"""Whether a backlog drains fast enough; everything else waits while it does."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ CATCH_UP_SHARE = 0.8
 
 
 def catching_up(context: Context, batch: Batch) -> str:
-    """Words while a backlog drains as fast as it should; empty otherwise."""
+    """A message while a backlog drains fast enough; empty otherwise."""
     load, settings = context.load, context.settings
     if load.latency is not None or load.backlog <= 0 or batch.executors_min < settings.executors:
         return ""
     if context.policy.maximum:
-        return ""  # a backlog is what such a pipeline works off all the time
+        return ""  # such a pipeline always has a backlog
     rate = batch.records / max(batch.duration_s, settings.trigger_s)
     if context.late:
         rate = min(rate, context.late.rate)

@@ -1,7 +1,7 @@
-"""Load and capacity of the executors side by side, after Storm (docs/seeds.md): the four cases.
+"""Load and capacity of the executors, after Storm (docs/seeds.md): the four cases.
 
-Load is how many slots are in use or waited for right now; capacity is how much of the last minute
-the slots worked. They are not related: each of the four cases means something else.
+Load is the share of slots in use or waited for right now; capacity is the share of the last minute
+in which the slots worked. They are independent: each of the four cases means something different.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from trimtab.tuning.snapshot import Signals
 
 HIGH = 0.5
-"""Load and capacity are high from here on."""
+"""Load and capacity are high from this value."""
 
 BUSY, IDLE = 0.8, 0.2
-"""Capacities of one executor and another between which the work is uneven."""
+"""The work is uneven if one executor's capacity is at least BUSY and another's at most IDLE."""
 
 CASES = {
     (True, True): (
         "LoadHighCapacityHigh",
-        "the executors have more to do than they can: more executors, or a wider locality scope",
+        "the executors are overloaded: add executors, or widen the locality scope",
     ),
     (True, False): (
         "LoadHighCapacityLow",
         "tasks wait although the executors worked little: they come in bursts, or wait for a near"
-        " executor; a wider locality scope or a longer trigger evens that out",
+        " executor; a wider locality scope or a longer trigger smooths that out",
     ),
     (False, True): (
         "LoadLowCapacityHigh",
@@ -32,19 +32,19 @@ CASES = {
     ),
     (False, False): (
         "LoadLowCapacityLow",
-        "the executors have little to do: fewer would do",
+        "the executors have little to do: fewer would be enough",
     ),
 }
 UNEVEN = (
     "CapacityUneven",
-    "some executors are busy and others idle: fewer executors, other bounds of the locality scope,"
-    " or executors placed nearer to the data",
+    "some executors are busy and others idle: use fewer executors, change the bounds of the"
+    " locality scope, or place executors nearer to the data",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutorCase:
-    """Which case the executors are in, and what that advises."""
+    """Which case the executors are in, and the advice for it."""
 
     load: float
     capacity: float
