@@ -99,4 +99,4 @@ def test_a_scope_that_means_nothing_here_stands_down(
     offer = locality.drift(now)
     assert offer is not None
     assert offer.settings.scope == then
-    assert ("stands down" in locality.KNOB.cause(now, offer, NOTHING)) == (abs(then - scope) > 1)
+    assert ("is skipped" in locality.KNOB.cause(now, offer, NOTHING)) == (abs(then - scope) > 1)

@@ -1,7 +1,7 @@
-"""The knobs. Each offers a raise (carry more) and a release (cost less); `LADDER` is the one list.
+"""The knobs. Each offers a raise (more capacity) and a release (less cost); `LADDER` lists them.
 
-Which of several offers is made first is decided by the pause that each has been measured to cost on
-this very pipeline, then by what it costs to run.
+Of several offers, the one with the shortest measured pause on this pipeline goes first, then the
+cheapest to run.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ LADDER: tuple[Knob, ...] = (
     cores.KNOB,
     topic.KNOB,
 )
-"""The most expensive to run first: executors cost cores, the others do not."""
+"""The most expensive to run first: executors cost cores, the other knobs do not."""
 
 
 def named(name: str) -> Knob:
-    """The knob of that name, as a trial or a verdict keeps it."""
+    """The knob with a name stored in a trial or a verdict."""
     return next(knob for knob in LADDER if knob.name == name)
 
 
 def known_only(state: ControllerState) -> ControllerState:
-    """The state without the trial and the verdicts of knobs that only a newer operator knows."""
+    """The state without the trial and verdicts of knobs that only a newer operator knows."""
     names = {knob.name for knob in LADDER}
     trial = state.trial if state.trial and state.trial.knob in names else None
     verdicts = tuple(verdict for verdict in state.verdicts if verdict.knob in names)
@@ -63,7 +63,7 @@ def clamp(policy: Policy, settings: Settings) -> Settings:
 
 
 def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
-    """Where a pipeline begins: tuning.initial, else the knobs' defaults, clamped."""
+    """The settings a pipeline starts with: tuning.initial, else the knobs' defaults, clamped."""
     start = Settings(
         executors=spec.limits.executors.min,
         trigger_s=TRIGGER.default,
@@ -75,10 +75,10 @@ def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
 
 
 def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
-    """What can move that bottleneck: what reaches the goal first, then the least disruption.
+    """Offers that relieve the bottleneck: those that reach the goal, least disruptive first.
 
-    A goal of `max` asks every knob in turn, those that move the bottleneck first. What cannot be
-    put back comes last, and only where it moves the bottleneck.
+    A goal of `max` asks every knob in turn, those that relieve the bottleneck first. A knob that
+    cannot be reverted comes last, and only if it relieves the bottleneck.
     """
     able = [knob for knob in LADDER if kind in knob.moves]
     if context.policy.maximum:
@@ -102,6 +102,6 @@ def _final(offer: Proposal) -> bool:
 
 
 def releasing(context: Context) -> list[Proposal]:
-    """What can be given back, the most expensive first: executors cost, triggers do not."""
+    """What can be released, the most expensive first: executors cost, triggers do not."""
     offers = [knob.release(context) for knob in LADDER]
     return [offer for offer in offers if offer is not None]

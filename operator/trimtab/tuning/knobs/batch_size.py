@@ -1,10 +1,9 @@
 """Batch size: the trigger and the batch limit as one group, changed by one query restart.
 
-In steady state a batch holds rate × max(T, D) records, so the trigger moves its size and
-maxOffsetsPerTrigger only bounds the batches of a catch-up. Of the triggers in `TRIGGERS_S` the
-longest is taken whose load is within the higher bound and whose batch fits in 0.9 of it: a
-shorter one keeps the driver busy for nothing. No batch is let grow past the knee, where the third
-of the seeds' regimes begins.
+In steady state a batch holds rate × max(T, D) records, so the trigger determines its size and
+maxOffsetsPerTrigger only bounds batches during catch-up. The longest trigger in `TRIGGERS_S` wins
+whose load is within the higher bound and whose batch fits in 0.9 of it: a shorter one only keeps
+the driver busy. No batch may grow past the knee, where the third of the seeds' regimes begins.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ FILL = 0.9
 """Largest share of the trigger that a batch may take."""
 
 WORTH = 0.9
-"""A trigger that does not reach the goal is taken only if it brings the load down by 10 %."""
+"""A trigger that does not reach the goal is used only if it reduces the load by 10 %."""
 
 LARGER = 4
-"""Largest factor by which the batch limit grows at once under a goal of `max`."""
+"""Largest factor by which one step raises the batch limit under a goal of `max`."""
 
 
 class BatchSize(Knob):
@@ -44,7 +43,7 @@ class BatchSize(Knob):
     how: ClassVar[How] = How.QUERY
 
     def raise_(self, context: Context) -> Proposal | None:
-        """The longest trigger that holds the goal, else the best one if it clearly helps."""
+        """The longest trigger that meets the goal, else the best one if it clearly helps."""
         if context.policy.maximum:
             return _larger(context)
         candidates = [_with_trigger(context, t) for t in TRIGGERS_S]
@@ -59,10 +58,10 @@ class BatchSize(Knob):
         return None
 
     def release(self, context: Context) -> Proposal | None:
-        """A longer trigger, if even that one would leave the latency below the lower bound.
+        """A longer trigger, if the latency would still be below the lower bound.
 
-        Or, where only the latency keeps executors from being released, the shorter trigger at which
-        fewer of them hold it. Neither is worth a pause that would break the goal.
+        Or, if only the latency prevents the release of executors, the shorter trigger at which
+        fewer of them meet the goal. Neither is worth a pause that would break the goal.
         """
         longer = [
             settings
@@ -83,12 +82,12 @@ KNOB = BatchSize()
 def room_for_shorter(
     context: Context, kind: Kind, knobs: Iterable[Knob], offers: Iterable[Proposal]
 ) -> list[Proposal]:
-    """What would let a batch fit a shorter trigger, where nothing holds the goal at this one.
+    """Offers that let a batch fit a shorter trigger, if none meets the goal at this one.
 
-    Of the triggers at which one of the knobs would hold it, the longest. What it makes of the load
-    at the present trigger may be little: the shorter one comes next. Its batches are smaller than
-    those that were seen, so what does not wait in them is taken to be less as well; and the aim is
-    clear of the bound, as of every estimate. None where a trigger is offered already.
+    They are for the longest trigger at which one of the knobs would meet it. They may reduce the
+    load at the present trigger only a little: the shorter one comes next. Its batches are smaller
+    than those observed, so their work other than waiting is assumed to shrink too; and the aim
+    keeps clear of the bound, as for every estimate. Empty if a trigger is already offered.
     """
     known = any(offer.knob == KNOB.name for offer in offers)
     if known or context.policy.target_s is None or context.fixed(TRIGGER.name):
@@ -109,7 +108,7 @@ def room_for_shorter(
 
 
 def _now(context: Context, offer: Proposal) -> Proposal:
-    """What is offered for another trigger, at the present one."""
+    """An offer for another trigger, applied at the present one."""
     trigger_s, limit = context.settings.trigger_s, context.settings.max_offsets
     settings = replace(offer.settings, trigger_s=trigger_s, max_offsets=limit)
     purpose = f"room for a trigger of {TRIGGER.format(offer.settings.trigger_s)}"
@@ -118,7 +117,7 @@ def _now(context: Context, offer: Proposal) -> Proposal:
 
 
 def _larger(context: Context) -> Proposal | None:
-    """A larger batch limit: what does not grow with the records is then shared by more of them."""
+    """A larger batch limit, which spreads the fixed overhead over more records."""
     now, model = context.settings.max_offsets, context.model
     fills = model.capacity(context.slots) * context.settings.trigger_s
     wanted = min(max(2 * now, fills), LARGER * now, model.knee or math.inf, MAX_OFFSETS.maximum)
@@ -129,7 +128,7 @@ def _larger(context: Context) -> Proposal | None:
 
 
 def _room_for_fewer(context: Context) -> Settings | None:
-    """The longest shorter trigger at which fewer executors would do that do not at this one."""
+    """The longest shorter trigger at which fewer executors are enough, unlike at this one."""
     now, (least, _) = context.settings, context.executor_range
     stay = context.fixed(EXECUTORS.name) or now.executors <= least
     if context.policy.target_s is None or stay:
@@ -154,7 +153,7 @@ def _shorter(context: Context) -> list[Settings]:
 
 
 def _pays(context: Context, settings: Settings) -> bool:
-    """Whether the records that wait out the pause are still within the goal."""
+    """Whether the records that wait during the pause still meet the goal."""
     target_s = context.policy.target_s
     if target_s is None:
         return True
@@ -188,7 +187,7 @@ def _with_trigger(context: Context, trigger_s: float) -> Settings:
 
 
 def _round_up(records: float) -> int:
-    """To two significant digits, upwards."""
+    """Rounded up to two significant digits."""
     unit: int = 10 ** max(0, math.floor(math.log10(records)) - 1)
     return math.ceil(records / unit) * unit
 

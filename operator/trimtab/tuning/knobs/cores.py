@@ -1,8 +1,8 @@
-"""Cores: task slots of each executor, by a driver restart, once there may be no more executors.
+"""Cores: task slots per executor, changed by a driver restart once executors reach their limit.
 
-The most disruptive knob: all executors go and new ones come. A slot keeps its share of CPU and
-memory, so an executor of more slots is a larger pod, and no cheaper one. It is not released by
-itself: fewer executors cost less without a pause, and a person may lower `limits.executorCores`.
+The most disruptive knob: it replaces all executors. A slot keeps its share of CPU and memory, so an
+executor with more slots is a larger pod and not a cheaper one. It is never released automatically:
+fewer executors cost less without a pause, and a user may lower `limits.executorCores`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
 WORTH = 0.9
-"""Cores that do not reach the goal are taken only if they bring the load down by 10 %."""
+"""Cores that do not reach the goal are used only if they reduce the load by 10 %."""
 
 
 class Cores(Knob):
@@ -33,7 +33,7 @@ class Cores(Knob):
     starts_executors: ClassVar[bool] = True
 
     def clamp(self, policy: Policy, settings: Settings) -> Settings:
-        """No more than the limit, and None where those of the spec are as many."""
+        """At most the limit; None if that does not exceed the spec's cores."""
         return replace(settings, cores=policy.wider(settings.cores))
 
     def excess(self, policy: Policy, settings: Settings) -> str:
@@ -44,9 +44,9 @@ class Cores(Knob):
         return f"{cores} cores are more than limits.executorCores allows"
 
     def raise_(self, context: Context) -> Proposal | None:
-        """The fewest cores, then executors, that hold the goal; else the most if they clearly help.
+        """The fewest cores, then executors, that meet the goal; else the most if they clearly help.
 
-        None while there may be more executors, and while only the age of one batch speaks for it.
+        None while more executors are allowed, or while a late batch is the only evidence.
         """
         policy = context.policy
         reached = context.settings.executors >= context.executor_range[1]
@@ -65,7 +65,7 @@ class Cores(Knob):
         return best if helps else None
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
-        """More slots carry more."""
+        """Judge by capacity: more slots should raise it."""
         return more_capacity(seen)
 
 
@@ -73,17 +73,17 @@ KNOB = Cores()
 
 
 def to_allow(context: Context, kind: Kind) -> str:
-    """What a person may allow where there may be neither more executors nor larger ones."""
+    """Which limits a user could raise if neither more nor larger executors are allowed."""
     policy, capacity = context.policy, context.capacity
     reached = capacity.executors >= context.executor_range[1]
     ended = reached and policy.most_slots_from(capacity.cores) <= capacity.slots
     if kind not in KNOB.moves or not ended:
         return ""
-    return "; limits.executors allows no more of them, nor limits.executorCores larger ones"
+    return "; limits.executors allows no more executors, limits.executorCores no larger ones"
 
 
 def _fewest(context: Context, cores: int) -> Proposal:
-    """The fewest executors of so many cores that hold the goal, where the most of them do."""
+    """The fewest executors with `cores` cores that meet the goal, given that the most do."""
     least, most = context.policy.executors_of(cores)
     offers = (_offer(context, cores, executors) for executors in range(least, most + 1))
     return next(offer for offer in offers if offer.predicted <= context.band.higher)

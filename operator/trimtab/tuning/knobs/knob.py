@@ -1,7 +1,7 @@
-"""What a knob is: one value, or a few that only make sense together, that the law moves as one.
+"""The base class of knobs: one value, or a few that only make sense together, moved as one.
 
-A knob's module says all that is special about it in one class; everything else asks the registry
-(`knobs.LADDER`) and knows no knob by name.
+One class in a knob's module holds everything specific to that knob; all other code asks the
+registry (`knobs.LADDER`) and knows no knob by name.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from trimtab.tuning.trials.outcome import EXPIRES_S, Outcome
 
 
 class Knob(ABC):
-    """A knob with the usual answers; its module overrides those that differ."""
+    """A knob with the default behaviour; its module overrides what differs."""
 
     name: str
-    """In trials, verdicts and messages."""
+    """Used in trials, verdicts and messages."""
     values: tuple[Value, ...]
-    """What it moves, fields of the API with their bounds and units: first its own value, then those
-    that come along."""
+    """The API fields that it moves, with bounds and units: its own value first, then those that
+    move with it."""
     moves: frozenset[BottleneckKind]
-    """The bottlenecks that it can lift."""
+    """The bottlenecks that it can relieve."""
     how: ClassVar[How] = How.LIVE
-    """How a change reaches the driver, and so how long it pauses the pipeline."""
+    """How a change reaches the driver, which determines how long it pauses the pipeline."""
     final: ClassVar[bool] = False
-    """Its change cannot be put back: every other knob comes first."""
+    """Its change cannot be reverted, so every other knob comes first."""
     starts_executors: ClassVar[bool] = False
-    """Its trial is one of more slots: executors start, or go."""
+    """Its trial changes the slots: executors start or stop."""
     oscillates: ClassVar[bool] = False
-    """A reversal of it at an unchanged load widens the dead band."""
+    """Reversing it at an unchanged load widens the dead band."""
     shortens_batches: ClassVar[bool] = False
-    """More of it makes the same batch shorter, which makes room for a shorter trigger."""
+    """Raising it shortens the same batch, which makes room for a shorter trigger."""
     expires_s: ClassVar[float] = EXPIRES_S
-    """Seconds after which its trial is closed where too few batches came."""
+    """Seconds after which its trial is closed if too few batches ran."""
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names in the API of what it moves."""
+        """The API names of the values that it moves."""
         return frozenset(value.name for value in self.values)
 
     # limits
@@ -59,12 +59,12 @@ class Knob(ABC):
         return settings
 
     def excess(self, policy: Policy, settings: Settings) -> str:
-        """Which limit the settings exceed, in words; empty where they do not."""
+        """A message that names the limit the settings exceed; empty if they exceed none."""
         del policy, settings
         return ""
 
     def veto(self, context: Context) -> Veto | None:
-        """What speaks against moving it here, beyond what every knob is asked."""
+        """A reason not to move it here, in addition to the guards of all knobs."""
         del context
         return None
 
@@ -72,48 +72,48 @@ class Knob(ABC):
 
     @abstractmethod
     def raise_(self, context: Context) -> Proposal | None:
-        """A change that carries more; None where there is none."""
+        """A change that raises capacity; None if there is none."""
 
     def release(self, context: Context) -> Proposal | None:
-        """A change that costs less; None where it costs nothing that could be given back."""
+        """A change that costs less; None if there is nothing to release."""
         del context
         return None
 
     def at_best(self, context: Context, model: Model) -> Model | None:
-        """The model with as much of this knob as the limits allow; None where nobody knows it."""
+        """The model with this knob at its limit; None if unknown."""
         del context
         return model
 
     # trials
 
     def applied(self, trial: Trial, snapshot: Snapshot) -> bool:
-        """Whether the change is in force, where the driver's generation does not tell."""
+        """Whether the change is in force, if the driver's generation does not show it."""
         del trial, snapshot
         return True
 
     def waits(self, trial: Trial, snapshot: Snapshot) -> str:
-        """What its batches wait for before they count, in words; empty where for nothing."""
+        """A message saying what its batches wait for before they count; empty if nothing."""
         del trial, snapshot
         return ""
 
     def failed(self, trial: Trial, snapshot: Snapshot) -> Outcome | None:
-        """The end of a trial that needs no batch; None where there is none yet."""
+        """How the trial failed without needing a batch; None if it has not."""
         del trial, snapshot
         return None
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
-        """Whether a raise did what it was for, and the figure that says so."""
+        """Whether a raise achieved its purpose, and the figure that shows it."""
         return lighter(seen)
 
     def put_back(self, before: Settings, now: Settings) -> tuple[Settings, str]:
-        """The settings to go back to after a trial, and what of the change stays, in words."""
+        """The settings to revert to after a trial, and a message about any part that stays."""
         del now
         return before, ""
 
-    # words
+    # messages
 
     def cause(self, context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
-        """Why it is moved: what holds the pipeline back, or that less will do."""
+        """Why it moves: the bottleneck, or that less is enough."""
         del context
         if proposal.raises:
             return f"{bottleneck.kind} ({bottleneck.evidence})"

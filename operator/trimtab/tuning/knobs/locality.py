@@ -1,10 +1,10 @@
 """Locality: how far from its data a task may run, a ladder of four scopes, live.
 
 After Storm's locality-aware grouping (docs/seeds.md): stay near while the executors of the scope
-can take it, widen when their load reaches the higher bound, narrow again when the narrower scope
-would be light. The measure is the executors' mean load (slots in use or waited for). Where tasks
-that run away from their data are the bottleneck, the scope narrows at once; the trial tells whether
-it helped.
+can handle the work, widen when their load reaches the higher bound, narrow again when the narrower
+scope would be light. The measure is the executors' mean load (slots in use or waited for). If tasks
+that run away from their data are the bottleneck, the scope narrows at once; the trial shows whether
+that helped.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials.comparison import Comparison, no_heavier
 
 HOPED = 0.9
-"""What a nearer scope is hoped to bring the load to: no model knows it before the trial."""
+"""Assumed factor on the load with a nearer scope: no model can predict it before the trial."""
 
 
 class Locality(Knob):
-    """The scope in which a task may run; it costs nothing that could be given back."""
+    """The scope in which a task may run; it costs nothing, so there is nothing to release."""
 
     name = "locality"
     values = (SCOPE,)
     moves = frozenset({Kind.LOCALITY})
 
     def clamp(self, policy: Policy, settings: Settings) -> Settings:
-        """The ladder begins near; without it there is a scope only where a person named one."""
+        """The ladder starts at the nearest scope; without it, only a user sets a scope."""
         if policy.locality is not None:
             return replace(settings, scope=settings.scope or 0)
         return settings if policy.scope_said else replace(settings, scope=None)
 
     def raise_(self, context: Context) -> Proposal | None:
-        """The next nearer scope, where reading from afar is the bottleneck."""
+        """The next nearer scope, if remote reads are the bottleneck."""
         scope = context.settings.scope
         if not scope or context.policy.locality is None:
             return None
@@ -48,11 +48,11 @@ class Locality(Knob):
         return None if nearer is None else _proposal(context, nearer, HOPED * context.load.value)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
-        """No harm is enough: a scope costs nothing."""
+        """A scope costs nothing, so it is kept if it does no harm."""
         return no_heavier(seen)
 
     def cause(self, context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
-        """The bottleneck, or else how loaded the executors are; and the scopes passed over."""
+        """The bottleneck, or else how loaded the executors are; and any skipped scopes."""
         why = super().cause(context, proposal, bottleneck)
         if bottleneck.kind is Kind.NONE:
             wider = proposal.reason is Reason.SCOPE_WIDENED
@@ -65,7 +65,7 @@ KNOB = Locality()
 
 
 def drift(context: Context) -> Proposal | None:
-    """One scope wider where the executors are loaded, one narrower where they are light."""
+    """One scope wider if the executors are loaded, one narrower if they are light."""
     scope, signals = context.settings.scope, context.snapshot.signals
     load = signals.executor_load if signals else None
     bounds = context.policy.locality
@@ -80,15 +80,15 @@ def drift(context: Context) -> Proposal | None:
 
 
 LEAST_PLACES = {"Node": 1, "Zone": 2}
-"""Nodes, or zones, of the brokers that a scope needs to mean anything: one zone is everywhere."""
+"""Broker nodes, or zones, that a scope needs to be meaningful: a single zone covers everything."""
 
 
 def _left_out(context: Context, proposal: Proposal) -> str:
-    """Which scopes a change passes over, and why; empty where none."""
+    """Which scopes a change skips, and why; empty if none."""
     now, then = context.settings.scope or 0, proposal.settings.scope or 0
     between = SCOPES[min(now, then) + 1 : max(now, then)]
     places = _places(context)
-    words = [f"{s} stands down, the source is led in {places.get(s, 0)} of them" for s in between]
+    words = [f"{s} is skipped: the source has leaders in {places.get(s, 0)}" for s in between]
     return "; ".join(words)
 
 
@@ -98,7 +98,7 @@ def _places(context: Context) -> Mapping[str, int]:
 
 
 def _beside(context: Context, scope: int) -> tuple[int | None, int | None]:
-    """The next wider and the next nearer scope that mean anything here."""
+    """The next wider and the next nearer scope that are meaningful here."""
     places = _places(context)
     real = [i for i, s in enumerate(SCOPES) if places.get(s, 0) >= LEAST_PLACES.get(s, 0)]
     wider = min((i for i in real if i > scope), default=None)
@@ -106,7 +106,7 @@ def _beside(context: Context, scope: int) -> tuple[int | None, int | None]:
 
 
 def _inert(context: Context) -> bool:
-    """Whether no task has an executor that it prefers: those of cut partitions have none."""
+    """Whether no task has a preferred executor: tasks of split partitions have none."""
     signals = context.snapshot.signals
     return context.model.tasks > ((signals.partitions if signals else None) or context.model.tasks)
 

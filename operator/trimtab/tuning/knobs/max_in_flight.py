@@ -1,10 +1,10 @@
-"""Max-pending: calls in flight of each task of a stage that waits for a remote service, live.
+"""maxInFlight: calls in flight per task of a stage that waits for a remote service, changed live.
 
-By Little's law the calls in flight are rate × seconds of a call, so a slot that may have m of them
-works off m/c records/s as long as it has nothing else to do. The model knows how much of a record's
-time is waiting, by the time of a call or by two numbers of them; the fewest calls are taken that
-bring the load to the higher bound. They stay when the load falls (docs/decisions/0020): a call that
-is not made costs nothing.
+By Little's law the calls in flight are rate × c, the seconds of a call, so a slot with m calls
+processes m/c records/s as long as it has nothing else to do. The model knows how much of a record's
+time is waiting, from the time of a call or from two settings of the knob; it takes the fewest calls
+that bring the load to the higher bound. They stay when the load falls (docs/decisions/0020): unused
+calls cost nothing.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
 MOST_AT_ONCE = 8
-"""Largest factor of one step: a service that is asked so much more may answer otherwise."""
+"""Largest factor of one step: a service may behave differently under a much higher load."""
 
 CROWDED = 1.1
-"""So many times less a second with more calls, and the service is crowded by them."""
+"""More calls crowd the service if its throughput drops by more than this factor."""
 
 WORTH = 0.9
-"""Calls that do not reach the goal are taken only if they bring the load down by 10 %."""
+"""Calls that do not reach the goal are used only if they reduce the load by 10 %."""
 
 
 class MaxInFlight(Knob):
@@ -40,9 +40,9 @@ class MaxInFlight(Knob):
     shortens_batches: ClassVar[bool] = True
 
     def raise_(self, context: Context) -> Proposal | None:
-        """The fewest calls in flight that hold the goal, else as many as one step allows.
+        """The fewest calls in flight that meet the goal, else as many as one step allows.
 
-        The latter only if they clearly help. None where no stage waits for calls.
+        The latter only if they clearly help. None if no stage makes calls.
         """
         now = context.settings.max_in_flight
         if now is None:
@@ -57,9 +57,9 @@ class MaxInFlight(Knob):
         return best if most > now and best.predicted < WORTH * context.load.value else None
 
     def at_best(self, context: Context, model: Model) -> Model | None:
-        """As many calls as there may be, where a person does not keep them.
+        """As many calls as allowed, unless a user pinned them.
 
-        None where the service is crowded: what fewer of them would give is not known.
+        None if the service is crowded: the effect of fewer calls is unknown.
         """
         if not context.settings.max_in_flight or MAX_IN_FLIGHT.name in context.policy.pinned:
             return model
@@ -68,7 +68,7 @@ class MaxInFlight(Knob):
         return model.by_call_time.with_in_flight(int(MAX_IN_FLIGHT.maximum))
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
-        """More calls carry more."""
+        """Judge by capacity: more calls should raise it."""
         return more_capacity(seen)
 
     def _offer(self, context: Context, calls: int) -> Proposal:
@@ -77,17 +77,17 @@ class MaxInFlight(Knob):
 
 
 class BackOff(Knob):
-    """Fewer calls in flight, for a service that they crowd: it answers more of them then."""
+    """Fewer calls in flight, for a crowded service: it then answers more of them."""
 
     name = "back-off"
     values = (MAX_IN_FLIGHT,)
     moves = frozenset({Kind.REMOTE_RATE})
 
     def raise_(self, context: Context) -> Proposal | None:
-        """Half the calls, where more of them were seen to get less out of the service in all.
+        """Half the calls, if more of them were seen to lower the service's total throughput.
 
-        A service that is crowded answers each call so much later that fewer at once are more a
-        second. None where nothing shows that.
+        A crowded service answers each call so much later that fewer at once mean more per second.
+        None if there is no evidence of that.
         """
         now, lost = context.settings.max_in_flight, crowding(context)
         if now is None or now <= 1 or lost <= CROWDED:
@@ -98,7 +98,7 @@ class BackOff(Knob):
         return Proposal(self.name, self.how, settings, predicted, raises=True, reason=lowered)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
-        """Fewer calls that carry as much were too many."""
+        """If fewer calls carry as much, there were too many."""
         return more_capacity(seen)
 
 
@@ -106,9 +106,9 @@ KNOB, BACK_OFF = MaxInFlight(), BackOff()
 
 
 def crowding(context: Context) -> float:
-    """The factor by which fewer calls got more out of the service; 1 where none is known.
+    """The factor by which fewer calls got more out of the service; 1 if none is known.
 
-    Seen now against the fastest call so far, or between this number of calls and the next larger.
+    Compares calls now with the fastest so far, or this number of calls with the next larger.
     """
     now, fastest = context.settings.max_in_flight or 0, context.memory.fastest
     signals = context.snapshot.signals
@@ -129,9 +129,9 @@ def crowding(context: Context) -> float:
 
 
 def _by_call_time(context: Context) -> Context:
-    """The context with the model of the time of a call, where no slope tells what is beside it.
+    """The context with the call-time model, if no slope shows the work other than calls.
 
-    A slope of small batches is half noise; of a late batch it is not known what made it late.
+    The slope of small batches is half noise; for a late batch the cause of the delay is unknown.
     """
     model = context.model
     unsure = not model.fixed or context.extrapolates

@@ -1,9 +1,9 @@
 """Parallelism: the number of executors, changed live.
 
-The capacity model says how far: up to the fewest executors whose predicted load is below the higher
-bound less a margin, which is larger where the capacity is only estimated; down to the fewest for
-which the same holds, once one executor fewer would be light. Either way the result lies in the set
-that the bounds allow (the figure `exact` of docs/simulation.md).
+The capacity model decides how far: up to the fewest executors whose predicted load is below the
+higher bound less a margin, which is larger if the capacity is only estimated; down to the fewest
+for which the same holds, once one executor fewer would be light. Either way the result is in the
+set that the bounds allow (the figure `exact` of docs/simulation.md).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
 LEARNED = 0.1
-"""Share of the dead band that is kept clear of the higher bound where the capacity was learned."""
+"""Margin to the higher bound, as a share of the dead band, if the capacity was learned."""
 
 LATE = 2
-"""Largest factor of a raise that only the age of one batch speaks for: it may be just a pause."""
+"""Largest factor of a raise whose only evidence is a late batch: it may be just a pause."""
 
 
 class Parallelism(Knob):
@@ -40,7 +40,7 @@ class Parallelism(Knob):
     shortens_batches: ClassVar[bool] = True
 
     def clamp(self, policy: Policy, settings: Settings) -> Settings:
-        """As many as the limits allow of the cores that the settings give them."""
+        """Within the limits for executors with as many cores as the settings give them."""
         least, most = policy.executors_of(policy.wider(settings.cores) or policy.cores)
         return replace(settings, executors=min(max(settings.executors, least), most))
 
@@ -54,7 +54,7 @@ class Parallelism(Knob):
     def raise_(self, context: Context) -> Proposal | None:
         """The fewest executors that bring the load to the higher bound, else as many as allowed.
 
-        The margin to the bound is worth as many more of them as it is wide; where tasks run in
+        The margin to the bound may add executors only in proportion to its width; if tasks run in
         waves, the next number that helps may be half as large again.
         """
         now, (_, most) = context.settings.executors, context.executor_range
@@ -80,7 +80,7 @@ class Parallelism(Knob):
     def release(self, context: Context) -> Proposal | None:
         """Fewer executors, if some idle in the last wave or one fewer would be light.
 
-        The batch limit does not count: idle executors are idle, however much it lets in.
+        The batch limit does not matter here: idle executors are idle whatever it admits.
         """
         now, (least, _) = context.settings.executors, context.executor_range
         if context.policy.maximum and context.load.value >= 1.0:
@@ -100,7 +100,7 @@ class Parallelism(Knob):
         return None
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
-        """More slots carry more."""
+        """Judge by capacity: more slots should raise it."""
         return more_capacity(seen)
 
 
@@ -108,13 +108,13 @@ KNOB = Parallelism()
 
 
 def _fewest(context: Context, executors: int) -> int:
-    """The fewest executors with as many slots at work: the others would idle in the last wave."""
+    """The fewest executors with as many busy slots: the others would idle in the last wave."""
     cores = context.capacity.cores
     return math.ceil(context.model.slots(executors * cores) / cores - 1e-9)
 
 
 def _aim(context: Context, executors: int) -> float:
-    """The load to raise for: a bit below the higher bound, more so where it is only estimated."""
+    """The load to aim for: slightly below the higher bound, more so if it is only estimated."""
     band, slots = context.band, executors * context.capacity.cores
     if not context.model.learned(slots):
         return context.clear
@@ -122,7 +122,7 @@ def _aim(context: Context, executors: int) -> float:
 
 
 def _useful(context: Context) -> int:
-    """The fewest executors that come near the highest rate that any count gives."""
+    """The fewest executors that come near the highest rate of any count."""
     least, most = context.executor_range
     cores, counts = context.capacity.cores, range(least, most + 1)
     rates = {p: admitted(context.model, p * cores, context.settings) for p in counts}

@@ -1,10 +1,10 @@
-"""Sending: how the Kafka sink's producer sends, in three steps, each live and on trial by itself.
+"""Sending: how the Kafka sink's producer sends, in three steps, each live and with its own trial.
 
-The steps and their order are those of the producer tuner (`tuning/producer.py`) for a pipe that
-binds: larger batches, then all requests in flight that keep the order of a partition, then
-compression. What each gives no model knows before its trial: it depends on the round trip, on the
-broker and on how well the records compress. One that did not help is not tried again, and the next
-one is.
+The steps and their order are those of the producer tuner (`tuning/producer.py`) for a saturated
+pipe: larger batches, then as many requests in flight as keep the order of a partition, then
+compression. No model can predict the gain of a step before its trial: it depends on the round trip,
+the broker and how well the records compress. A step that did not help is not tried again; the next
+one follows.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ VALUES = {
 }
 
 HOPED = 0.5
-"""Share of the time of writing that a step is hoped to save."""
+"""Assumed share of the writing time that a step saves."""
 
 LINGER_MS = 5
-"""Least time that a larger batch is given to fill."""
+"""Minimum time for a larger batch to fill."""
 
 
 class Sending(Knob):
@@ -53,7 +53,7 @@ class Sending(Knob):
         self.step, self.name, self.values = step, NAMES[step], VALUES[step]
 
     def raise_(self, context: Context) -> Proposal | None:
-        """One step of the producer, where writing is known to take a part of the batch."""
+        """One step of the producer, if writing is known to take part of the batch."""
         signals = context.snapshot.signals
         batch = signals.batch if signals else None
         if not context.policy.sends or batch is None or not batch.sink_s:
@@ -67,7 +67,7 @@ class Sending(Knob):
         return hoped.offer(self.name, self.how, settings, Reason.PRODUCER_CHANGED, raises=True)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
-        """A faster sink shows in the rate while there is a backlog, else in the load."""
+        """A faster sink raises the rate while there is a backlog, else it lowers the load."""
         return lighter_or_faster(seen)
 
 
@@ -75,7 +75,7 @@ KNOBS = tuple(Sending(step) for step in NAMES)
 
 
 def producer(settings: Settings) -> ProducerSettings:
-    """What the producer does, Kafka's own defaults where nothing is said."""
+    """The producer's settings; unset values keep Kafka's defaults."""
 
     def value(said: int | None, default: float) -> int:
         return int(default if said is None else said)
@@ -90,11 +90,11 @@ def producer(settings: Settings) -> ProducerSettings:
 
 
 UNSAID = producer(Settings(executors=1, trigger_s=0.0, max_offsets=1))
-"""What it does where nothing is said at all."""
+"""The producer's settings if all are unset."""
 
 
 def _with(step: Step, context: Context, wanted: ProducerSettings) -> Settings:
-    """The settings with that step; what a person keeps of the linger stays."""
+    """The settings with that step; a linger that a user pinned or locked stays."""
     now = context.settings
     if step is Step.IN_FLIGHT:
         return replace(now, producer_in_flight=wanted.in_flight)

@@ -1,8 +1,8 @@
-"""Split: partitions of the source cut into more tasks (minPartitions), by a query restart.
+"""Split: partitions of the source divided into more tasks (minPartitions), by a query restart.
 
-One task reads one partition, so a hot partition holds its batch up, and slots beyond the partitions
-idle. Cut into a multiple of the slots, in pieces of one size, neither does. It is only done where a
-person allows it (`limits.tasks`): the records of a cut partition are not written in their order.
+One task reads one partition, so a hot partition delays its batch, and slots beyond the partitions
+idle. Splitting into a multiple of the slots, in equal pieces, avoids both. It needs a user's
+permission (`limits.tasks`): the records of a split partition are not written in order.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
 PIECES = 2
-"""Tasks for each slot: two even out what one that is cut badly would hold up."""
+"""Tasks per slot: with two, one badly cut piece delays the batch less."""
 
 
 class Split(Knob):
-    """The tasks that the source's partitions are cut into; they cost nothing to give back."""
+    """The tasks that the source's partitions are split into; there is nothing to release."""
 
     name = "split"
     values = (MIN_PARTITIONS, EXECUTORS)
@@ -34,7 +34,7 @@ class Split(Knob):
     how: ClassVar[How] = How.QUERY
 
     def clamp(self, policy: Policy, settings: Settings) -> Settings:
-        """No more tasks than a person allows; None where nothing is split."""
+        """No more tasks than a user allows; None if nothing is split."""
         most = policy.max_tasks
         tasks = None if most is None else min(settings.tasks(None), most)
         return replace(settings, min_partitions=tasks)
@@ -47,7 +47,7 @@ class Split(Knob):
         return f"{tasks} tasks are more than limits.tasks allows"
 
     def raise_(self, context: Context) -> Proposal | None:
-        """Cut into pieces for every slot; for the executors too that only then have work."""
+        """Enough tasks for every slot, including those of executors that only then have work."""
         signals, most = context.snapshot.signals, context.policy.max_tasks
         if most is None or signals is None or not signals.partitions:
             return None
@@ -61,7 +61,7 @@ class Split(Knob):
         return cut.offer(self.name, self.how, settings, reason, raises=True)
 
     def at_best(self, context: Context, model: Model) -> Model | None:
-        """As many tasks as may be."""
+        """As many tasks as allowed."""
         return model.with_tasks(context.policy.max_tasks or 0)
 
 
@@ -69,7 +69,7 @@ KNOB = Split()
 
 
 def _executors(context: Context, partitions: int, most: int) -> int:
-    """The present executors, or those that the goal needs once partitions no longer bind."""
+    """The current executors, or those that the goal needs once partitions no longer bind."""
     now = context.settings.executors
     if context.slots < partitions:
         return now
@@ -78,7 +78,7 @@ def _executors(context: Context, partitions: int, most: int) -> int:
 
 
 def _cut(context: Context, tasks: int) -> Context:
-    """The pipeline as it would be with so many tasks of one size: without its skew."""
+    """The pipeline as it would be with `tasks` tasks of equal size, so without skew."""
     signals = context.snapshot.signals
     share = signals.hottest_share if signals else None
     skew = max(1.0, (share or 0.0) * context.model.slots(context.slots))

@@ -1,8 +1,8 @@
-"""Topic: more partitions of the source's topic, where too few of them hold the pipeline back.
+"""Topic: more partitions of the source's topic, if too few of them limit the pipeline.
 
-The last resort of the ladder: partitions cannot be taken away again, and the records of a key go to
-another partition from then on. So it is offered only where a person allows it
-(`limits.topicPartitions`), and asked for only after every knob that can be put back.
+The last resort of the ladder: partitions cannot be removed again, and the records of a key go to
+another partition from then on. So it is offered only if a user allows it
+(`limits.topicPartitions`), and only after every knob that can be reverted.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from trimtab.tuning.trials.outcome import EXPIRES_S, Outcome
 
 REFRESH_S = 330.0
 """Seconds after which Kafka's producers have seen new partitions: they look for them every 300 s
-(`metadata.max.age.ms`, `topic.metadata.refresh.interval.ms`). The batches before say nothing."""
+(`metadata.max.age.ms`, `topic.metadata.refresh.interval.ms`). Earlier batches do not count."""
 
 UNEVEN = 1.5
-"""The busiest partition over an even share, from which on the new ones are not written to yet."""
+"""Busiest partition over an even share, from which the new ones are taken as not yet written to."""
 
 
 class Topic(Knob):
-    """The partitions of the source's topic, asked of its KafkaCluster."""
+    """The partitions of the source's topic, requested from its KafkaCluster."""
 
     name = "topic"
     values = (TOPIC_PARTITIONS, EXECUTORS)
@@ -42,7 +42,7 @@ class Topic(Knob):
     expires_s: ClassVar[float] = EXPIRES_S + REFRESH_S
 
     def clamp(self, policy: Policy, settings: Settings) -> Settings:
-        """No more than a person allows; None where nothing is asked."""
+        """No more than a user allows; None if none are requested."""
         asked, most = settings.topic_partitions, policy.max_topic_partitions
         asked = None if asked is None or most is None else min(asked, most)
         return replace(settings, topic_partitions=asked)
@@ -55,7 +55,7 @@ class Topic(Knob):
         return f"{asked} partitions are more than limits.topicPartitions allows"
 
     def veto(self, context: Context) -> Veto | None:
-        """More partitions move keys: not under state, nor where other readers would suffer."""
+        """More partitions move keys: not for a stateful query, or if other readers would suffer."""
         signals, words = context.snapshot.signals, context.snapshot.constraints.topic_fixed
         if signals and signals.state_rows is not None:
             words = (
@@ -66,7 +66,7 @@ class Topic(Knob):
         return Veto(Reason.TOPIC_FIXED, words) if words else None
 
     def raise_(self, context: Context) -> Proposal | None:
-        """As many partitions as would help and are allowed, with executors that get work by it."""
+        """As many partitions as help and are allowed, and the executors that then have work."""
         most = context.policy.max_topic_partitions
         found = None if most is None else wanted(context, most)
         if found is None:
@@ -78,11 +78,11 @@ class Topic(Knob):
         return grown.offer(self.name, self.how, settings, reason, raises=True)
 
     def at_best(self, context: Context, model: Model) -> Model | None:
-        """As many partitions, and so tasks, as may be."""
+        """As many partitions, and so tasks, as allowed."""
         return model.with_tasks(context.policy.max_topic_partitions or 0)
 
     def applied(self, trial: Trial, snapshot: Snapshot) -> bool:
-        """Whether the topic has the partitions that it was asked for; the driver is not asked."""
+        """Whether the topic has the requested partitions; the driver plays no part."""
         del trial
         partitions = snapshot.signals.partitions if snapshot.signals else None
         return (partitions or 0) >= (snapshot.settings.topic_partitions or 0)
@@ -90,8 +90,7 @@ class Topic(Knob):
     def waits(self, trial: Trial, snapshot: Snapshot) -> str:
         """Whether the topic has new partitions that its producers may not have seen yet.
 
-        They are awaited no longer than they take to look; a topic that is hot by one key stays
-        uneven.
+        The wait ends after their refresh interval, because a topic with a hot key stays uneven.
         """
         signals = snapshot.signals
         if signals is None or signals.hottest_share is None:
@@ -110,15 +109,15 @@ class Topic(Knob):
         return Outcome(
             Action.REVERT,
             Reason.TOPIC_NOT_RAISED,
-            f"the topic has {partitions} partitions still after {age_s:.0f} s: the"
+            f"the topic still has {partitions} partitions after {age_s:.0f} s: the"
             " condition Ready of the KafkaCluster says why",
             trial.before,
         )
 
     def put_back(self, before: Settings, now: Settings) -> tuple[Settings, str]:
-        """The partitions stay: what was asked for is asked for still."""
+        """The partitions stay, and so does the request for them."""
         kept = replace(before, topic_partitions=now.topic_partitions)
-        return kept, "the partitions stay, since none can be taken away"
+        return kept, "the partitions stay, since none can be removed"
 
 
 KNOB = Topic()
@@ -126,7 +125,7 @@ KNOB = Topic()
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Partitions that would lift what holds the pipeline back, and the executors for them."""
+    """Partitions that would relieve the bottleneck, and the executors for them."""
 
     partitions: int
     executors: int
@@ -135,8 +134,8 @@ class Wanted:
 def wanted(context: Context, most: int = int(TOPIC_PARTITIONS.maximum)) -> Wanted | None:
     """The partitions that would help: a multiple of the slots, so that no slot idles in a wave.
 
-    As many as the limits' slots at least, so that the keys move but once; and against skew as many
-    as an even share of the slots asks for. None where `most` has no room for more.
+    At least as many as the most slots within the limits, so that keys move only once; against skew,
+    as many as an even share per slot needs. None if `most` leaves no room for more.
     """
     signals = context.snapshot.signals
     if signals is None or not signals.partitions:
@@ -156,16 +155,16 @@ def wanted(context: Context, most: int = int(TOPIC_PARTITIONS.maximum)) -> Wante
 
 
 def advised(context: Context, kind: Kind) -> int | None:
-    """The partitions to advise for a bottleneck; None where they are not what limits."""
+    """The partitions to advise for a bottleneck; None if they are not the limit."""
     found = wanted(context) if kind in KNOB.moves else None
     return found.partitions if found else None
 
 
 def _grown(context: Context, partitions: int) -> Context:
-    """The pipeline as it would be with so many partitions.
+    """The pipeline as it would be with `partitions` partitions.
 
-    The hottest one is hoped to share its keys with the new ones; where it is hot by one key, the
-    trial will say so.
+    Assumes that the hottest one shares its keys with the new ones; if a single key makes it hot,
+    the trial will show it.
     """
     signals = context.snapshot.signals
     share, now = (signals.hottest_share, signals.partitions) if signals else (None, None)
