@@ -1,1 +1,1 @@
-"""Trials: how a change is watched, judged, and remembered where it did not help."""
+"""Trials: watch a change, judge it, and remember it if it did not help."""

@@ -1,6 +1,6 @@
-"""Judging a trial: whether the change carries more, from the batches that ran at it.
+"""Judge a trial from the batches that ran with the change.
 
-A raise must have brought what it cost; a release must not have brought the load to the bound.
+A raise must have gained what it cost; a release must not have raised the load to the bound.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from trimtab.tuning.trials.outcome import Outcome
 from trimtab.tuning.trials.trial import JUDGED, needed
 
 CLEAR_GAIN = 1.5
-"""Factor of the rate that is beyond the jitter: under a goal of `max` it needs no more batches."""
+"""Gain in rate that is clearly not jitter: a goal of `max` then needs no more batches."""
 
 LONG, LONG_S = 2.0, 5.0
-"""Triggers, and seconds, from which on one batch is long enough to tell what two short ones do."""
+"""Triggers, and seconds, from which one batch is long enough to stand for two short ones."""
 
 LOAD_CHANGED = 0.3
-"""A load that moved by this share since the change makes the comparison void."""
+"""A change of the input by this share since the change makes the comparison void."""
 
 OUTGROWN = 0.05
-"""Share by which the load must have risen for a raise to be too small already."""
+"""Share by which the input must have risen for a raise to count as already too small."""
 
 
 def _clearly_more(trial: Trial, policy: Policy) -> bool:
@@ -37,7 +37,7 @@ def _clearly_more(trial: Trial, policy: Policy) -> bool:
 
 
 def _still_drowning(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band) -> bool:
-    """Whether one long batch says that a raise is not enough: the next one must not wait."""
+    """Whether one long batch shows that a raise is not enough, so the next one must not wait."""
     batch = snapshot.signals.batch if snapshot.signals else None
     long_s = max(LONG_S, LONG * snapshot.settings.trigger_s)
     long = batch is not None and trial.judged > 0 and batch.duration_s >= long_s
@@ -50,7 +50,7 @@ def judge(
 ) -> Outcome | None:
     """Keep or revert; None while it is too early.
 
-    `carried` is what the settings before the trial carry, in records/s; 0 is unknown.
+    `carried` is the capacity of the settings before the trial, in records/s; 0 if unknown.
     """
     settings = snapshot.settings
     if _load_changed(trial, load, band):
@@ -79,10 +79,10 @@ def judge(
 
 
 def _load_changed(trial: Trial, load: Load, band: Band) -> bool:
-    """A higher load voids every comparison; a lower one only that of a release.
+    """More input voids every comparison; less input only that of a release.
 
-    A load that goes on to rise while a raise is under trial voids it sooner, once it is known to be
-    more than that raise was for: the next one must not wait for the verdict.
+    Input that keeps rising during the trial of a raise voids it sooner, once it is known to exceed
+    what that raise was for: the next one must not wait for the verdict.
     """
     rose = load.input_rate > (1 + LOAD_CHANGED) * trial.input_rate
     fell = load.input_rate < (1 - LOAD_CHANGED) * trial.input_rate
@@ -91,10 +91,10 @@ def _load_changed(trial: Trial, load: Load, band: Band) -> bool:
 
 
 def _helped(snapshot: Snapshot, seen: Comparison) -> tuple[bool, str]:
-    """Whether a change that was to carry more did, and the figure that says so.
+    """Whether a raise carries more, and the figure that shows it.
 
-    Its knob knows by what that is told. A goal of `max` has no relief: there the rate itself must
-    have grown.
+    The knob decides how to judge that. A goal of `max` has no relief: the rate itself must have
+    grown.
     """
     trial = seen.trial
     if snapshot.policy.maximum and trial.rate_before > 0:
@@ -106,7 +106,7 @@ def _helped(snapshot: Snapshot, seen: Comparison) -> tuple[bool, str]:
 def _compare(
     trial: Trial, snapshot: Snapshot, model: Model, load: Load, *, band: Band, carried: float
 ) -> Comparison:
-    """The capacity now beside what the settings before carry, `carried`, and what was put in."""
+    """Compare the capacity now with `carried`, that of the settings before, and what was added."""
     policy, now = snapshot.policy, snapshot.settings
     slots_before = model.slots(policy.capacity(trial.before).slots)
     slots_now = model.slots(policy.capacity(now).slots)

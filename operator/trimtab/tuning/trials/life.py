@@ -1,4 +1,4 @@
-"""How a trial begins and ends in the memory."""
+"""Open and close a trial in the memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trimtab.tuning.trials.outcome import Outcome
 
 
 def open_(context: Context, proposal: Proposal) -> ControllerState:
-    """The memory with a change made, and its trial begun."""
+    """The memory after a change is made and its trial opened."""
     memory, now_s = context.memory, context.snapshot.now_s
     batch = context.snapshot.signals.batch if context.snapshot.signals else None
     rate = 0.0
@@ -56,7 +56,7 @@ def open_(context: Context, proposal: Proposal) -> ControllerState:
 def close(
     snapshot: Snapshot, memory: ControllerState, end: Outcome, load: Load | None, capacity: float
 ) -> Step:
-    """End the trial; `capacity` is what the settings before it carry, 0 where unknown."""
+    """End the trial; `capacity` is that of the settings before it in records/s, 0 if unknown."""
     changes = memory.settings.differences(end.settings)
     decision = Decision(end.action, end.reason, end.message, end.settings, changes, load)
     closed, watched = replace(memory, trial=None, evidence=NOT_SEEN), memory.trial

@@ -8,12 +8,12 @@ from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.settings import Settings
 
 EXPIRES_S = 300.0
-"""Seconds, or 20 triggers if that is longer, after which a trial without batches is closed."""
+"""Seconds after which a trial without enough batches is closed; 20 triggers if that is longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a trial ended; `settings` are those to go on with."""
+    """How a trial ended; `settings` are those to continue with."""
 
     action: Action
     reason: Reason

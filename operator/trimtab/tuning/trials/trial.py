@@ -1,8 +1,8 @@
-"""Trials: every change is watched until it has settled, then kept or put back.
+"""Trials: every change is watched until it has settled, then kept or reverted.
 
-While a trial is open nothing else moves on that pipeline: that is the cooldown. Only batches
-that ran as a whole at the new settings count, replayed and timed ones never do, and the first
-batches after executors start are left out (their JVMs warm up).
+While a trial is open nothing else on that pipeline moves: that is the cooldown. Only batches that
+ran entirely at the new settings count; replayed and timed ones never do, and the first batches
+after executors start are left out (their JVMs warm up).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
 
 WARM_S = 20.0
-"""Seconds of batches after which started executors are warm, however few batches that were; a batch
-as long says what another change gave, whatever its first seconds did."""
+"""Seconds of batches after which new executors are warm, however few the batches; after any other
+change, a batch of this length counts despite its first seconds."""
 
 SETTLE = 1
 """Batches left out after any other change."""
@@ -40,7 +40,7 @@ PENDING_S = 90.0
 
 
 def observe(trial: Trial, snapshot: Snapshot) -> Trial:
-    """The trial after the newest batch was counted, if it is new and belongs to it."""
+    """The trial after counting the newest batch, if it is new and belongs to the trial."""
     signals = snapshot.signals
     batch = signals.batch if signals else None
     if batch is None or batch.key == trial.batch or not belongs(trial, batch, snapshot.settings):
@@ -57,22 +57,22 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
 
 
 def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
-    """Whether the whole batch ran at the settings under trial."""
+    """Whether the whole batch ran at the trial's settings."""
     if not batch.teaches or batch.settings_generation < trial.generation:
         return False
     return not _moves_executors(trial, settings) or batch.executors_min == settings.executors
 
 
 def _moves_executors(trial: Trial, settings: Settings) -> bool:
-    """Whether executors start or go, for more partitions too."""
+    """Whether executors start or stop, also as part of a change of partitions."""
     return named(trial.knob).starts_executors or trial.before.executors != settings.executors
 
 
 def _settling(trial: Trial, batch: Batch, settings: Settings) -> bool:
-    """Whether the batch is left out, as it may still pay for the change itself.
+    """Whether the batch is left out because the change itself may still slow it down.
 
-    A batch pays for executors throughout: those that start are cold, and tasks wait for those that
-    went. So the length of the batch itself spares none of these.
+    A change of executors affects the whole batch: new ones are cold, and tasks wait for removed
+    ones. So even a long batch is left out then.
     """
     if _moves_executors(trial, settings):
         most = SETTLE_AFTER_START if trial.raises else SETTLE
@@ -81,7 +81,7 @@ def _settling(trial: Trial, batch: Batch, settings: Settings) -> bool:
 
 
 def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | None:
-    """An end that needs no load: refused, pending too long, or expired."""
+    """An end that needs no measured load: refused, pending too long, failed, or expired."""
     settings = snapshot.settings
     age_s = snapshot.now_s - trial.opened_at_s
     if signals.rejected_generation >= trial.generation:
@@ -115,7 +115,7 @@ def needed(policy: Policy) -> int:
 
 
 def rate_before(points: Sequence[Point], batch: Batch, slots: float, settings: Settings) -> float:
-    """Records/s before a change: those of the mean of batches like the last one, else its own."""
+    """Records/s before a change: the mean of batches like the last one, else the last one's."""
     class_ = (slots, settings.max_in_flight or 0, settings.producer)
     alike = (
         batch_rate(point, settings)

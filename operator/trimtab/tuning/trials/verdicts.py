@@ -1,7 +1,7 @@
-"""Changes that did not help, remembered for their load level until something changed.
+"""Changes that did not help, remembered for their load level until something changes.
 
-The first time it may have been noise, so the change is tried once more after a while; what failed
-twice in a row waits until the load, another knob or the capacity is another.
+The first failure may be noise, so the change is retried once after a while; after two failures in a
+row it waits until the load, another knob or the capacity has changed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from trimtab.tuning.knobs import named
 from trimtab.tuning.settings import Settings
 
 RETRY_S = 600.0
-"""Seconds until a change that failed once is tried again though nothing changed."""
+"""Seconds until a change that failed once is retried although nothing changed."""
 
 SAME_LEVEL = 0.2
-"""A verdict holds for loads within this share of the one it was reached at."""
+"""A verdict holds for input within this share of the input at which it was reached."""
 
 SAME_CAPACITY = 0.25
-"""It holds while the settings that it was tried from carry what they did, within this share."""
+"""It holds while the capacity of the settings before the trial is the same within this share."""
 
 MAX_VERDICTS = 8
 
@@ -26,9 +26,9 @@ MAX_VERDICTS = 8
 def remember(
     verdicts: tuple[Verdict, ...], trial: Trial, settings: Settings, now_s: float, capacity: float
 ) -> tuple[Verdict, ...]:
-    """The verdicts with that of a trial that failed at some settings.
+    """The verdicts plus that of a trial that failed at `settings`.
 
-    `capacity` are the records/s that the settings before it carry; 0 where that is unknown.
+    `capacity` is that of the settings before the trial, in records/s; 0 if unknown.
     """
     again = [v for v in verdicts if _same(v, trial)]
     failures = 1 + max((v.failures for v in again), default=0)
@@ -51,7 +51,7 @@ def _same(verdict: Verdict, trial: Trial) -> bool:
 
 
 def holds(verdict: Verdict, context: Context) -> bool:
-    """Whether a verdict still speaks: in time, at its load, and nothing else has changed."""
+    """Whether a verdict still holds: not expired, at its load, and nothing else has changed."""
     if verdict.until_s is not None and context.snapshot.now_s >= verdict.until_s:
         return False
     if not (_level(verdict, context.load.input_rate) and _unmoved(verdict, context.settings)):
@@ -67,7 +67,7 @@ def _level(verdict: Verdict, input_rate: float) -> bool:
 
 
 def _unmoved(verdict: Verdict, settings: Settings) -> bool:
-    """Whether the knobs beside that of the verdict are where they were."""
+    """Whether all knobs other than the verdict's are unchanged."""
     own = named(verdict.knob).fields
     before, now = (verdict.before or settings).numbers(), settings.numbers()
     return all(before.get(name) == now[name] for name in now if name not in own)
