@@ -1,4 +1,4 @@
-"""From what the knobs offer to a decision: the first that no guard vetoes, on trial."""
+"""Turn the knobs' offers into a decision: the first one without a veto goes on trial."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trimtab.tuning.trials.life import open_
 
 
 def act(context: Context, proposals: list[Proposal], bottleneck: Bottleneck) -> Step:
-    """Make the change that may be made, recommend it, or say why there is none."""
+    """Make the first allowed change, recommend it, or say why there is none."""
     memory, load, policy = context.memory, context.load, context.policy
     proposal, veto = guards.first_allowed(context, proposals)
     if proposal is None and veto is not None:

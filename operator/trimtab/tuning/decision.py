@@ -1,4 +1,4 @@
-"""A decision: what to do and why, in words that become condition, Event, metric and log."""
+"""A decision: what to do and why. It becomes the condition, Event, metric and log line."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Decision:
     load: Load | None = None
     bottleneck: Bottleneck = NOTHING
     partitions: int | None = None
-    """Partitions of the source that would lift the bottleneck, where those are what limits."""
+    """Source partitions that would relieve the bottleneck; None if they are not the limit."""
     closed: Decision | None = None
-    """The end of the trial that this change followed at once."""
+    """The end of the trial that this change followed immediately."""
 
     @property
     def told(self) -> tuple[Decision, ...]:
-        """What there is to tell, in order: the end of a trial comes before what followed it."""
+        """The decisions to report, in order: the end of a trial, then what followed it."""
         return (self.closed, self) if self.closed else (self,)
 
     @property
     def moves(self) -> bool:
-        """Whether settings are to be written."""
+        """Whether new settings must be written."""
         return bool(self.changes) and self.action in {Action.CHANGE, Action.REVERT}
 
 
@@ -51,5 +51,5 @@ def hold(
     load: Load | None = None,
     bottleneck: Bottleneck = NOTHING,
 ) -> Decision:
-    """Touch nothing, and say why."""
+    """Change nothing, and say why."""
     return Decision(Action.HOLD, reason, message, memory.settings, load=load, bottleneck=bottleneck)

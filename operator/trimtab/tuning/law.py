@@ -1,11 +1,11 @@
 """The control law: a frozen snapshot and a memory in, one decision and a memory out.
 
-The phases are asked in order; the first that has a decision ends the tick.
+The phases run in order; the first that returns a decision ends the tick.
 
-    what forbids a look      limits, metrics, a trial that ended early, settings not yet applied
-    what is known            learn from the newest batch, fit the model, measure the load
-    what goes before         an open trial, a backlog that drains
-    what is due              a raise, a release, else the reason for keeping still
+    preconditions    limits, metrics, a trial that ended early, settings not yet applied
+    assessment       learn from the newest batch, fit the model, measure the load
+    priorities       an open trial, a draining backlog
+    change           a raise, a release, else the reason to hold
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from trimtab.tuning.trials.life import close
 
 
 def decide(snapshot: Snapshot, memory: ControllerState) -> Step:
-    """The decision of this tick and the memory after it. Unknown always means hold."""
+    """This tick's decision and the memory after it. Anything unknown means hold."""
     for phase in FORBIDDING:
         if step := phase(snapshot, memory):
             return step
     batch = snapshot.signals and snapshot.signals.batch
-    assert batch, "without a batch a phase has held"
+    assert batch, "without a batch, a precondition would have held"
     memory = learning.observe(snapshot, memory, batch)
     known = _assess(snapshot, memory, batch)
     return (known, memory) if isinstance(known, Decision) else _steer(known)
 
 
-# what forbids a look
+# preconditions
 
 
 def _out_of_limits(snapshot: Snapshot, memory: ControllerState) -> Step | None:
@@ -100,7 +100,7 @@ def _oversize_ended(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     batch = snapshot.signals and snapshot.signals.batch
     if not batch or not oversize.ended(batch, memory.settings):
         return None
-    message = f"batch {batch.id} was planned before the limit came down: it says nothing"
+    message = f"batch {batch.id} was planned before the limit was lowered and is ignored"
     return hold(memory, Reason.PLANNED_OVERSIZE, message), memory
 
 
@@ -110,11 +110,11 @@ FORBIDDING: tuple[Callable[[Snapshot, ControllerState], Step | None], ...] = (
 )  # fmt: skip
 
 
-# what is known
+# assessment
 
 
 def _assess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Context | Decision:
-    """The model and the load of this tick, or the decision to hold where they are not known."""
+    """This tick's model and load, or the decision to hold if they are unknown."""
     model = learning.fitted(snapshot, memory.points)
     first = learning.first_guess(snapshot, memory, batch)
     late = running.late(snapshot, memory, model) if model else None
@@ -130,11 +130,11 @@ def _assess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contex
     return Context(snapshot, memory, model, load, band, late)
 
 
-# what goes before
+# priorities
 
 
 def _watch(context: Context) -> Step | None:
-    """Judge the open trial; once its change is kept, the next one need not wait for a tick."""
+    """Judge the open trial; if its change is kept, the next one may follow in the same tick."""
     snapshot, memory, watched = context.snapshot, context.memory, context.memory.trial
     if watched is None:
         return None
@@ -154,7 +154,7 @@ def _watch(context: Context) -> Step | None:
 
 
 def _drain(context: Context) -> Step | None:
-    """Wait while a backlog drains as fast as it should."""
+    """Hold while a backlog drains fast enough."""
     batch = context.snapshot.signals and context.snapshot.signals.batch
     draining = catching_up(context, batch) if batch else ""
     if not draining:
@@ -165,12 +165,12 @@ def _drain(context: Context) -> Step | None:
     return hold(memory, Reason.CATCHING_UP, draining, context.load), memory
 
 
-# what is due
+# change
 
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """On which side of the bounds the load lies, and what could be done about it."""
+    """Which side of the bounds the load is on, and what could be done about it."""
 
     over: bool
     bottleneck: Bottleneck
@@ -179,7 +179,7 @@ class _Options:
 
     @property
     def under(self) -> bool:
-        """Whether less would do."""
+        """Whether something can be released."""
         return bool(self.releases)
 
 
@@ -198,9 +198,9 @@ def _options(context: Context) -> _Options:
 
 
 def _at_maximum(context: Context, found: _Options) -> _Options:
-    """A goal of `max` gives back what adds nothing, but only once no raise is left.
+    """A goal of `max` releases what adds nothing, but only when no raise is left.
 
-    Executors that add nothing now may do so once another knob has moved.
+    Executors that add nothing now may help after another knob has moved.
     """
     if found.releases and guards.first_allowed(context, found.raises)[0]:
         return replace(found, releases=[])
@@ -250,7 +250,7 @@ def _dwell(context: Context, options: _Options) -> Step | None:
 
 
 def _within(context: Context) -> Step:
-    """Within the bounds, tasks may still run nearer to their data, or farther from it."""
+    """Within the bounds, the locality scope may still narrow or widen."""
     offer = locality.drift(context)
     wider = None if offer is None else offer.reason is Reason.SCOPE_WIDENED
     memory = regime.step_scope(context.memory, context.snapshot, wider=wider)

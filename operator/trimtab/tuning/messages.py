@@ -1,4 +1,4 @@
-"""What a decision says: the sentences that become condition, Event and log."""
+"""The messages of decisions, used in conditions, Events and logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trimtab.tuning.trials.trial import needed
 
 
 def loads(context: Context) -> str:
-    """Both loads, and the running batch where it is late."""
+    """Both loads, and the running batch if it is late."""
     load = context.load
     latency = "unknown" if load.latency is None else f"{load.latency:.2f}"
     said = f"load {load.value:.2f} (capacity {load.capacity:.2f}, latency {latency})"
@@ -21,7 +21,7 @@ def loads(context: Context) -> str:
 
 
 def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
-    """Why a change is made, and what else a person should know of it."""
+    """Why a change is made, and what else a user should know about it."""
     why = knobs.named(proposal.knob).cause(context, proposal, bottleneck)
     why += f"; {proposal.purpose}" if proposal.purpose else ""
     why += f"; {context.late.words}" if context.late else ""
@@ -30,9 +30,9 @@ def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
 
 
 def infeasible(context: Context) -> str:
-    """That physics forbids the goal, with the numbers; empty where it does not."""
+    """Why no setting can meet the goal, with the numbers; empty if one can."""
     policy, load = context.policy, context.load
-    # neither one late batch nor small ones tell what a setting could do at best at this load
+    # neither one late batch nor small batches show the best that a setting could do at this load
     if policy.target_s is None or context.late is not None or context.extrapolates:
         return ""
     model = context.model
@@ -52,7 +52,7 @@ def infeasible(context: Context) -> str:
 
 
 def progress(watched: Trial, snapshot: Snapshot) -> str:
-    """How far a trial is, and what it waits for."""
+    """A trial's progress, and what it waits for."""
     waits = knobs.named(watched.knob).waits(watched, snapshot)
     return (
         f"trial of {watched.knob} (generation {watched.generation}): {watched.settled} batches"
@@ -62,7 +62,7 @@ def progress(watched: Trial, snapshot: Snapshot) -> str:
 
 
 def calibrating(batch: Batch) -> str:
-    """How long each part of a batch took, for the time in which nothing is known yet."""
+    """How long each part of a batch took, shown until the model knows enough."""
     parts = {
         "planning": batch.planning_s, "writing": batch.sink_s, "state": batch.state_s,
     }  # fmt: skip
@@ -70,6 +70,6 @@ def calibrating(batch: Batch) -> str:
     of_it = f", {', '.join(known)} of it" if known else ""
     return (
         f"{batch.records} records in {batch.duration_s:.1f} s{of_it}; the first"
-        f" {WARM_UP_BATCHES} batches after a start, and those that ran with other executors, teach"
-        " nothing"
+        f" {WARM_UP_BATCHES} batches after a start, and those that ran with other executors, are"
+        " ignored"
     )
