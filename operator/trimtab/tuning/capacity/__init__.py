@@ -1,1 +1,1 @@
-"""What a configuration carries: learned batches, the model fitted to them, and the load on it."""
+"""The capacity of a configuration: learned batches, the model fitted to them, and the load."""

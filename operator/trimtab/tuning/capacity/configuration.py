@@ -1,4 +1,4 @@
-"""What a configuration can run at once: executors, cores and tasks, and the slots that follow."""
+"""What a configuration can run at once: executors, cores, tasks, and the resulting slots."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Executors of so many cores each, and the tasks of a batch that they share."""
+    """Executors, their cores, and the tasks of a batch that they share."""
 
     executors: int
     cores: int

@@ -10,18 +10,18 @@ from trimtab.tuning.capacity.model import WIDE, CallCost, Model, at_work, call_f
 from trimtab.tuning.capacity.points import SPREAD, Point, knee_of
 
 SEEN = 0.1
-"""Share of the smallest batch's work below which an intercept may be nothing but noise."""
+"""Share of the smallest batch's work below which an intercept may be just noise."""
 
 
 def fit(
     points: Sequence[Point], tasks: int, in_flight: int | None = None, *, waves: bool = False
 ) -> Model | None:
-    """The model that the points support; None where there are none.
+    """The model that the points support; None if there are none.
 
-    With batches of clearly different sizes the cost that does not grow (A) is read from the
-    slope; before that all of the work is taken to grow with the records, which is right near the
-    point and pessimistic above it. Points of another number of calls in flight count where there
-    is none of the present one, brought to it.
+    With batches of clearly different sizes, the slope yields the fixed cost (A); before that, all
+    of the work is assumed to grow with the records, which is right near the point and pessimistic
+    above it. If no point has the current number of calls in flight, those of other numbers are
+    converted to it.
     """
     tasks, calls = max(1, tasks), in_flight or 0
     usable = _normalised(points, tasks, waves=waves)
@@ -52,13 +52,13 @@ def fit(
 
 
 def _normalised(points: Sequence[Point], tasks: int, *, waves: bool) -> list[Point]:
-    """The batches that had records, by the slots that were at work."""
+    """The batches that had records, by the slots at work."""
     used = [p for p in points if p.records > 0]
     return [replace(p, slots=at_work(p.slots, tasks, waves=True)) for p in used] if waves else used
 
 
 def _waiting_share(points: Sequence[Point], calls: int, rests: Sequence[Point]) -> float | None:
-    """Share of W that waits, as two numbers of calls in flight tell it; None where they do not."""
+    """Share of W that waits, from two numbers of calls in flight; None if they do not show it."""
     if not calls:
         return None
     exact = [p for p in points if p.in_flight in {0, calls}]
@@ -66,7 +66,7 @@ def _waiting_share(points: Sequence[Point], calls: int, rests: Sequence[Point]) 
 
 
 def _timed(points: Sequence[Point], fixed: float) -> float:
-    """Share of W that waits by the time of a call in the largest batch; 1 where it is not known."""
+    """Share of W that waits, from the call time in the largest batch; 1 if unknown."""
     timed = max((p for p in points if p.waiting), key=lambda p: p.records, default=None)
     if timed is None:
         return 1.0
@@ -74,7 +74,7 @@ def _timed(points: Sequence[Point], fixed: float) -> float:
 
 
 def _call_cost(points: Sequence[Point]) -> CallCost | None:
-    """What the time of a call tells; None where it is not known."""
+    """The call cost from the time of a call; None if unknown."""
     timed = [p for p in points if p.waiting]
     if not timed:
         return None
@@ -86,8 +86,8 @@ def _call_cost(points: Sequence[Point]) -> CallCost | None:
 def _waiting(points: Sequence[Point], calls: int, fixed: float) -> float | None:
     """Share of W = w + c/m that waits, at `calls` in flight; None until two numbers were seen.
 
-    Read at the slot count where the numbers of calls lie farthest apart, from the largest batch of
-    each: there it is least mixed with what does not grow, of which `fixed` is known.
+    Taken at the slot count with the widest range of calls in flight, from the largest batch of
+    each: there the fixed cost, of which `fixed` is known, distorts it least.
     """
     best: tuple[float, float | None] = (1.0, None)
     for slots in {p.slots for p in points}:
@@ -106,7 +106,7 @@ def _waiting(points: Sequence[Point], calls: int, fixed: float) -> float | None:
 
 
 def _at_calls(points: Sequence[Point], calls: int, waiting: float) -> list[Point]:
-    """The points of one number of calls in flight, and of other slot counts those brought to it."""
+    """The points with `calls` in flight, and for other slot counts those converted to it."""
     exact = [p for p in points if p.in_flight in {0, calls}]
     known = {p.slots for p in exact}
     brought = [
@@ -119,7 +119,7 @@ def _at_calls(points: Sequence[Point], calls: int, waiting: float) -> list[Point
 
 
 def _fixed(points: Sequence[Point]) -> float:
-    """A in slot-seconds: the median intercept over the slot counts that show a slope."""
+    """A in slot-seconds: the median intercept of the slot counts that show a slope."""
     intercepts = []
     for slots in {p.slots for p in points}:
         group = [p for p in points if p.slots == slots]
@@ -135,9 +135,9 @@ def _fixed(points: Sequence[Point]) -> float:
 def _intercept(group: Sequence[Point]) -> float:
     """Intercept of the least-squares line of slot-seconds over records, weighted by 1/n².
 
-    Noise is a share of a batch's time, so that small batches tell the intercept best. Where the
-    sizes lie close together noise would decide: there the slope is drawn towards that of a line
-    through the origin, which takes all of the work to grow with the records.
+    Noise is proportional to a batch's time, so small batches show the intercept best. If the sizes
+    are close together, noise would decide: the slope is then pulled towards that of a line through
+    the origin, which assumes that all of the work grows with the records.
     """
     weights = [1 / p.records**2 for p in group]
     total = math.fsum(weights)
@@ -156,6 +156,6 @@ def _intercept(group: Sequence[Point]) -> float:
 
 
 def _weight(group: Sequence[Point], fixed: float) -> float:
-    """W in slot-seconds a record, from the largest batch: there it is least mixed with A."""
+    """W in slot-seconds per record, from the largest batch, where A distorts it least."""
     largest = max(group, key=lambda p: p.records)
     return max(largest.slot_seconds - fixed, 0.05 * largest.slot_seconds) / largest.records

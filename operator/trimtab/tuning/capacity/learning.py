@@ -1,4 +1,4 @@
-"""What the newest batch teaches: it counts in an open trial, and may become a learned point."""
+"""Learn from the newest batch: it counts in an open trial, and may become a learned point."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from trimtab.tuning.snapshot import Batch, Signals, Snapshot
 from trimtab.tuning.trials.trial import observe as observe_trial
 
 WARM_UP_BATCHES = 2
-"""Batches after a driver start that teach nothing: JIT, empty caches."""
+"""Batches after a driver start that are ignored: JIT, empty caches."""
 
 DOUBTFUL = 1.5
-"""A batch that takes longer than what is known by this factor is believed when it repeats."""
+"""A batch that takes longer than expected by this factor is only believed if it repeats."""
 
 COLD, BEHIND = 2.0, 2.0
-"""Load by a batch that warmed up, and triggers of input behind, that leave no doubt of overload."""
+"""Load during warm-up, and lag in triggers of input, that leave no doubt of overload."""
 
 SHORT_S, FEW = 1e-4, 0.1
-"""Calls that are shorter or fewer than what is kept of them tell nothing."""
+"""Seconds, and calls in flight, below the stored precision: such calls are ignored."""
 
 FASTER = 0.9
-"""A call is faster than the fastest so far when it takes at most this share of its time."""
+"""A call is faster than the fastest so far if it takes at most this share of that time."""
 
 
 def at_settings(
     points: tuple[Point, ...], settings: Settings, partitions: int | None, *, waves: bool = True
 ) -> Model | None:
-    """The model of some points at some settings; None where there are no points.
+    """The model of some points at some settings; None if there are no points.
 
-    Once something was learned since the sink has come to send otherwise, only that counts.
+    Once points exist for the sink's current way of sending, only those count.
     """
     alike = sent_alike(points, settings.producer)
     return fit(alike, settings.tasks(partitions), settings.max_in_flight, waves=waves)
 
 
 def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
-    """The model of some points at the present settings."""
+    """The model of some points at the current settings."""
     signals = snapshot.signals
     partitions = signals.partitions if signals else None
     waves = signals is not None and signals.waves
@@ -49,10 +49,10 @@ def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
 
 
 def carried(snapshot: Snapshot, points: tuple[Point, ...], settings: Settings) -> float:
-    """Records/s that other settings carry once a batch is under way, 0 where that is unknown.
+    """Records/s that other settings carry once a batch is under way; 0 if unknown.
 
-    Read as it will be once they are in force, so that the two can be compared. Of a number of calls
-    in flight that was never seen nothing is known.
+    Calculated as if they were in force, so that the two can be compared. Unknown for a number of
+    calls in flight that was never seen.
     """
     if settings.max_in_flight not in {None, *(p.in_flight for p in points)}:
         return 0.0
@@ -63,8 +63,8 @@ def carried(snapshot: Snapshot, points: tuple[Point, ...], settings: Settings) -
 def first_guess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Model | None:
     """The model of the last batch alone, while nothing has been learned.
 
-    It warmed up while it ran, so it shows too little capacity; that is enough to tell a pipeline
-    that already falls behind, and no ground for anything else.
+    The batch ran during warm-up, so it shows too little capacity; that is enough to recognise a
+    pipeline that already falls behind, but no basis for anything else.
     """
     if memory.points or batch.records <= 0 or not _whole(snapshot, memory, batch):
         return None
@@ -72,9 +72,9 @@ def first_guess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Mo
 
 
 def falls_behind(snapshot: Snapshot, load: Load) -> bool:
-    """Whether far more comes in than is worked off, and the lag shows it.
+    """Whether far more comes in than is processed, and the lag shows it.
 
-    A batch that warmed up may have taken twice as long as the next ones will.
+    A batch during warm-up may take twice as long as the next ones.
     """
     lag = snapshot.signals.lag_records if snapshot.signals else None
     behind = lag is not None and lag >= BEHIND * snapshot.settings.trigger_s * load.input_rate
@@ -84,7 +84,7 @@ def falls_behind(snapshot: Snapshot, load: Load) -> bool:
 def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> ControllerState:
     """Count the newest batch in an open trial, and learn from it if it ran undisturbed.
 
-    A batch that took much longer than all that is known says is believed when the next one did too.
+    A batch that took much longer than expected is only believed if the next one does too.
     """
     warm = batch.since_start > WARM_UP_BATCHES
     if memory.trial:
@@ -107,10 +107,10 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
 
 
 def _doubtful(points: tuple[Point, ...], model: Model | None, new: Point) -> bool:
-    """Whether a batch took so much longer than what is known that it may be an accident.
+    """Whether a batch took so much longer than expected that it may be an outlier.
 
     A pause (garbage collection, a lost executor) makes one batch long; work that has become slower
-    makes the next one long as well.
+    makes the next one long too.
     """
     if model is None:
         return False
@@ -122,7 +122,7 @@ def _doubtful(points: tuple[Point, ...], model: Model | None, new: Point) -> boo
 
 
 def _whole(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> bool:
-    """Whether all of the batch ran once, at the newest settings and with all its executors."""
+    """Whether the whole batch ran once, at the newest settings and with all its executors."""
     executors = snapshot.signals.executors_running if snapshot.signals else None
     return (
         batch.teaches
@@ -144,7 +144,7 @@ def _point(snapshot: Snapshot, batch: Batch) -> Point:
 
 
 def _fastest(memory: ControllerState, signals: Signals) -> ControllerState:
-    """The memory with a call of a remote service that was clearly faster than any before."""
+    """The memory with the fastest remote call, updated if a call was clearly faster."""
     call_s, calls = signals.pending_call_s or 0.0, signals.pending_calls or 0.0
     before = memory.fastest
     untold = call_s < SHORT_S or calls < FEW

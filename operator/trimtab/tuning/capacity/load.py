@@ -1,4 +1,4 @@
-"""Load: demand over what the configuration sustains, and latency over its target."""
+"""Load: demand over what the configuration can sustain, and latency over its target."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot
 
 STEP = 0.25
-"""The last samples count for themselves when they differ this much from the minute's mean."""
+"""The last samples replace the minute's mean if they differ from it by this share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Both loads; 1.0 is the edge of what the configuration can do."""
+    """Both loads; 1.0 is the limit of the configuration."""
 
     input_rate: float
-    """Records/s that come in."""
+    """Incoming records/s."""
     demand: float
-    """Records/s to work off: input and the backlog's share."""
+    """Records/s to process: input and the backlog's share."""
     backlog: float
-    """Records beyond those of one batch under way."""
+    """Records beyond those in flight."""
     capacity: float
     latency: float | None
     """None while a backlog drains, and for a rate goal."""
     duration_s: float
-    """Seconds that a batch takes at the steady input."""
+    """Seconds that a batch takes at the current input."""
 
     @property
     def value(self) -> float:
-        """The larger of the loads that are known."""
+        """The larger of the known loads."""
         return self.capacity if self.latency is None else max(self.capacity, self.latency)
 
 
@@ -45,12 +45,12 @@ def input_rate_of(signals: Signals) -> float | None:
 
 
 def in_flight_s(trigger_s: float, duration_s: float) -> float:
-    """Seconds of input that a batch under way and the wait for the next one hold anyway."""
+    """Seconds of input in flight: in the batch under way and in the wait for the next one."""
     return trigger_s + max(trigger_s, duration_s)
 
 
 def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
-    """The load of the present settings; None where a part of it is unknown."""
+    """The load of the current settings; None if a part of it is unknown."""
     signals = snapshot.signals
     if signals is None or model is None or signals.lag_records is None:
         return None
@@ -81,7 +81,7 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
 def capacity_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
     """demand / s(p, T), or over what the batch limit admits if that is less; at most 99.
 
-    A goal of `max` has its batches filled from a backlog, so that only what is admitted counts.
+    Under a goal of `max` a backlog fills the batches, so only what is admitted counts.
     """
     slots = policy.capacity(settings).slots
     model = model.with_in_flight(settings.max_in_flight)
@@ -92,7 +92,7 @@ def capacity_load(model: Model, policy: Policy, settings: Settings, demand: floa
 
 
 def slots_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
-    """demand / s(p, T): how much the slots have to do, whatever the batch limit lets in."""
+    """demand / s(p, T): how much the slots have to do, whatever the batch limit admits."""
     slots = policy.capacity(settings).slots
     model = model.with_in_flight(settings.max_in_flight)
     return _over(demand, model.sustainable(slots, settings.trigger_s))
@@ -103,7 +103,7 @@ def _over(demand: float, rate: float) -> float:
 
 
 def admitted(model: Model, slots: int, settings: Settings) -> float:
-    """Records/s that maxOffsetsPerTrigger lets in: one full batch each max(T, D)."""
+    """Records/s that maxOffsetsPerTrigger admits: one full batch per max(T, D)."""
     full_s = model.duration_s(settings.max_offsets, slots)
     return settings.max_offsets / max(settings.trigger_s, full_s)
 
@@ -111,7 +111,7 @@ def admitted(model: Model, slots: int, settings: Settings) -> float:
 def latency_load(
     model: Model, policy: Policy, settings: Settings, input_rate: float
 ) -> float | None:
-    """(q·max(T, D) + D) / target at the steady input; None for a rate goal."""
+    """(q·max(T, D) + D) / target at a constant input; None for a rate goal."""
     if policy.target_s is None:
         return None
     slots = policy.capacity(settings).slots
@@ -127,8 +127,8 @@ def predict(
 ) -> float:
     """The load that other settings would have at the same input.
 
-    A change that pauses the pipeline leaves a backlog, which takes its share of the catch-up: the
-    debt of the restart (the Flink autoscaler's target capacity has the same term).
+    A change that pauses the pipeline leaves a backlog, which must drain within the catch-up time:
+    the debt of the restart (the Flink autoscaler's target capacity has the same term).
     """
     debt = 0.0 if policy.maximum else load.input_rate * pause_s / policy.catch_up_s
     capacity = capacity_load(model, policy, settings, load.demand + debt)
@@ -137,6 +137,6 @@ def predict(
 
 
 def least_latency_s(model: Model, policy: Policy, input_rate: float, slots: int) -> float:
-    """The lowest percentile that physics allows on some slots: (1 + q)·o / (1 − rate/capacity)."""
+    """The lowest possible percentile on some slots: (1 + q)·o / (1 − rate/capacity)."""
     free = 1.0 - input_rate / model.capacity(slots)
     return (1 + policy.quantile) * model.overhead_s(slots) / free if free > 0 else float("inf")

@@ -4,15 +4,15 @@ A batch of n records on p slots takes
 
     D(n, p) = out + (A + W(p)·n) / p            p = slots at work
 
-with `out` seconds outside the work on records, A slot-seconds of cost that do not grow with n
-(chiefly the start of each task), and W(p) slot-seconds a record. From it follow
+with `out` seconds outside the work on records, A slot-seconds of fixed cost that do not grow with n
+(mainly the start of each task), and W(p) slot-seconds per record. It follows that
 
     o(p) = out + A/p        capacity(p) = p / W(p)        s(p, T) = capacity(p)·max(0, 1 − o(p)/T)
 
-Tasks of one size run in waves of as many as there are slots, and slots idle in the last one: 12
-tasks on 5 slots take three waves, as on 4, so that 4 are at work.
+Tasks of equal size run in waves of as many as there are slots, and slots idle in the last one: 12
+tasks on 5 slots take three waves, as on 4, so 4 slots are at work.
 
-Where tasks wait for calls of a remote service, m at a time, W = w + c/m: c seconds of waiting a
+If tasks wait for calls of a remote service, m at a time, W = w + c/m: c seconds of waiting per
 record, shared by m (Little's law: calls in flight = rate × seconds of a call).
 """
 
@@ -25,26 +25,26 @@ from dataclasses import dataclass, replace
 from trimtab.tuning.capacity.points import SPREAD
 
 WIDE = 2.5
-"""Record counts that differ by this factor tell the slope whatever the noise."""
+"""Record counts that differ by this factor show the slope despite the noise."""
 
 USUAL_EXPONENT = 0.9
-"""b of capacity ∝ p^b before two slot counts were learned: few pipelines scale in proportion."""
+"""b of capacity ∝ p^b before two slot counts were learned: few pipelines scale linearly."""
 
 LEAST_EXPONENT = 0.5
-"""Capacity is taken to grow at least as the root of the slots: less is for a trial to show."""
+"""Capacity is assumed to grow at least with the square root of the slots; a trial may show less."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """What the time of a remote call tells of a batch, in slot-seconds."""
+    """The cost of a batch as the time of a remote call shows it, in slot-seconds."""
 
     rest: float
-    """All that does not wait for calls."""
+    """Everything except waiting for calls."""
     per_record: float
-    """Waiting for calls, a record."""
+    """Waiting for calls, per record."""
 
     def slowed(self, factor: float) -> CallCost:
-        """The same where everything takes longer by a factor."""
+        """The same cost if everything takes longer by a factor."""
         return CallCost(self.rest * factor, self.per_record * factor)
 
 
@@ -54,35 +54,35 @@ class Model:
 
     out_s: float
     fixed: float
-    """A: slot-seconds a batch that do not grow with its records."""
+    """A: slot-seconds per batch that do not grow with its records."""
     per_record: tuple[tuple[float, float], ...]
-    """W(p): slot-seconds a record by slots at work, ascending."""
+    """W(p): slot-seconds per record by slots at work, ascending."""
     tasks: int
     in_flight: int = 0
-    """Calls in flight of each slot that W was read at, or brought to."""
+    """Calls in flight per slot at which W was measured, or to which it was converted."""
     waiting: float = 1.0
-    """Share of W that waits for calls: what more calls in flight can cut."""
+    """Share of W that waits for calls, which more calls in flight can reduce."""
     batches: tuple[tuple[float, int], ...] = ()
     """Records of the largest learned batch by slots at work, ascending."""
     call_cost: CallCost | None = None
-    """What is known by the time of a call, while no two numbers of calls in flight were seen."""
+    """The cost from the time of a call, until two numbers of calls in flight were seen."""
     knee: int | None = None
-    """Records above which a batch takes out of proportion longer; None where none was seen."""
+    """Records above which a batch takes disproportionately longer; None if none was seen."""
     waves: bool = False
-    """Whether tasks run whole, so that slots idle in the last wave of them."""
+    """Whether each task runs on one slot, so slots idle in the last wave."""
 
     def learned(self, slots: float) -> bool:
-        """Whether a batch on so many slots was seen."""
+        """Whether a batch on this number of slots was seen."""
         return any(self.slots(slots) == known for known, _ in self.per_record)
 
     def extrapolates(self, records: float) -> bool:
-        """Whether a batch of so many records is far larger than all that were learned."""
+        """Whether a batch of this size is far larger than all learned ones."""
         return WIDE * max((seen for _, seen in self.batches), default=0) < records
 
     def comparable(self, one: float, other: float) -> bool:
-        """Whether two learned counts of slots at work were seen with batches of about one size.
+        """Whether two learned slot counts were seen with batches of similar size.
 
-        Where they were not, the capacity of one of them is an extrapolation far from its batches.
+        If not, the capacity of one of them is an extrapolation far beyond its batches.
         """
         sizes = dict(self.batches)
         if one not in sizes or other not in sizes:
@@ -90,17 +90,17 @@ class Model:
         return max(sizes[one], sizes[other]) <= WIDE * min(sizes[one], sizes[other])
 
     def slowed(self, factor: float) -> Model:
-        """The same pipeline with all that its slots do slower by a factor."""
+        """The same pipeline with everything its slots do slower by a factor."""
         weights = tuple((slots, weight * factor) for slots, weight in self.per_record)
         cost = self.call_cost.slowed(factor) if self.call_cost else None
         return replace(self, fixed=self.fixed * factor, per_record=weights, call_cost=cost)
 
     @property
     def by_call_time(self) -> Model:
-        """The same batches with all that does not wait for calls taken for what does not grow.
+        """The same batches with everything except waiting for calls taken as fixed cost.
 
-        Calls in flight are chosen by it while batches are small, which would else be asked to make
-        up for what they do not cut. The model itself where the time of a call is not known.
+        Used to choose the calls in flight while batches are small; otherwise calls would have to
+        make up for cost that they cannot reduce. The model itself if the call time is unknown.
         """
         if self.call_cost is None:
             return self
@@ -119,11 +119,11 @@ class Model:
         return replace(self, per_record=weights, in_flight=calls, waiting=waiting)
 
     def with_tasks(self, tasks: int) -> Model:
-        """The same pipeline with at least so many tasks."""
+        """The same pipeline with at least this many tasks."""
         return replace(self, tasks=max(self.tasks, tasks))
 
     def weight(self, slots: float) -> float:
-        """W at so many slots at work: between learned points linear in capacity, below as nearest.
+        """W at a number of slots: linear in capacity between learned points, the nearest below.
 
         Above the largest learned point the capacity follows the power law of `exponent`.
         """
@@ -142,9 +142,9 @@ class Model:
     def exponent(self) -> float:
         """b of capacity ∝ p^b above the largest learned point; `USUAL_EXPONENT` with only one.
 
-        Read from that point and the nearest one that has clearly fewer slots: noise in points
-        that lie close together would be taken for scaling. The more slots, the more they wait for
-        what they share (Amdahl 1967), so that b falls with p; a local b follows that.
+        Calculated from that point and the nearest one with clearly fewer slots: between points
+        close together, noise would look like scaling. More slots wait more for what they share
+        (Amdahl 1967), so b falls with p; a local b follows that.
         """
         largest, weight = self.per_record[-1]
         fewer = [(p, w) for p, w in self.per_record if SPREAD * p <= largest]
@@ -155,7 +155,7 @@ class Model:
         return min(max(gain, LEAST_EXPONENT), 1.0)
 
     def slots(self, slots: float) -> float:
-        """Slots at work: no more than there are tasks, and none that idles in the last wave."""
+        """Slots at work: at most one per task, without those that idle in the last wave."""
         return at_work(slots, self.tasks, waves=self.waves)
 
     def overhead_s(self, slots: float) -> float:
@@ -163,7 +163,7 @@ class Model:
         return self.out_s + self.fixed / self.slots(slots)
 
     def capacity(self, slots: float) -> float:
-        """Records/s that p slots work off once a batch is under way."""
+        """Records/s that p slots process once a batch is under way."""
         used = self.slots(slots)
         return used / self.weight(used)
 
@@ -179,7 +179,7 @@ class Model:
 
 
 def at_work(slots: float, tasks: int, *, waves: bool) -> float:
-    """Slots that so many tasks keep at work: all of them, or tasks / waves where they run whole."""
+    """Slots that the tasks keep at work: all of them, or tasks / waves if they run in waves."""
     used = max(1.0, min(slots, tasks))
     if not waves:
         return used
@@ -187,5 +187,5 @@ def at_work(slots: float, tasks: int, *, waves: bool) -> float:
 
 
 def call_factor(waiting: float, now: int, new: int) -> float:
-    """W at `new` calls in flight over W at `now`, where a share of W waits for them."""
+    """W at `new` calls in flight over W at `now`, if a share of W waits for them."""
     return 1.0 - waiting + waiting * now / new

@@ -1,6 +1,6 @@
-"""Learned batches: few, one for each size and slot count, so that a steady pipeline's memory rests.
+"""Learned batches: few, one per size and slot count, so a steady pipeline's memory is stable.
 
-What they say of a batch of any size on any slots is the business of `model.py`.
+`model.py` predicts batches of any size on any slots from them.
 """
 
 from __future__ import annotations
@@ -9,47 +9,47 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 SAME_SIZE = 1.25
-"""Two batches whose record counts differ by less than this factor are of one size."""
+"""Two batches whose record counts differ by less than this factor are of the same size."""
 
 TOLERANCE = 0.15
-"""A batch that differs by more than this share is no noise."""
+"""A batch that differs by more than this share is not noise."""
 
 ENOUGH = 5
-"""Batches that a point is the mean of before it rests."""
+"""Batches averaged into a point before it stops moving."""
 
 SPREAD = 1.5
-"""Record counts, or slots, must differ by this factor before a slope is read from them."""
+"""Record counts, or slots, must differ by this factor to give a slope."""
 
 POINTS_PER_SLOTS = 4
 MAX_POINTS = 24
 
 REPEATED = 2
-"""Batches of a size before it says anything of the regimes."""
+"""Batches of a size needed before it says anything about the regimes."""
 
 OUT_OF_PROPORTION = 1.2
-"""Records that take this factor longer each than in the best smaller batch: overload."""
+"""Time per record over that in the best smaller batch from which a batch is overload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One learned size of batch: slots, records, seconds outside the work, seconds in all."""
+    """One learned batch size: slots, records, seconds outside the work, seconds in total."""
 
     slots: float
     records: int
     out_s: float
     duration_s: float
     in_flight: int = 0
-    """Calls in flight of each slot; 0 where no stage waits for calls."""
+    """Calls in flight per slot; 0 if no stage waits for calls."""
     batches: int = 1
-    """How many batches it is the mean of."""
+    """Number of batches averaged."""
     call_s: float = 0.0
-    """Seconds of a call, one a record; 0 where it is not known or nothing calls."""
+    """Seconds of a call, one per record; 0 if unknown or without calls."""
     producer: str = ""
-    """How the Kafka sink sent, as `Settings.producer` tells it."""
+    """How the Kafka sink sent, as in `Settings.producer`."""
 
     @property
     def class_(self) -> tuple[float, int, str]:
-        """What batches must have in common, beside their size, to be taken together."""
+        """What batches must have in common, besides their size, to be averaged."""
         return (self.slots, self.in_flight, self.producer)
 
     @property
@@ -59,7 +59,7 @@ class Point:
 
     @property
     def waiting(self) -> float:
-        """Slot-seconds of it that waited for calls: Little's law, calls × seconds / at a time."""
+        """Slot-seconds spent waiting for calls: Little's law, calls × seconds / in flight."""
         if not self.in_flight:
             return 0.0
         return min(self.records * self.call_s / self.in_flight, self.slot_seconds)
@@ -71,10 +71,10 @@ class Point:
 
 
 def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
-    """The points with a new batch: added when it is of a new class, else that class's mean moved.
+    """The points with a new batch: added if its class is new, else averaged into its class.
 
-    A class that has seen enough rests, until a batch differs clearly from it: then it goes half of
-    the way, since the batch that differs most is the one with the most noise.
+    A class with enough batches does not move until a batch differs clearly from it; then it moves
+    only halfway, because the batch that differs most is the one with the most noise.
     """
     if new.records <= 0:
         return points
@@ -92,7 +92,7 @@ def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
 
 
 def _towards(old: Point, new: Point, batches: int) -> Point:
-    """The mean of a class with one more batch, which counts for one of so many."""
+    """The mean of a class with one more batch, weighted as one of `batches`."""
     share = 1 / batches
     return replace(
         old,
@@ -105,22 +105,22 @@ def _towards(old: Point, new: Point, batches: int) -> Point:
 
 
 def sent_alike(points: Sequence[Point], producer: str) -> tuple[Point, ...]:
-    """Those that were learned at a way of sending; all of them where there are none."""
+    """The points learned at one way of sending; all of them if there are none."""
     return tuple(p for p in points if p.producer == producer) or tuple(points)
 
 
 def same_size(a: int, b: int) -> bool:
-    """Whether two record counts are of one size class."""
+    """Whether two record counts are in the same size class."""
     return max(a, b) <= SAME_SIZE * min(a, b)
 
 
 def knee_of(points: Sequence[Point]) -> int | None:
-    """The most records known to lie before the third of the seeds' three regimes, or None.
+    """The most records known to be below the third of the seeds' three regimes, or None.
 
     The regimes of a batch's time over its size are flat, slow growth and overload (docs/seeds.md).
-    In the first two a larger batch costs less for each record, since what does not grow is shared;
-    in the third it costs more. One batch may be long for any reason, a cold JVM for one: it takes
-    two of each size, and three sizes.
+    In the first two a larger batch costs less per record, since the fixed cost is shared; in the
+    third it costs more. One batch may be long for any reason, such as a cold JVM: two batches of
+    each size and three sizes are needed.
     """
     knees = []
     for slots in {p.slots for p in points}:

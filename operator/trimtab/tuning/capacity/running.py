@@ -1,12 +1,12 @@
-"""The batch under way as evidence: its age is a lower bound of what it takes.
+"""The batch under way as evidence: its age is a lower bound of its duration.
 
 A batch of m records that was predicted to take D(m, p) and is older than that proves a slowdown
-of all that the slots do, by at least
+of everything the slots do, by at least
 
-    f = (age − out) / (D(max(m, n), p) − out)           n = input·T, a batch at the steady input
+    f = (age − out) / (D(max(m, n), p) − out)           n = input·T, a batch at a constant input
 
-With max(m, n), a batch that is smaller than usual is not blown up to the usual size: its seconds
-may as well be a pause. A large batch of a catch-up is long by plan, and D(m, p) knows that.
+With max(m, n), a smaller batch than usual is not scaled up to the usual size: its seconds may just
+be a pause. A large batch during catch-up is expected to be long, and D(m, p) accounts for that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.snapshot import Snapshot
 
 MARGIN = 1.5
-"""A batch is late when it lasts longer than predicted by this factor: batches jitter."""
+"""A batch is late if it lasts longer than predicted by this factor: batches jitter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class Late:
     records: int
     predicted_s: float
     slowdown: float
-    """Factor by which the work is at least slower than the model says, above 1."""
+    """Least factor, above 1, by which the work is slower than the model says."""
 
     @property
     def rate(self) -> float:
-        """Records/s that it works off at most."""
+        """The most records/s that it can reach."""
         return self.records / self.age_s
 
     @property
     def words(self) -> str:
-        """The evidence for people."""
+        """The evidence as a message."""
         return (
             f"the running batch of {self.records} records has lasted {self.age_s:.0f} s,"
             f" predicted {self.predicted_s:.1f} s"
@@ -49,9 +49,9 @@ class Late:
 def late(snapshot: Snapshot, memory: ControllerState, model: Model) -> Late | None:
     """The batch under way, if it is late and only the pipeline itself can be the reason.
 
-    It counts only if it began, as the batch before it, at the newest settings, and had all its
-    executors all the time: executors that start or were lost explain a long batch by themselves.
-    One that runs again is explained by what ended it.
+    It counts only if it and the batch before it began at the newest settings, and it always had
+    all its executors: starting or lost executors alone explain a long batch. A batch that runs
+    again is explained by whatever ended it.
     """
     signals, settings = snapshot.signals, snapshot.settings
     if signals is None or signals.batch is None or memory.trial:
@@ -59,7 +59,7 @@ def late(snapshot: Snapshot, memory: ControllerState, model: Model) -> Late | No
     if signals.running_records <= 0 or signals.running_replays:
         return None
     if signals.running_timed:
-        return None  # it takes longer by plan
+        return None  # it is expected to take longer
     input_rate = input_rate_of(signals)
     undisturbed = (
         signals.batch.settings_generation >= memory.generation
