@@ -107,11 +107,11 @@ def test_advice_on_the_jvms_and_when_it_is_used() -> None:
     words = {"reason": "smaller batches leave less alive"}
     told = pipeline(jvm={"executor": often, "driver": words})
     text = explain(told)
-    assert "driver: smaller batches leave less alive; for you to do" in text
+    assert "driver: smaller batches leave less alive; needs manual action" in text
     assert "executor: memory 2688Mi, collector Parallel: collected every 2 s; not applied" in text
     assert "limits.memory must say how far" in text
     allowed = changed(told, "limits.memory", "8Gi")
-    assert "a driver that starts from now on has 2Gi" in explain(allowed)
+    assert "from the next driver start: 2Gi" in explain(allowed)
     pinned = changed(allowed, "tuning.jvm", {"executor": False})
     assert "tuning.jvm forbids it" in explain(pinned)
 

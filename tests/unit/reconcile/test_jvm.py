@@ -256,7 +256,7 @@ def test_python_workers_get_room_beside_the_heap(stage: Stage) -> None:
     look(stage, calm, held(880))
     given = advice(stage)
     assert (given["memory"], given["overhead"]) == ("1124Mi", "608Mi")
-    assert "1124Mi, of it 608Mi beside the heap" in told(stage)[-1]
+    assert "1124Mi, 608Mi outside the heap" in told(stage)[-1]
     look(stage, calm, held(880))
     found = job(stage).executors
     assert found

@@ -41,7 +41,7 @@ def test_it_is_said_and_nothing_moves_while_it_runs(latest: Any) -> None:
     decision, after = decide(snapshot(seen(batch=latest), before), before)
     assert (decision.action, decision.reason) == (Action.HOLD, Reason.PLANNED_OVERSIZE)
     assert "batch 17 was planned with 120,000 records" in decision.message
-    assert "down to 2,500" in decision.message
+    assert "lowered to 2,500" in decision.message
     assert "wait until it has ended" in decision.message
     assert after == before
 
@@ -49,7 +49,7 @@ def test_it_is_said_and_nothing_moves_while_it_runs(latest: Any) -> None:
 def test_one_that_begins_again_and_again_asks_for_memory_or_executors() -> None:
     before = memory()
     decision, _ = decide(snapshot(seen(running_replays=3), before), before)
-    assert "begun again 3 times: more memory" in decision.message
+    assert "restarted 3 times: more memory" in decision.message
     assert "executors" in decision.message
 
 

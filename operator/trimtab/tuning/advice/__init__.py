@@ -1,1 +1,1 @@
-"""What trimtab says to a person and does not do by itself, or only at a restart."""
+"""What trimtab advises users but does not apply by itself, or only at a restart."""

@@ -1,7 +1,7 @@
-"""Advice on the JVMs of a pipeline, out of what its metrics say and of the advice that stands.
+"""Advice on the JVMs of a pipeline, from its metrics and the standing advice.
 
-Advice in force would take its own reason away, since the targets are then met. So memory and
-collector once advised stand until a person gives as much, pins the role, or more is needed.
+Advice in force removes its own reason, because the targets are then met. So advised memory and
+collector stand until a user sets as much, pins the role, or more is needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trimtab.sizing.overhead import pod_bytes
 from trimtab.tuning.advice.pods import LIMITS, largest_new, most_memory, own_memory, when, words
 
 BAND = 1.25
-"""Advice on memory that stands gives way to one that is larger by this factor."""
+"""Standing advice on memory is replaced if the new one is larger by this factor."""
 
 
 def jvm_status(
@@ -26,10 +26,10 @@ def jvm_status(
     seen: Mapping[str, Figures],
     died: str | None = None,
 ) -> JvmStatus | None:
-    """The advice of both roles; None where there is nothing to say.
+    """The advice for both roles; None if there is none.
 
-    `seen` is what fresh metrics say of the JVMs, by role; `died` is the role that has just run out
-    of memory.
+    `seen` is what fresh metrics say about the JVMs, by role; `died` is the role that has just run
+    out of memory.
     """
     before = old or JvmStatus()
     driver = _role(spec, "driver", before.driver, seen.get("driver"))
@@ -42,7 +42,7 @@ def jvm_status(
 
 
 def news(spec: StreamPipelineSpec, old: JvmStatus | None, new: JvmStatus | None) -> list[str]:
-    """What of the advice is to be told: other advice for a role, not that it went away."""
+    """The advice to report: changed advice for a role, but not its removal."""
     before, now = old or JvmStatus(), new or JvmStatus()
     pairs = (("driver", before.driver, now.driver), ("executor", before.executor, now.executor))
     return [
@@ -55,7 +55,7 @@ def news(spec: StreamPipelineSpec, old: JvmStatus | None, new: JvmStatus | None)
 def _role(
     spec: StreamPipelineSpec, role: str, old: JvmAdvice | None, seen: Figures | None
 ) -> JvmAdvice | None:
-    """Advise, clamp the advice to the limits, and merge it with what stands."""
+    """Advise, clamp the advice to the limits, and merge it with the standing advice."""
     standing = _standing(spec, role, old)
     if seen is None:
         return standing
@@ -69,7 +69,7 @@ def _role(
 def _sized(
     spec: StreamPipelineSpec, role: str, seen: Figures, standing: JvmAdvice | None
 ) -> Figures:
-    """The figures of a role with the slots and the size that its pods have."""
+    """The figures of a role with the slots and size of its pods."""
     overhead = standing.overhead if standing else None
     return replace(
         seen,
@@ -79,7 +79,7 @@ def _sized(
 
 
 def _merged(standing: JvmAdvice | None, given: JvmAdvice) -> JvmAdvice:
-    """What stands, until clearly more memory or another collector is needed."""
+    """The standing advice, until clearly more memory or another collector is needed."""
     if standing is None:
         return given
     if not (standing.memory or standing.collector) and _calm(standing) != _calm(given):
@@ -100,7 +100,7 @@ def _merged(standing: JvmAdvice | None, given: JvmAdvice) -> JvmAdvice:
 
 
 def _after_death(spec: StreamPipelineSpec, role: str, standing: JvmAdvice | None) -> JvmAdvice:
-    """Twice the memory that a person gave, within the limits; once: more is for a person to say."""
+    """Twice the memory in the spec, within the limits; only once: more is the user's decision."""
     wanted, most = round(STEP * own_memory(spec, role)), most_memory(spec, role)
     memory = wanted if most is None else max(own_memory(spec, role), min(wanted, most))
     if standing and (standing.memory or 0) >= memory:
@@ -113,12 +113,12 @@ def _after_death(spec: StreamPipelineSpec, role: str, standing: JvmAdvice | None
 
 
 def _calm(advice: JvmAdvice) -> bool:
-    """Whether it is not for a target that is missed."""
+    """Whether no missed target is the reason."""
     return advice.reason.startswith(ALL_MET)
 
 
 def _standing(spec: StreamPipelineSpec, role: str, old: JvmAdvice | None) -> JvmAdvice | None:
-    """What stands of the old advice: a person may have given as much since."""
+    """The part of the old advice that still stands: a user may have set as much since."""
     if old is None or old.memory is None or old.memory > own_memory(spec, role):
         return old
     rest = old.model_copy(update={"memory": None, "new_generation": None, "overhead": None})
@@ -128,7 +128,7 @@ def _standing(spec: StreamPipelineSpec, role: str, old: JvmAdvice | None) -> Jvm
 def _clamped(
     spec: StreamPipelineSpec, role: str, found: Advice, seen: Figures, standing: JvmAdvice | None
 ) -> JvmAdvice:
-    """The advice for a pod within its limits, with what keeps it from being followed in full."""
+    """The advice within the pod's limits, and what prevents following it in full."""
     reason, memory = found.reason, None
     overhead = found.overhead_bytes or (standing.overhead if standing else None)
     if found.heap_bytes is not None or found.overhead_bytes is not None:
@@ -137,8 +137,8 @@ def _clamped(
         if most is not None and memory > most:
             reason += f"; {LIMITS[role]} allows {most // MIB} MiB of {memory // MIB} MiB each"
             memory = most if most > own_memory(spec, role) else None
-            # the heap gives way, since a pod that holds more than its limit is killed; but what it
-            # has now it keeps
+            # the heap shrinks, since a pod that exceeds its limit is killed; but never below its
+            # current size
             if overhead is not None and most - overhead < seen.heap_bytes:
                 overhead = None
     new = found.new_bytes

@@ -1,7 +1,7 @@
 """Batches that were planned larger than the limit now allows, and run again as planned.
 
-Spark logs a batch's offsets before it runs. One that did not end runs again with those, whatever
-the limit is by then: it says nothing of the settings in force, and no limit makes it smaller.
+Spark logs a batch's offsets before it runs. An unfinished batch runs again with those offsets,
+whatever the limit is by then: it says nothing about the current settings, and no limit shrinks it.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals
 
 MARGIN = 1.1
-"""A batch is larger than its limit from this factor on: Spark rounds up for each partition."""
+"""A batch counts as larger than its limit from this factor: Spark rounds up per partition."""
 
 OFTEN = 2
-"""A batch that begins again so often is what ends the driver."""
+"""A batch that restarts this often is what ends the driver."""
 
 
-CURE = "more memory (limits.memory, limits.driverMemory) or more executors do"
+CURE = "more memory (limits.memory, limits.driverMemory) or more executors help"
 
 
 def running(signals: Signals, settings: Settings) -> OversizeStatus | None:
-    """The batch under way, if it is such a one."""
+    """The batch under way, if it is oversize."""
     records, limit = signals.running_records, settings.max_offsets
     if not signals.running_replays or records <= MARGIN * limit:
         return None
@@ -34,34 +34,34 @@ def running(signals: Signals, settings: Settings) -> OversizeStatus | None:
 
 
 def ended(batch: Batch, settings: Settings) -> bool:
-    """Whether the last batch was one: it tells nothing, until another has ended."""
+    """Whether the last batch was oversize: it is ignored until another one ends."""
     return batch.replayed and batch.records > MARGIN * settings.max_offsets
 
 
 OUT_OF_MEMORY = {"DriverOutOfMemory": "driver", "ExecutorOutOfMemory": "executor"}
-"""Whose memory ran out, by the reason of the driver's end."""
+"""The role that ran out of memory, by the reason why the driver ended."""
 
 
 def standing(
     old: OversizeStatus | None, signals: Signals | None, settings: Settings
 ) -> OversizeStatus | None:
-    """What stands: a driver that is down says nothing, so that it is the same as before."""
+    """The current status; unchanged while the driver is down and reports nothing."""
     return old if signals is None else running(signals, settings)
 
 
 def message(told: OversizeStatus) -> str:
-    """What is so, and what can be done about it."""
+    """What happened, and what can be done about it."""
     said = (
-        f"batch {told.batch} was planned with {told.records:,} records before the limit came"
-        f" down to {told.limit:,}; it runs as planned, no limit changes it"
+        f"batch {told.batch} was planned with {told.records:,} records before the limit was"
+        f" lowered to {told.limit:,}; it runs as planned, no limit changes it"
     )
     if told.replays < OFTEN:
         return f"{said}: wait until it has ended"
-    return f"{said}. It has begun again {told.replays} times: {CURE}"
+    return f"{said}. It has restarted {told.replays} times: {CURE}"
 
 
 def is_news(old: OversizeStatus | None, new: OversizeStatus | None) -> bool:
-    """Whether to tell it by an Event: a new one, or one that has become what ends the driver."""
+    """Whether to emit an Event: the batch is new, or it now restarts so often."""
     if new is None:
         return False
     often = new.replays >= OFTEN
@@ -69,7 +69,7 @@ def is_news(old: OversizeStatus | None, new: OversizeStatus | None) -> bool:
 
 
 def failure(died: tuple[str, str] | None, told: OversizeStatus | None) -> tuple[str, str] | None:
-    """Why the driver is down; where memory ran out in such a batch, that a limit is no cure."""
+    """Why the driver is down; if memory ran out in an oversize batch, also what would help."""
     if died is None or told is None or died[0] not in OUT_OF_MEMORY:
         return died
     return died[0], f"{died[1]}; {message(told)}"

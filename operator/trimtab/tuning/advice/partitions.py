@@ -1,4 +1,4 @@
-"""Advice on the partitions of a pipeline's source: how many would lift what holds it back."""
+"""Advice on the partitions of a pipeline's source: how many would relieve its bottleneck."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def advice(
     spec: StreamPipelineSpec, old: PartitionsAdvice | None, decision: Decision | None,
     now: int | None,
 ) -> PartitionsAdvice | None:  # fmt: skip
-    """The advice that stands: until there are `now` as many partitions, or more are needed."""
+    """The advice, which stands until the topic has that many (`now`), or more are needed."""
     standing = old if old and (now is None or now < old.partitions) else None
     more = decision.partitions if decision else None
     if decision is None or more is None or (standing and standing.partitions >= more):
@@ -21,11 +21,11 @@ def advice(
 
 
 def _how(spec: StreamPipelineSpec, partitions: int) -> str:
-    """Who raises them, in words."""
+    """A message saying how to raise them."""
     source, most = spec.source.kafka, spec.limits.topic_partitions
-    moved = "the records of a key go to another partition then"
+    moved = "the records of a key then go to another partition"
     if source.cluster is None:
         return f"raise them in Kafka; {moved}"
     if most is None or most < partitions:
         return f"raise them in the KafkaCluster, or allow it by limits.topicPartitions; {moved}"
-    return f"limits.topicPartitions allows it, once nothing that can be put back helps; {moved}"
+    return f"limits.topicPartitions allows it, once nothing that can be reverted helps; {moved}"

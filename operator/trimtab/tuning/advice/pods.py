@@ -1,7 +1,7 @@
-"""Advice on memory and collector, put into a pipeline's pods: at a driver restart, never for one.
+"""Apply advice on memory and collector to a pipeline's pods when its driver restarts.
 
-What a person wrote in `resources` is the least that is used, and nothing is raised above what a
-person allowed: `limits.memory` for the executors, `limits.driverMemory` for the driver.
+Advice never causes a restart. The values in `resources` are the minimum, and nothing exceeds what
+the user allows: `limits.memory` for the executors, `limits.driverMemory` for the driver.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trimtab.sizing.jvm import NEW_SHARE
 from trimtab.tuning.controller_state import ControllerState
 
 LIMITS = {"driver": "limits.driverMemory", "executor": "limits.memory"}
-"""What a person says how far the pods of a role may grow with."""
+"""The field that limits how far the pods of a role may grow."""
 
 
 def cores_in_force(spec: StreamPipelineSpec, memory: ControllerState | None) -> int | None:
@@ -29,7 +29,7 @@ def cores_in_force(spec: StreamPipelineSpec, memory: ControllerState | None) -> 
 
 
 def with_cores(spec: StreamPipelineSpec, cores: int | None) -> StreamPipelineSpec:
-    """The spec with executors of so many cores; what a slot has of CPU and memory stays."""
+    """The spec with this many cores per executor; the CPU and memory per slot stay the same."""
     own = spec.resources.executor
     if cores is None or cores == own.cores:
         return spec
@@ -45,10 +45,10 @@ def with_cores(spec: StreamPipelineSpec, cores: int | None) -> StreamPipelineSpe
 
 
 def most_memory(spec: StreamPipelineSpec, role: str) -> int | None:
-    """The largest pod of a role that the limits allow; None where they say nothing.
+    """The largest pod of a role that the limits allow; None if unlimited.
 
-    Executors are counted as many as the limits allow at the size that the spec gives: what a
-    larger pod takes must not take executors away.
+    The memory is divided by the most executors that the limits allow at the spec's size: larger
+    pods must not reduce their number.
     """
     if role == "driver":
         return spec.limits.driver_memory
@@ -59,19 +59,19 @@ def most_memory(spec: StreamPipelineSpec, role: str) -> int | None:
 
 
 def own_memory(spec: StreamPipelineSpec, role: str) -> int:
-    """The pod of a role as a person wrote it."""
+    """Bytes of a pod of the role as the spec says."""
     resources = spec.resources
     return resources.driver.memory if role == "driver" else resources.executor.memory
 
 
 def free(spec: StreamPipelineSpec, role: str) -> bool:
-    """Whether the advice of a role may be put in force."""
+    """Whether the advice for a role may be applied."""
     jvm = spec.tuning.jvm
     return spec.tuning.mode is Mode.AUTO and (jvm.driver if role == "driver" else jvm.executor)
 
 
 def memory(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> int:
-    """Bytes of a pod of that role: what the spec says, or the advice within the limits."""
+    """Bytes of a pod of the role: the spec's value, or the advice within the limits."""
     own, most = own_memory(spec, role), most_memory(spec, role)
     if advice is None or advice.memory is None or most is None or not free(spec, role):
         return own
@@ -79,14 +79,14 @@ def memory(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> int
 
 
 def memory_in_force(spec: StreamPipelineSpec, advice: JvmStatus | None) -> int:
-    """Bytes of a driver's pod that is made now."""
+    """Bytes of a driver pod created now."""
     return memory(spec, "driver", advice.driver if advice else None)
 
 
 def overhead(spec: StreamPipelineSpec, advice: JvmAdvice | None) -> int | None:
-    """What executors have beside their heap, where advice on it is in force; None is as usual.
+    """Bytes outside the executors' heap, if advice on them is in force; None is the default.
 
-    It came with a size of the pod, and without that the heap would have to be smaller.
+    The advice belongs to a pod size; in a smaller pod the heap would have to shrink.
     """
     if advice is None or advice.overhead is None or advice.memory is None:
         return None
@@ -95,12 +95,12 @@ def overhead(spec: StreamPipelineSpec, advice: JvmAdvice | None) -> int | None:
 
 
 def largest_new(size: int, beside: int | None) -> int:
-    """The most bytes of new generation in a pod; None beside the heap is the usual share."""
+    """The most bytes of new generation in a pod; `beside` None is the default overhead."""
     return int(NEW_SHARE * (size - (beside or overhead_bytes(size))))
 
 
 def options(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> str:
-    """The JVM options of that role; empty where the JVM is left alone."""
+    """The JVM options of the role; empty if the JVM keeps its defaults."""
     if advice is None or not free(spec, role):
         return ""
     size, new = memory(spec, role, advice), None
@@ -112,18 +112,18 @@ def options(spec: StreamPipelineSpec, role: str, advice: JvmAdvice | None) -> st
 def words(advice: JvmAdvice) -> str:
     """Advice in one line."""
     parts = [f"memory {format_quantity(advice.memory)}" if advice.memory else "",
-             f"of it {format_quantity(advice.overhead)} beside the heap" if advice.overhead else "",
+             f"{format_quantity(advice.overhead)} outside the heap" if advice.overhead else "",
              f"collector {advice.collector}" if advice.collector else ""]  # fmt: skip
     what = ", ".join(part for part in parts if part)
     return f"{what}: {advice.reason}" if what else advice.reason
 
 
 def when(spec: StreamPipelineSpec, role: str, advice: JvmAdvice) -> str:
-    """Whether a driver that starts now has the advice, in words."""
+    """A message saying whether a driver that starts now gets the advice."""
     if not advice.memory and not advice.collector:
-        return "for you to do"
+        return "needs manual action"
     if not free(spec, role):
         return "not applied: the mode is not Auto, or tuning.jvm forbids it"
     if advice.memory and most_memory(spec, role) is None:
         return f"not applied: {LIMITS[role]} must say how far it may be raised"
-    return f"a driver that starts from now on has {format_quantity(memory(spec, role, advice))}"
+    return f"from the next driver start: {format_quantity(memory(spec, role, advice))}"
