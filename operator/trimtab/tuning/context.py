@@ -1,4 +1,4 @@
-"""What the knobs and guards share of one decision."""
+"""What the knobs and guards share within one decision."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot
 
 PAUSES_S = {How.LIVE: 0.0, How.QUERY: 1.5, How.DRIVER: 40.0}
-"""Seconds without a commit that a change costs, until this pipeline's own were measured: the middle
-of what was seen on a real cluster (docs/benchmarks/first-run.md)."""
+"""Seconds without a commit that a change costs, until this pipeline's own are measured: the middle
+of those seen on a real cluster (docs/benchmarks/first-run.md)."""
 
 MORE = 0.03
-"""Least share by which a change must raise the rate of a goal of `max` to be worth it."""
+"""Minimum share by which a change must raise the rate under a goal of `max` to be worth it."""
 
 CLEAR = 0.25
-"""Share of the dead band that an estimate keeps clear of the higher bound."""
+"""Margin of an estimate to the higher bound, as a share of the dead band."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A snapshot with what was derived from it."""
+    """A snapshot and what was derived from it."""
 
     snapshot: Snapshot
     memory: ControllerState
@@ -37,11 +37,11 @@ class Context:
     load: Load
     band: Band
     late: Late | None = None
-    """The batch under way, where it is late; the model is then slowed by what it shows."""
+    """The batch under way, if it is late; the model is then slowed accordingly."""
 
     @property
     def policy(self) -> Policy:
-        """What a person asked for."""
+        """What the user asked for."""
         return self.snapshot.policy
 
     @property
@@ -61,7 +61,7 @@ class Context:
 
     @property
     def executor_range(self) -> tuple[int, int]:
-        """The fewest and the most executors of the present cores that the limits allow."""
+        """The fewest and the most executors that the limits allow with the current cores."""
         return self.policy.executors_of(self.capacity.cores)
 
     @property
@@ -71,36 +71,36 @@ class Context:
 
     @property
     def extrapolates(self) -> bool:
-        """Whether a batch of what comes in is far larger than all that were learned."""
+        """Whether a batch of the current input is far larger than all learned ones."""
         return self.model.extrapolates(self.load.input_rate * self.settings.trigger_s)
 
     @property
     def clear(self) -> float:
-        """The load that an estimate aims at, clear of the higher bound: it may be too good."""
+        """The load that an estimate aims at, clear of the higher bound: it may be optimistic."""
         return self.band.higher - CLEAR * (self.band.higher - self.band.lower)
 
     def fixed(self, knob: str) -> bool:
-        """Whether a knob may not be moved, whoever says so."""
+        """Whether a knob must not be moved, because it is pinned or locked."""
         return knob in self.policy.pinned or knob in self.policy.locked
 
     def pause_s(self, how: How) -> float:
-        """Seconds that a change pauses the pipeline: measured here, else what is usual."""
+        """Seconds that a change pauses the pipeline: measured here, else the usual value."""
         signals = self.snapshot.signals
         measured = signals.pause_s.get(how) if signals and how is not How.LIVE else None
         return PAUSES_S[how] if measured is None else measured
 
     def predicted(self, settings: Settings, how: How = How.LIVE) -> float:
-        """The load that other settings would have, the debt of the pause included."""
+        """The load that other settings would have, including the debt of the pause."""
         return predict(self.model, self.policy, settings, self.load, self.pause_s(how))
 
     def slots_load(self, settings: Settings) -> float:
-        """How much the slots of other settings would have to do, whatever the limit lets in."""
+        """The load on the slots of other settings, whatever the batch limit admits."""
         return slots_load(self.model, self.policy, settings, self.load.demand)
 
     def offer(
         self, knob: str, how: How, settings: Settings, reason: Reason, *, raises: bool
     ) -> Proposal:
-        """A change with the load that is predicted for it."""
+        """A change with its predicted load."""
         return Proposal(knob, how, settings, self.predicted(settings, how), raises, reason)
 
 
@@ -115,7 +115,7 @@ class Proposal:
     raises: bool
     reason: Reason
     purpose: str = ""
-    """What it makes room for, where the load that is predicted does not tell."""
+    """What it makes room for, if the predicted load does not show it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The controller's memory of one pipeline: small, frozen, and stored whole in status.controller.
 
-What is not in here cannot influence a decision, so a restarted operator decides the same. This is
-the one type for all who read or write `status.controller`.
+Nothing else can influence a decision, so a restarted operator decides the same. All code that
+reads or writes `status.controller` uses this type.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trimtab.tuning.settings import Settings
 MAX_PAUSES = 32
 
 SCHEMA = 2
-"""Number of the form in which `status.controller` is written."""
+"""Version of the format of `status.controller`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Trial:
     before: Settings
     opened_at_s: float
     raises: bool
-    """True when the change was made to carry more, False when it released something."""
+    """True if the change was made to carry more, False if it released something."""
     input_rate: float
     """Input when the change was made, records/s; a backlog does not count."""
     load_before: float
@@ -48,7 +48,7 @@ class Trial:
     settled: int = 0
     """Batches at the new settings that were left out of the comparison."""
     settled_s: float = 0.0
-    """Seconds that they took."""
+    """Total seconds of those batches."""
     judged: int = 0
     """Batches that count."""
     rate_before: float = 0.0
@@ -66,18 +66,18 @@ class Verdict:
     executors: int
     input_rate: float
     until_s: float | None = None
-    """When it may be tried again though nothing changed; None is never."""
+    """When it may be retried although nothing changed; None is never."""
     failures: int = 1
-    """How often in a row it failed at this level, with the other knobs unmoved."""
+    """How often in a row it failed at this level, with the other knobs unchanged."""
     before: Settings | None = None
-    """The settings that it was tried from."""
+    """The settings before the trial."""
     capacity: float = 0.0
-    """Records/s that those carried; 0 is unknown."""
+    """Records/s that they carried; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class FastestCall:
-    """The fastest call of a remote service that was seen, and how many were under way then."""
+    """The fastest call to a remote service so far, and the number of calls in flight then."""
 
     seconds: float
     calls: float
@@ -85,13 +85,13 @@ class FastestCall:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good past predictions were: for people, and for whoever compares laws."""
+    """How good past predictions were, for users and for comparing control laws."""
 
     trials: int = 0
-    """Trials that were judged by batches."""
+    """Trials judged by batches."""
     kept: int = 0
     error: float = 0.0
-    """Mean of |seen load / predicted load − 1| over them."""
+    """Mean of |measured load / predicted load − 1| over those trials."""
 
     def with_trial(self, *, kept: bool, predicted: float, seen: float) -> Score:
         """The score after one more trial."""
@@ -103,7 +103,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What was advised and stands, as `status` shows it."""
+    """The standing advice, as `status` shows it."""
 
     jvm: JvmStatus | None = None
     partitions: PartitionsAdvice | None = None
@@ -111,7 +111,7 @@ class Advice:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Advice:
-        """The advice that was stored."""
+        """The stored advice."""
         return cls(
             jvm=JvmStatus.model_validate(data["jvm"]) if "jvm" in data else None,
             partitions=PartitionsAdvice.model_validate(data["partitions"])
@@ -128,7 +128,7 @@ NO_ADVICE = Advice()
 
 @dataclass(frozen=True, slots=True)
 class ControllerState:
-    """All that the controller carries from one tick to the next."""
+    """Everything that the controller keeps from one tick to the next."""
 
     generation: int
     settings: Settings
@@ -140,7 +140,7 @@ class ControllerState:
     taught: str = ""
     """The last batch that moved a point."""
     doubt: str = ""
-    """The last batch, if it took so much longer than the points say that it was not believed."""
+    """The last batch, if it took too much longer than expected to be believed."""
     verdicts: tuple[Verdict, ...] = ()
     last_direction: int = 0
     """+1 or -1: the direction of the last change of executors."""
@@ -153,26 +153,26 @@ class ControllerState:
     paused_at_s: tuple[float, ...] = ()
     """When changes of ours last paused the pipeline, oldest first; at most `MAX_PAUSES`."""
     fastest: FastestCall | None = None
-    """Of the calls of a remote service."""
+    """The fastest call to the remote service so far."""
     scope_evidence: DwellCounter = NOT_SEEN
-    """How often in a row the executors were loaded for widening the scope, or light."""
+    """How often in a row the executors were loaded enough to widen the scope, or light."""
     source: SourceOptions | None = None
     knobs: KnobValues | None = None
-    """Source options and knobs that no law moves, of this generation; None while none was told."""
+    """Source options and knobs outside the control law, of this generation; None until set."""
     advice: Advice = NO_ADVICE
     schema: int = SCHEMA
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for the status; `from_dict` gives the same memory back.
+        """Plain values for the status; `from_dict` restores the same memory.
 
-        A None of the memory itself stays, since it takes the field out of the status; those inside
-        of its parts are left out.
+        A top-level None stays, because it removes the field from the status; a nested None is
+        omitted.
         """
         return {f.name: _compact(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
     def read(cls, controller: Mapping[str, Any] | None) -> ControllerState | None:
-        """What `status.controller` holds; None where it holds nothing that can be read."""
+        """The memory in `status.controller`; None if nothing readable is there."""
         if not controller:
             return None
         try:
@@ -182,13 +182,13 @@ class ControllerState:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ControllerState:
-        """The memory that was stored; fields of other schemas are dropped or defaulted.
+        """The stored memory; fields of other schemas are dropped or defaulted.
 
-        The first schema had no number; its advice stood in the status alone.
+        The first schema had no number; its advice was only in the status.
 
         Raises:
             KeyError, TypeError, ValueError: the settings or the generation are missing, or a value
-                is none of its field.
+                is invalid for its field.
         """
         data = _second(data) if "schema" not in data else data
         known = _known(cls, data) | {"schema": SCHEMA}
@@ -237,7 +237,7 @@ def _known(cls: type, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _second(data: dict[str, Any]) -> dict[str, Any]:
-    """The first schema in the names of the second."""
+    """Data of the first schema with the names of the second."""
     trial = data.get("trial")
     return data | {
         "last_input_rate": data.get("last_steady", 0.0),

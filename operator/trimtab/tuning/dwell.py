@@ -1,4 +1,4 @@
-"""Dwell: how often in a row the load was seen on one side of the bounds, each evidence once."""
+"""Dwell: how often in a row the load was on one side of the bounds, counting evidence once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a tick has seen: the last finished batch, and when its metrics were sampled.
+    """What a tick saw: the last finished batch, and when its metrics were sampled.
 
-    A batch is evidence of both sides, a new sample alone only of a load above the bounds. Without
-    `sampled_at_s` only batches count.
+    A batch is evidence for either side, a new sample alone only for a load above the bounds.
+    Without `sampled_at_s` only batches count.
     """
 
     batch: str
@@ -35,9 +35,9 @@ class DwellCounter:
     sampled_at_s: float = 0.0
 
     def observe(self, side: Side | None, evidence: Evidence, dwell: int) -> DwellCounter:
-        """The count with one tick more; None: the load is within the bounds.
+        """The count after one more tick; side None means that the load is within the bounds.
 
-        What has reached the dwell rests: a count that goes on would be written in each tick.
+        The count stops at the dwell: otherwise it would be written in every tick.
         """
         if side is None:
             return NOT_SEEN

@@ -1,9 +1,9 @@
 """The veto chain: every reason why a proposed change must not be made now.
 
-Each guard is one function of the context and the proposal that gives its reason and words, or
-nothing. They are asked in the order of `CHAIN`: what a person said first, then what is going on
-around the pipeline, then what was learned. A missing or stale metric never comes this far: without
-signals nothing is proposed.
+Each guard is one function of the context and the proposal that returns a reason and a message, or
+nothing. They run in the order of `CHAIN`: the user's wishes first, then the pipeline's environment,
+then what was learned. A missing or stale metric never gets this far: without signals nothing is
+proposed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trimtab.tuning.trials.verdicts import holds
 HOUR_S = 3600.0
 
 CLOCKS_APART_S = 60.0
-"""A batch may be committed so much later than the sample that shows it: clocks differ."""
+"""Largest tolerated clock difference: a batch committed this much after its own sample."""
 
 
 def limits(context: Context, proposal: Proposal) -> Veto | None:
@@ -33,7 +33,7 @@ def limits(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def pinned(context: Context, proposal: Proposal) -> Veto | None:
-    """A value written by a person is never touched."""
+    """A value pinned by a user is never touched."""
     touched = [k for k in _moved(context, proposal) if k in context.policy.pinned]
     if touched:
         return Veto(Reason.PINNED, f"{', '.join(touched)} is pinned in spec.tuning.pinned")
@@ -41,7 +41,7 @@ def pinned(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def locked(context: Context, proposal: Proposal) -> Veto | None:
-    """A knob that a policy above locks stays. No policy does so yet."""
+    """A knob locked by a policy above the pipeline stays. No policy does so yet."""
     touched = [k for k in _moved(context, proposal) if k in context.policy.locked]
     return Veto(Reason.LOCKED, f"{', '.join(touched)} is locked by a policy") if touched else None
 
@@ -52,12 +52,12 @@ def budget(context: Context, proposal: Proposal) -> Veto | None:
     if most is None or wanted <= max(most, context.settings.executors):
         return None
     return Veto(
-        Reason.OVER_BUDGET, f"the shared budget leaves {most} executors, {wanted} are wanted"
+        Reason.OVER_BUDGET, f"the shared budget leaves {most} executors, {wanted} are needed"
     )
 
 
 def pauses(context: Context, proposal: Proposal) -> Veto | None:
-    """The disruption budget: so many changes an hour may pause the pipeline.
+    """The disruption budget: a maximum of changes per hour that pause the pipeline.
 
     No policy sets one yet.
     """
@@ -70,20 +70,20 @@ def pauses(context: Context, proposal: Proposal) -> Veto | None:
     left_s = HOUR_S - (now_s - min(recent)) if recent else HOUR_S
     return Veto(
         Reason.TOO_MANY_PAUSES,
-        f"{len(recent)} changes have paused the pipeline within the hour, {most} may; the next"
-        f" may in {left_s:.0f} s",
+        f"{len(recent)} changes have paused the pipeline within the hour, {most} are allowed; the"
+        f" next is allowed in {left_s:.0f} s",
     )
 
 
 def window(context: Context, proposal: Proposal) -> Veto | None:
-    """Changes are made in their windows only. No policy sets windows yet."""
+    """Changes are made only in their windows. No policy sets windows yet."""
     del proposal
     closed = context.snapshot.constraints.window_closed
     return Veto(Reason.WINDOW_CLOSED, closed) if closed else None
 
 
 def contradictory(context: Context, proposal: Proposal) -> Veto | None:
-    """Metrics that cannot all be true are no ground for a change."""
+    """Metrics that cannot all be true do not justify a change."""
     del proposal
     signals = context.snapshot.signals
     words = contradiction(signals) if signals else ""
@@ -91,7 +91,7 @@ def contradictory(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def contradiction(signals: Signals) -> str:
-    """What cannot be true in the signals, in words; empty where they agree."""
+    """A message naming what cannot be true in the signals; empty if they agree."""
     batch = signals.batch
     numbers = {
         "input rate": signals.input_rate, "input rate over a minute": signals.input_rate_long,
@@ -115,7 +115,7 @@ def contradiction(signals: Signals) -> str:
 
 
 def pods_pending(context: Context, proposal: Proposal) -> Veto | None:
-    """Executors that wait for a place do not get company."""
+    """No further executors while some still wait for a node."""
     signals = context.snapshot.signals
     pending = signals.executors_pending if signals else None
     if pending and proposal.settings.executors > context.settings.executors:
@@ -124,9 +124,9 @@ def pods_pending(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def rebalancing(context: Context, proposal: Proposal) -> Veto | None:
-    """While Kafka moves or mends replicas, figures are about to change.
+    """While Kafka moves or repairs replicas, figures are about to change.
 
-    More executors are allowed all the same: a broker may be away for hours, and the goal is not.
+    More executors are still allowed: a broker may be down for hours, but the goal still applies.
     """
     signals = context.snapshot.signals
     count = signals.out_of_sync if signals else None
@@ -137,17 +137,17 @@ def rebalancing(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def own(context: Context, proposal: Proposal) -> Veto | None:
-    """What only a knob itself knows to speak against moving its value."""
+    """A veto of the knob itself whose value moves."""
     moved = _moved(context, proposal)
     asked = (knob.veto(context) for knob in knobs.LADDER if knob.values[0].name in moved)
     return next((veto for veto in asked if veto), None)
 
 
 def failed_before(context: Context, proposal: Proposal) -> Veto | None:
-    """A change that did not help at this load is not tried again until something changed."""
+    """A change that did not help at this load is not retried until something changes."""
     for verdict in context.memory.verdicts:
         same = (verdict.knob, verdict.raises) == (proposal.knob, proposal.raises)
-        # more of what did not help will not help either; a smaller release may still be fine
+        # a larger raise will not help either; a smaller release may still be fine
         as_far = verdict.raises or proposal.settings.executors <= verdict.executors
         if same and as_far and holds(verdict, context):
             words = f"{proposal.knob} did not help at {verdict.input_rate:.0f} records/s"
@@ -173,7 +173,7 @@ CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
 def first_allowed(
     context: Context, proposals: list[Proposal]
 ) -> tuple[Proposal | None, Veto | None]:
-    """The first proposal that no guard vetoes, and the first veto that was met."""
+    """The first proposal that no guard vetoes, and the first veto, if any."""
     first_veto: Veto | None = None
     for proposal in proposals:
         veto = next((v for guard in CHAIN if (v := guard(context, proposal))), None)

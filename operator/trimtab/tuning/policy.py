@@ -1,4 +1,4 @@
-"""What a person asks of one pipeline: goal, limits and tuning, as the control core needs them."""
+"""What a user asks of one pipeline: goal, limits and tuning, as the control core needs them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from trimtab.tuning.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a person asked for: the goal, the hard limits, and how the tuner may act.
+    """What the user asked for: the goal, the hard limits, and how the tuner may act.
 
-    Exactly one of `target_s` (with `quantile`), `rate` (records/s) and `maximum` is given.
+    Exactly one of `target_s` (with `quantile`), `rate` (records/s) and `maximum` is set.
     """
 
     target_s: float | None
@@ -33,11 +33,11 @@ class Policy:
     min_executors: int
     max_executors: int
     cores: int = 1
-    """Task slots of an executor by the spec."""
+    """Task slots per executor in the spec."""
     max_cores: int | None = None
-    """Most slots that an executor may be given; None: no more than the spec says."""
+    """Most slots per executor; None: no more than the spec says."""
     most_slots: int | None = None
-    """Most slots of all executors, by their cores and their memory."""
+    """Most slots of all executors together, limited by cores and memory."""
     mode: Mode = Mode.AUTO
     pinned: Mapping[str, float] = field(default_factory=dict)
     higher: float = 0.8
@@ -47,23 +47,23 @@ class Policy:
     maximum: bool = False
     """As many records/s as the limits allow."""
     max_tasks: int | None = None
-    """Most tasks that partitions may be split into; None: none is split."""
+    """Most tasks that partitions may be split into; None: no splitting."""
     max_topic_partitions: int | None = None
-    """Most partitions that the source's topic may be raised to; None: it is not raised."""
+    """Most partitions that the source's topic may be given; None: it keeps its own."""
     locality: Bounds | None = None
-    """Bounds of the executors' mean load for the locality ladder; None: it is switched off."""
+    """Bounds of the executors' mean load for the locality ladder; None: the ladder is off."""
     scope_said: bool = False
-    """A person named a scope, to begin with or to keep."""
+    """Whether the user set a scope, initial or pinned."""
     sends: bool = False
-    """The results go to Kafka by a producer whose knobs may be moved."""
+    """Whether the results go to Kafka through a producer whose knobs may be moved."""
     locked: frozenset[str] = frozenset()
-    """Knobs that a policy above this pipeline keeps where they are."""
+    """Knobs that a policy above this pipeline locks."""
     pauses_per_hour: int | None = None
-    """Most changes in an hour that pause the pipeline."""
+    """Most changes per hour that pause the pipeline."""
 
     @classmethod
     def of(cls, spec: StreamPipelineSpec) -> Policy:
-        """The policy that a spec states."""
+        """The policy in a spec."""
         stated = cls.stated(spec.goal, spec.limits, spec.tuning, spec.resources.executor)
         return replace(stated, sends=spec.sink.sends)
 
@@ -71,7 +71,7 @@ class Policy:
     def stated(
         cls, goal: Goal, limits: Limits, tuning: Tuning, executor: ExecutorResources
     ) -> Policy:
-        """The policy that these parts of a spec, or of a scenario, state."""
+        """The policy in these parts of a spec or scenario."""
         latency, rate = goal.latency, goal.throughput
         catch_up_s = latency.catch_up if latency else rate.catch_up if rate else math.inf
         most = limits.most_executors(executor)
@@ -99,37 +99,37 @@ class Policy:
         )
 
     def capacity(self, settings: Settings, partitions: int | None = None) -> Capacity:
-        """What some settings can run at once, for a source of so many partitions."""
+        """What some settings can run at once, for a source with `partitions` partitions."""
         return Capacity(
             settings.executors, settings.cores or self.cores, settings.tasks(partitions)
         )
 
     def executors_of(self, cores: int) -> tuple[int, int]:
-        """The fewest and the most executors of so many cores each that the limits allow."""
+        """The fewest and the most executors with `cores` cores that the limits allow."""
         most = self.max_executors
         if self.most_slots is not None:
             most = min(most, self.most_slots // cores)
         return min(self.min_executors, most), most
 
     def wider(self, cores: int | None) -> int | None:
-        """Cores of an executor that were chosen, within the limit; None: those of the spec."""
+        """The chosen cores per executor, within the limit; None: those of the spec."""
         within = min(cores or 0, self.max_cores or 0)
         return within if within > self.cores else None
 
     def most_slots_from(self, cores: int) -> int:
-        """The most task slots within the limits, of executors with at least so many cores."""
+        """The most task slots within the limits, with at least `cores` cores per executor."""
         widths = range(cores, max(cores, self.max_cores or 0) + 1)
         return max(self.executors_of(width)[1] * width for width in widths)
 
     def goal_text(self) -> str:
-        """The goal as a column shows it."""
+        """The goal as shown in a column."""
         if self.target_s is not None:
             return f"p{round(self.quantile * 100)} {TRIGGER.format(self.target_s)}"
         return "max" if self.maximum else f"{self.rate:g}/s"
 
 
 def _most_tasks(limits: Limits, tuning: Tuning) -> int | None:
-    """Most tasks that a person allows, be it only by naming a number to begin with or to keep."""
+    """Most tasks that the user allows, possibly just by an initial or pinned number."""
     said = [v.min_partitions for v in _said(tuning)]
     return limits.tasks or max((n for n in said if n), default=None)
 

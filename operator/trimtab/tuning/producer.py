@@ -1,4 +1,4 @@
-"""A Kafka producer's settings, what a probe of them gave, and what could carry more."""
+"""A Kafka producer's settings, the result of a probe, and the steps that could carry more."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from enum import StrEnum
 from trimtab.api.knobs import PRODUCER_BATCH, PRODUCER_IN_FLIGHT
 
 MOST_IN_FLIGHT = int(PRODUCER_IN_FLIGHT.maximum)
-"""An idempotent producer keeps the order of a partition up to so many requests in flight."""
+"""Most requests in flight at which an idempotent producer keeps the order of a partition."""
 
 LEAST_BATCH, MOST_BATCH = int(PRODUCER_BATCH.default), int(PRODUCER_BATCH.maximum)
-"""Bytes of a batch: Kafka's default, and what a broker takes by default."""
+"""Bytes of a batch: Kafka's default, and the most that a broker accepts by default."""
 
 STEP = 8
-"""Largest factor of one step of the batch."""
+"""Largest factor of one step of the batch size."""
 
 ALIKE = 1.1
-"""Batches that differ by less than this factor say the same: to probe both asks the noise."""
+"""Batch sizes that differ by less than this factor are alike: probing both only shows noise."""
 
 
 class Step(StrEnum):
-    """A way to carry more; in the order of a pipe that binds."""
+    """A way to carry more; in the order for a saturated pipe."""
 
     BATCH = "larger batches"
     IN_FLIGHT = "more in flight"
@@ -30,7 +30,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProducerSettings:
-    """The knobs of a producer; the start is max-pending 1, as in every calibration."""
+    """The knobs of a producer; the start is one request in flight, as in every calibration."""
 
     batch_bytes: int = LEAST_BATCH
     in_flight: int = 1
@@ -39,11 +39,11 @@ class ProducerSettings:
 
     @property
     def pending_bytes(self) -> int:
-        """Most bytes that wait in memory: what is in flight, and as much being collected."""
+        """Most bytes that wait in memory: those in flight, and as many being collected."""
         return 2 * self.in_flight * self.batch_bytes
 
     def alike(self, other: ProducerSettings) -> bool:
-        """Whether two settings differ by no more than a little of the batch."""
+        """Whether two settings differ at most slightly, in the batch size."""
         larger = max(self.batch_bytes, other.batch_bytes)
         near = larger < ALIKE * min(self.batch_bytes, other.batch_bytes)
         return near and replace(self, batch_bytes=other.batch_bytes) == other
@@ -57,15 +57,15 @@ class ProducerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What one setting gave."""
+    """The result of one setting."""
 
     settings: ProducerSettings
     rate: float
-    """Bytes/s of records that were acknowledged."""
+    """Bytes/s of acknowledged records."""
     p95_s: float
     """95th percentile of the time from the send to the acknowledgement."""
     round_trip_s: float
-    """Seconds of a request, in the mean."""
+    """Mean seconds of a request."""
 
     @property
     def pipe(self) -> float:
@@ -77,9 +77,9 @@ class Probe:
 def more(
     now: ProducerSettings, room: float = STEP, in_flight: int = MOST_IN_FLIGHT
 ) -> dict[Step, ProducerSettings]:
-    """What could carry more through a pipe that binds, in order.
+    """The steps that could carry more through a saturated pipe, in order.
 
-    `room` is the largest factor of the batch, `in_flight` the most requests.
+    `room` is the largest factor of the batch size, `in_flight` the most requests.
     """
     larger = max(now.batch_bytes, rounded(now.batch_bytes * room))
     most = max(now.in_flight, min(in_flight, MOST_IN_FLIGHT))
@@ -93,5 +93,5 @@ def more(
 
 
 def rounded(wanted: float) -> int:
-    """The largest multiple of 16 KiB that is not larger; at least that, at most 1 MB."""
+    """Rounded down to a multiple of 16 KiB; at least 16 KiB, at most 1 MB."""
     return min(max(int(wanted) // LEAST_BATCH, 1) * LEAST_BATCH, MOST_BATCH)

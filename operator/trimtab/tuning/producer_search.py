@@ -1,14 +1,14 @@
 """The producer tuner: batch size, requests in flight and compression of a Kafka producer.
 
 A producer sends batches of B bytes, f requests at a time, each of which takes a round trip R. By
-Little's law no more than f·B/R bytes/s pass (after Kafka's design of a pipelining producer, seed
-001). While the rate is near that, the pipe binds: larger batches first, since a round trip takes
-about as long with them, then more requests in flight. Where it is not, the processors bind, and
-what is left is compression and fewer, larger requests. No more than twice what is in flight waits
-in memory, so latency is 2·f·B over the rate: it grows with what the rate does not follow, most
-with requests in flight (docs/benchmarks/producer.md), and the goal decides.
+Little's law at most f·B/R bytes/s pass (after Kafka's design of a pipelining producer, seed 001).
+While the rate is near that, the pipe binds: larger batches first, since their round trip takes
+about as long, then more requests in flight. Otherwise the processors bind, and the remaining steps
+are compression and fewer, larger requests. At most twice what is in flight waits in memory, so
+latency is 2·f·B over the rate: it grows if the rate does not keep up, most with requests in flight
+(docs/benchmarks/producer.md), and the goal decides.
 
-Bang-bang: a probe that misses the goal is backed off from, the fastest that holds it is built upon.
+Bang-bang: back off from a probe that misses the goal, build on the fastest one that meets it.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ from dataclasses import dataclass, replace
 from trimtab.tuning.producer import STEP, Probe, ProducerSettings, Step, more, rounded
 
 PIPE_FULL = 0.3
-"""Share of f·B/R from which on the requests in flight are what is waited for."""
+"""Share of f·B/R from which the requests in flight are the limit."""
 
 SLACK = 1.2
-"""Requests in flight beyond those that the rate needs, where fewer are tried."""
+"""Factor on the requests in flight that the rate needs, when fewer are tried."""
 
 BACK = 0.9
-"""Share of the goal that what missed it is brought to."""
+"""Share of the goal to aim for after a miss."""
 
 FEW = 3
 """Largest factor of one step of the requests in flight."""
 
 PAIR = 2.0
-"""Factor by which one step of the requests in flight may go beyond latency in proportion to them:
+"""Factor by which one step of the requests in flight may exceed what proportional latency allows:
 two were seen to wait hardly longer than one."""
 
 NEAR = 0.75
-"""Share of the goal from which on a choice is probed once more: the p95 of a probe of two seconds
-was seen half as large again when it was repeated."""
+"""Share of the goal from which a choice is probed once more: the p95 of a two-second probe was seen
+half as large again when repeated."""
 
 MAX_PROBES = 8
 
 
 IDLE_WORDS = {Step.COMPRESSION: "fewer bytes", Step.BATCH: "fewer requests"}
-"""Where the pipe does not bind, more in flight gain nothing, and the order is the reverse."""
+"""If the pipe does not bind, more in flight gain nothing, and the order is reversed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What to probe next, and why; no settings: it is over."""
+    """What to probe next, and why; without settings the search is over."""
 
     settings: ProducerSettings | None
     reason: str
 
 
 def best_of(probes: Sequence[Probe], goal_s: float) -> Probe:
-    """The fastest probe whose settings held the goal each time; where none did, the quickest one.
+    """The highest rate of the settings that always met the goal; if none did, the lowest latency.
 
-    Settings that were probed twice are judged by the worse of both.
+    Settings that were probed twice are judged by the worse result.
     """
     worst = [max(p.p95_s for p in probes if p.settings == each.settings) for each in probes]
     holding = [p for p, worst_s in zip(probes, worst, strict=True) if worst_s <= goal_s]
@@ -69,7 +69,7 @@ def best_of(probes: Sequence[Probe], goal_s: float) -> Probe:
 def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
     """The next settings to try, from the probes so far (none: the start); pure.
 
-    The rules are asked in order, and the first that has something to try is followed.
+    The rules run in order; the first that has something to try wins.
     """
     if not probes:
         return Next(ProducerSettings(), "the start: one small batch at a time")
@@ -89,7 +89,7 @@ class Search:
 
     @property
     def now(self) -> ProducerSettings:
-        """The settings that are built upon."""
+        """The settings to build on."""
         return self.best.settings
 
     @property
@@ -99,12 +99,12 @@ class Search:
 
     @property
     def full(self) -> bool:
-        """Whether the pipe binds: the requests in flight are what is waited for."""
+        """Whether the pipe binds: the requests in flight are the limit."""
         return self.best.rate >= PIPE_FULL * self.best.pipe
 
     @property
     def more_in_flight(self) -> list[Probe]:
-        """What was tried that differs from the best by more requests in flight alone."""
+        """Probes that differ from the best only by more requests in flight."""
         return [p for p in self.probes if _more_in_flight(p.settings, self.now)]
 
 
@@ -126,9 +126,9 @@ def _search(search: Search) -> Next:
 
 
 def _once_more(search: Search, found: Next) -> Next | None:
-    """What the search ends with may be the best by luck: near the goal it is probed again.
+    """The final choice may be the best by luck, so near the goal it is probed again.
 
-    The last probe is kept for that, unless there is a miss to back off from.
+    The last probe is reserved for that, unless there is a miss to back off from.
     """
     probes, best, goal_s = search.probes, search.best, search.goal_s
     seen = sum(p.settings == best.settings for p in probes)
@@ -142,7 +142,7 @@ def _once_more(search: Search, found: Next) -> Next | None:
 
 
 def _back_off(search: Search) -> Next | None:
-    """The last probe missed the goal: less of what was raised."""
+    """If the last probe missed the goal: less of what was raised."""
     last = search.probes[-1]
     back = _back(last, search.best, search.goal_s) if last.p95_s > search.goal_s else None
     if back is None or any(back == probe.settings for probe in search.probes):
@@ -152,7 +152,7 @@ def _back_off(search: Search) -> Next | None:
 
 
 def _back(last: Probe, best: Probe, goal_s: float) -> ProducerSettings | None:
-    """Between the best and what missed the goal: less of what was raised; None: nothing is."""
+    """Settings between the best and the miss: less of what was raised; None if there are none."""
     now, held, share = last.settings, best.settings, BACK * goal_s / last.p95_s
     fewer = replace(now, in_flight=max(1, int(now.in_flight * share)))
     smaller = replace(now, batch_bytes=rounded(now.batch_bytes * share))
@@ -165,9 +165,9 @@ def _back(last: Probe, best: Probe, goal_s: float) -> ProducerSettings | None:
 
 
 def _room(search: Search) -> float:
-    """Largest factor of the batch: a pipe that binds passes larger ones in the same time.
+    """Largest factor of the batch size: a saturated pipe passes larger ones in the same time.
 
-    Where a larger one has missed the goal: no further than where latency in proportion would hold.
+    If a larger one has missed the goal: only as far as proportional latency would meet it.
     """
     room = STEP if search.full else min(STEP, max(2.0, search.near))
     now, goal_s = search.now, search.goal_s
@@ -177,7 +177,7 @@ def _room(search: Search) -> float:
 
 
 def _steps(search: Search) -> dict[Step, ProducerSettings]:
-    """What could carry more than the best, each knob for itself."""
+    """Steps that could carry more than the best, one knob each."""
     in_flight = search.now.in_flight
     few = min(FEW * in_flight, int(PAIR * search.near * in_flight))
     return more(search.now, _room(search), max(in_flight + 1, few))
@@ -192,7 +192,7 @@ def _fewer_requests(search: Search) -> Iterator[Offer]:
 
 
 def _one_knob(search: Search) -> Iterator[Offer]:
-    """One knob for itself; more in flight only where latency in proportion would hold."""
+    """One knob alone; more in flight only if proportional latency would meet the goal."""
     late = bool(search.more_in_flight) or BACK * search.near < 1
     for step, settings in _steps(search).items():
         if not (late and step is Step.IN_FLIGHT):
@@ -200,7 +200,7 @@ def _one_knob(search: Search) -> Iterator[Offer]:
 
 
 def _half_as_many(search: Search) -> Iterator[Offer]:
-    """Between the best and what had more in flight and was no better."""
+    """Between the best and a probe that had more in flight and was no better."""
     above = search.more_in_flight
     between = _between(above, search.now, search.goal_s) if above else None
     if between:
@@ -208,9 +208,9 @@ def _half_as_many(search: Search) -> Iterator[Offer]:
 
 
 def _two_knobs(search: Search) -> Iterator[Offer]:
-    """More in flight, then with compression: either alone may gain nothing.
+    """More in flight, then also compression: either alone may gain nothing.
 
-    The processors bind without the one, the pipe without the other.
+    Without compression the processors bind, without more in flight the pipe.
     """
     wide = _steps(search).get(Step.IN_FLIGHT)
     if wide is None:
@@ -222,7 +222,7 @@ def _two_knobs(search: Search) -> Iterator[Offer]:
 
 
 def _enough_in_flight(search: Search) -> Iterator[Offer]:
-    """Fewer in flight, where the rate needs no more by Little's law."""
+    """Fewer in flight, if the rate needs no more by Little's law."""
     best, now = search.best, search.now
     enough = math.ceil(SLACK * best.rate * best.round_trip_s / now.batch_bytes)
     if enough < now.in_flight:
@@ -237,18 +237,18 @@ def _binding(search: Search, words: str) -> str:
 
 PIPE_FREE = (_fewer_requests,)
 PIPE_BINDS = (_one_knob, _half_as_many, _two_knobs, _enough_in_flight)
-"""The rules in order, where the pipe does not bind and where it does."""
+"""The rules in order, for a pipe that does not bind and for one that does."""
 
 
 def _more_in_flight(other: ProducerSettings, now: ProducerSettings) -> bool:
-    """Whether the other differs by more requests in flight alone."""
+    """Whether the other differs only by more requests in flight."""
     return other.in_flight > now.in_flight and replace(other, in_flight=now.in_flight) == now
 
 
 def _between(
     above: Sequence[Probe], now: ProducerSettings, goal_s: float
 ) -> ProducerSettings | None:
-    """Where more in flight missed the goal or brought nothing: half as many more, else smaller."""
+    """After more in flight missed the goal or gained nothing: half as many more, else smaller."""
     least = min(above, key=lambda p: p.settings.in_flight)
     half = (now.in_flight + least.settings.in_flight) // 2
     if half > now.in_flight:

@@ -1,12 +1,12 @@
 """Bang-bang regimes with dwell, after Storm's locality switch (docs/seeds.md).
 
-    load >= higher for dwell.up of new evidence                      -> Over
+    load >= higher for dwell.up pieces of new evidence               -> Over
     load at the smaller configuration < lower for dwell.down batches -> Under
     else                                                             -> Within: touch nothing
 
-New evidence is a finished batch, or (Over only) a new sample of input, lag and the running
-batch's age; it is counted at most once a tick. A reversal at an unchanged load widens the band,
-and the widening decays.
+New evidence is a finished batch, or (Over only) a new sample of input, lag and the running batch's
+age; it counts at most once per tick. A reversal at an unchanged load widens the band, and the
+widening decays.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDENING = 0.15
 
 WIDENING_HALF_LIFE_S = 1800.0
 SAME_LOAD = 0.1
-"""The load is unchanged when it moved by less than this share."""
+"""The load is unchanged if it moved by less than this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def band(policy: Policy, memory: ControllerState, now_s: float) -> Band:
 def widen(
     memory: ControllerState, direction: int, input_rate: float, now_s: float
 ) -> ControllerState:
-    """The memory after a change of executors in a direction; a reversal widens the band."""
+    """The memory after a change of executors; reversing the direction widens the band."""
     unchanged = abs(input_rate - memory.last_input_rate) < SAME_LOAD * max(
         input_rate, memory.last_input_rate
     )
@@ -82,14 +82,14 @@ def _dwell(policy: Policy, side: Side | None) -> int:
 
 
 def switch(memory: ControllerState, regime: Regime, now_s: float) -> ControllerState:
-    """The memory in a regime; the time moves only when the regime does."""
+    """The memory in a regime; its start time changes only with the regime."""
     return memory if regime == memory.regime else replace(memory, regime=regime, since_s=now_s)
 
 
 def step_scope(
     memory: ControllerState, snapshot: Snapshot, *, wider: bool | None
 ) -> ControllerState:
-    """Count a batch that speaks for a wider or a narrower scope; None: nothing speaks."""
+    """Count a batch as evidence for a wider or a narrower scope; None: for neither."""
     batch = snapshot.signals.batch if snapshot.signals else None
     side = None if batch is None or wider is None else Side.OVER if wider else Side.UNDER
     evidence = Evidence(batch.key if batch else "")
@@ -98,6 +98,6 @@ def step_scope(
 
 
 def scope_due(memory: ControllerState, policy: Policy) -> bool:
-    """Whether the dwell of a change of scope is over."""
+    """Whether the dwell for a change of scope is over."""
     seen = memory.scope_evidence
     return seen.over >= policy.dwell_up or seen.under >= policy.dwell_down

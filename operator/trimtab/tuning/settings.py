@@ -29,33 +29,33 @@ from trimtab.api.knobs import (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One value for every knob that moves; None where the pipeline has no such knob.
+    """One value for every knob that moves; None if the pipeline has no such knob.
 
-    Of the producer's knobs None is what Kafka does by itself.
+    For the producer's knobs, None is Kafka's default.
     """
 
     executors: int
     trigger_s: float
     max_offsets: int
     max_in_flight: int | None = None
-    """Calls in flight of each task of a stage that waits for a remote service."""
+    """Calls in flight per task of a stage that waits for a remote service."""
     min_partitions: int | None = None
-    """Tasks that the source's partitions are split into, where there are fewer partitions."""
+    """Tasks that the source's partitions are split into, if there are fewer partitions."""
     scope: int | None = None
     """How far from its data a task may run: an index of `SCOPES`."""
     producer_in_flight: int | None = None
-    """Requests under way to each broker of a Kafka sink."""
+    """Requests in flight to each broker of a Kafka sink."""
     producer_batch: int | None = None
-    """Bytes of one of its requests and partition."""
+    """Bytes per partition in one of its requests."""
     producer_linger_ms: int | None = None
     producer_compression: int | None = None
     """An index of `COMPRESSIONS`."""
     topic_partitions: int | None = None
-    """Partitions that the source's topic is asked to have; None: nothing is asked."""
+    """Partitions requested for the source's topic; None: none requested."""
     cores: int | None = None
-    """Task slots of each executor; None: as many as the spec says."""
+    """Task slots per executor; None: as many as the spec says."""
     others: Mapping[str, float] | None = None
-    """Values that nothing but their own knob reads, by name; None where there are none."""
+    """Values that only their own knob reads, by name; None if there are none."""
 
     def numbers(self) -> dict[str, float]:
         """Values by knob name, durations in seconds, words as their index."""
@@ -64,7 +64,7 @@ class Settings:
         return {name: float(value) for name, value in values.items() if value is not None}
 
     def knob_values(self) -> KnobValues:
-        """What of it the driver is told, as the API writes it."""
+        """The part that the driver receives, as the API writes it."""
         return KnobValues.of({n: v for n, v in self.numbers().items() if n in KNOBS})
 
     def with_numbers(self, numbers: Mapping[str, float]) -> Settings:
@@ -82,7 +82,7 @@ class Settings:
         return Settings(**kept)
 
     def differences(self, other: Settings) -> tuple[str, ...]:
-        """`executors 1 -> 4` for every knob that differs; `unset` where it has no value."""
+        """`executors 1 -> 4` for every knob that differs; `unset` if it has no value."""
         mine, theirs = self.numbers(), other.numbers()
         names = dict.fromkeys([*_KNOBS, *mine, *theirs])
         return tuple(
@@ -92,12 +92,12 @@ class Settings:
         )
 
     def tasks(self, partitions: int | None) -> int:
-        """Tasks of a batch, of so many partitions; 1 where those are not known."""
+        """Tasks of a batch that reads `partitions` partitions; 1 if those are unknown."""
         return max(partitions or 1, self.min_partitions or 1)
 
     @property
     def producer(self) -> str:
-        """Tells one way of sending from another; empty where nothing is said of it."""
+        """Identifies the way of sending; empty if nothing is set."""
         said = self.numbers()
         return "/".join(f"{k.name}={said[k.name]:g}" for k in PRODUCER_KNOBS if k.name in said)
 

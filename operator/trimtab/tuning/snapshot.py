@@ -1,4 +1,4 @@
-"""The one input of a decision: what is asked, what is set, what is seen, and when."""
+"""The single input of a decision: the policy, the settings, the signals, and the time."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ class Batch:
     records: int
     duration_s: float
     overhead_s: float
-    """Seconds outside the part that works on records: planning, latest offset, logs, commit."""
+    """Seconds not spent on records: planning, latest offset, logs, commit."""
     settings_generation: int
     executors_min: int
     since_start: int = 99
     """Batches that the driver finished since it started, this one included."""
     replayed: bool = False
     timed: bool = False
-    """It was worked out before it was written, so that the driver could time both: it took longer
-    than it would have."""
+    """It was computed before it was written, so that the driver could time both, which takes
+    longer."""
     latency_s: float | None = None
     """The goal's percentile of record latency in this batch."""
     planning_s: float | None = None
-    """Seconds in which the driver planned the batch and asked for the latest offsets."""
+    """Seconds in which the driver planned the batch and fetched the latest offsets."""
     state_s: float | None = None
-    """Seconds of the commit of state; a part of the overhead, as the planning."""
+    """Seconds of the commit of state; part of the overhead, like planning."""
     sink_s: float | None = None
-    """Seconds of writing the result; a part of the work. Of reading Spark keeps no time."""
+    """Seconds of writing the result; part of the work. Spark does not time reading."""
 
     @property
     def teaches(self) -> bool:
-        """Whether its duration says anything: not of an old range, nor of a timed batch."""
+        """Whether its duration counts: not for a replayed range, and not for a timed batch."""
         return not (self.replayed or self.timed)
 
     @property
     def key(self) -> str:
-        """Tells one batch from another, over query restarts too."""
+        """Identifies the batch, across query restarts too."""
         return f"{self.run}/{self.id}"
 
 
 STALE_SCRAPES = 3
-"""A driver that was not heard of for more than so many scrapes: nothing is known."""
+"""Missed scrapes after which nothing is known about a driver."""
 
 
 def long_window_s(scrape_s: float) -> float:
@@ -60,7 +60,7 @@ def long_window_s(scrape_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the metrics say. None is unknown, never zero."""
+    """What the metrics say. None means unknown, never zero."""
 
     sampled_at_s: float
     settings_generation: int
@@ -70,9 +70,9 @@ class Signals:
     running_records: int = 0
     running_id: int | None = None
     running_replays: int = 0
-    """How often the batch under way has begun again as it was planned; 0: it is new."""
+    """How often the batch under way has restarted as planned; 0: it is new."""
     running_timed: bool = False
-    """The batch under way is one that the driver times."""
+    """Whether the driver times the batch under way."""
     running_executors_min: int | None = None
     """Fewest executors since the batch under way began."""
     input_rate: float | None = None
@@ -83,62 +83,62 @@ class Signals:
     lag_s: float | None = None
     partitions: int | None = None
     waves: bool = True
-    """Whether tasks run whole, as Spark's do: a slot that the last wave leaves over idles."""
+    """Whether each task runs on one slot, as in Spark: slots unused by the last wave idle."""
     executors_running: int | None = None
     executors_pending: int | None = None
     slots_busy: float | None = None
     cpu_ratio: float | None = None
-    """Share of the tasks' time on a CPU; unknown where Python workers take part."""
+    """Share of the tasks' time on a CPU; unknown if Python workers take part."""
     gc_ratio: float | None = None
     """Share of the tasks' time in garbage collection."""
     heap_used: float | None = None
-    """The fullest that an executor's heap was seen, garbage included."""
+    """The fullest executor heap seen, garbage included."""
     out_of_sync: int | None = None
-    """Partitions of the source with fewer replicas in sync than they should have."""
+    """Under-replicated partitions of the source."""
     hottest_share: float | None = None
-    """Share of the input that comes in by its busiest partition."""
+    """Share of the input in its busiest partition."""
     pending_calls: float | None = None
-    """Calls under way in stages that wait for a remote service."""
+    """Calls in flight in stages that wait for a remote service."""
     pending_call_s: float | None = None
-    """Seconds that such a call takes."""
+    """Seconds per such call."""
     executor_load: float | None = None
     """Mean over the executors of Storm's load: slots in use or waited for, at most 1."""
     executor_capacity: float | None = None
     """Mean over the executors of Storm's capacity: task time per slot time of a minute."""
     capacity_spread: tuple[float, float] | None = None
-    """The least and the most of the executors' capacities."""
+    """The lowest and the highest capacity of an executor."""
     places: Mapping[str, int] = field(default_factory=dict)
-    """In how many nodes and zones the source's partitions are led, by scope; 0 is not known."""
+    """Number of nodes and zones with partition leaders of the source, by scope; 0 is unknown."""
     remote_share: float | None = None
     """Share of the tasks that ran away from their data."""
     state_rows: float | None = None
-    """Keys in the state of the query; None where it keeps none."""
+    """Keys in the state of the query; None if it keeps no state."""
     pause_s: Mapping[str, float] = field(default_factory=dict)
     """Mean measured pause in seconds of the changes so far, by how they are applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalConstraints:
-    """What is going on around a pipeline, beyond its metrics: reasons to keep still."""
+    """Reasons outside a pipeline, beyond its metrics, not to make a change."""
 
     window_closed: str = ""
-    """Why no window for changes is open now, in words; empty where one is, or none is asked."""
+    """A message saying why no window for changes is open; empty if one is, or none is required."""
     topic_fixed: str = ""
-    """Why the source's topic must keep its partitions, in words; empty where it need not."""
+    """A message saying why the source's topic must keep its partitions; empty if it need not."""
     budget_executors: int | None = None
-    """Most executors that a budget shared with other pipelines leaves to this one."""
+    """Most executors that a budget shared with other pipelines leaves for this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that one decision may look at."""
+    """Everything that one decision may depend on."""
 
     now_s: float
     policy: Policy
     settings: Settings
     signals: Signals | None
     no_signals: str = ""
-    """Why there are no signals, in words."""
+    """A message saying why there are no signals."""
     constraints: ExternalConstraints = ExternalConstraints()
 
     @property
