@@ -1,1 +1,1 @@
-"""The plant of the scenario files, and the same tuning core in a closed loop over it."""
+"""The simulated plant of the scenario files, in a closed loop with the real tuning core."""

@@ -15,9 +15,9 @@ from trimtab.simulation.shapes import Bursts, Drift, Load, Walk
 
 
 class Arrivals:
-    """Records that have arrived by a time, in records; `backlog` were there at t = 0.
+    """Records that have arrived by a given time; `backlog` were there at t = 0.
 
-    `plain` are the steps without their noise, where they have any.
+    `plain` are the steps without noise, if they have any.
     """
 
     def __init__(
@@ -39,17 +39,17 @@ class Arrivals:
         return _rate(self.steps, at_s)
 
     def plain_rate(self, at_s: float) -> float:
-        """Records/s at a time, without the noise: the level that a figure compares with."""
+        """Records/s at a time without noise: the level that figures compare with."""
         return _rate(self.plain, at_s)
 
     def total(self, at_s: float) -> float:
-        """Records that arrived until then, the first backlog included."""
+        """Records that arrived until then, including the initial backlog."""
         index = max(0, bisect.bisect_right(self.starts_s, at_s) - 1)
         start, rate = self.steps[index]
         return self.totals[index] + rate * max(0.0, at_s - start)
 
     def time_of(self, record: float) -> float:
-        """When that record arrived, in seconds; records of the first backlog at 0."""
+        """When that record arrived, in seconds; 0 for records of the initial backlog."""
         if record <= self.totals[0]:
             return 0.0
         index = max(0, min(bisect.bisect_left(self.totals, record) - 1, len(self.steps) - 1))
@@ -58,7 +58,7 @@ class Arrivals:
 
 
 def arrivals(scenario: Scenario, seed: int) -> Arrivals:
-    """The arrivals of a scenario; noise and walks come from the stream `load` of the seed."""
+    """The arrivals of a scenario; noise and walks use the random stream `load` of the seed."""
     rng = random.Random(f"{scenario.name}/{seed}/load")
     plain = _steps(scenario.load, scenario.duration, rng)
     steps = _noisy(plain, scenario.load.noise, scenario.duration, rng)
@@ -72,7 +72,7 @@ def _rate(steps: list[tuple[float, float]], at_s: float) -> float:
 def _noisy(
     plain: list[tuple[float, float]], noise: float, duration_s: float, rng: random.Random
 ) -> list[tuple[float, float]]:
-    """One factor 1 + N(0, noise), at least 0, for each second; steps keep their own times."""
+    """One factor 1 + N(0, noise), at least 0, per second; steps keep their own times."""
     if not noise:
         return plain
     factors = [max(0.0, 1 + noise * rng.gauss(0, 1)) for _ in range(math.ceil(duration_s))]
@@ -147,11 +147,11 @@ def _read_csv(path: Path) -> list[tuple[float, float]]:
         steps = [(float(r["seconds"]), float(r["records_per_second"])) for r in rows]
         starts = [at for at, _ in steps]
         if not steps or starts[0] != 0 or starts != sorted(set(starts)):
-            raise ValueError("the seconds begin at 0 and rise")
+            raise ValueError("the seconds must start at 0 and increase")
         if min(rate for _, rate in steps) < 0:
             raise ValueError("a rate is below 0")
     except (OSError, KeyError, ValueError) as error:
         raise BadInputError(
-            f"load.csv {path}: want a file with the header seconds,records_per_second ({error})"
+            f"load.csv {path}: needs a file with the header seconds,records_per_second ({error})"
         ) from error
     return steps

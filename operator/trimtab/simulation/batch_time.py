@@ -1,4 +1,4 @@
-"""How long a batch of the plant takes, split into the metrics' phases."""
+"""The duration of a batch of the plant, split into the metrics' phases."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from trimtab.tuning.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Seconds of a batch, in the order in which they pass."""
+    """Seconds of a batch, in the order of the phases."""
 
     wal: float
     planning: float
     tasks: float
     work: float
-    """The larger of the work on records and the remote calls' floor."""
+    """The larger of the work on records and the minimum for remote calls."""
     state: float
     sink: float
     fetch: float
-    """Part of `work` that is reading."""
+    """Part of `work` spent reading."""
     gc_ratio: float
     remote_binds: bool
     call_s: float
-    """Seconds of one call of the remote service; 0 where there is none."""
+    """Seconds per call to the remote service; 0 if there is none."""
     remote_share: float
-    """Share of the records that are read from afar."""
+    """Share of the records read remotely."""
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Total seconds."""
         return self.wal + self.planning + self.tasks + self.work + self.state + self.sink
 
     def times(self, factor: float) -> Phases:
-        """The same batch when all of it takes a factor of the time."""
+        """The same batch with all times multiplied by a factor."""
         return replace(
             self,
             wal=self.wal * factor,
@@ -55,14 +55,14 @@ class Phases:
 
 
 def noise_factor(noise: random.Random, sigma: float) -> float:
-    """A batch's time over its mean: normal, cut at three sigma and at a fifth."""
+    """A batch's time over its mean: normal, cut off at three sigma and at 0.2."""
     if not sigma:
         return 1.0
     return max(0.2, 1 + sigma * min(max(noise.gauss(0, 1), -3.0), 3.0))
 
 
 def next_edge(kind: str, trigger_s: float, start_s: float, now_s: float) -> float:
-    """When the batch after one that began at `start_s` is due, if that has ended by now."""
+    """When the next batch is due after one that began at `start_s` and has ended."""
     if trigger_s <= 0:
         return now_s
     if kind == "cap":
@@ -98,7 +98,7 @@ def batch_phases(
 ) -> Phases:  # fmt: skip
     """The phases of a batch of a scenario at some settings, without noise.
 
-    `partitions` are those of the topic where they have grown since the start.
+    `partitions` are those of the topic if they have grown since the start.
     """
     return phases(
         scenario.plant,
@@ -158,7 +158,7 @@ def phases(
 
 
 def _send_s(plant: Plant, records: float, used: int, send: ProducerSettings) -> float:
-    """Seconds to send so many records: f·B/R bytes/s of each executor, at most the broker's."""
+    """Seconds to send the records: f·B/R bytes/s per executor, at most the broker's rate."""
     producer = plant.producer
     packed = 1.0 if send.compression == "none" else producer.compressed
     rate = used * send.in_flight * send.batch_bytes / producer.round_trip_s
@@ -168,7 +168,7 @@ def _send_s(plant: Plant, records: float, used: int, send: ProducerSettings) -> 
 
 
 def _hottest(plant: Plant, records: float, partitions: int, tasks: int) -> float:
-    """Records of the largest task; more tasks than partitions split the hot one too."""
+    """Records of the largest task; more tasks than partitions split the hot partition too."""
     if tasks > partitions:
         return records / tasks
     return records * (1 / partitions + plant.skew * (1 - 1 / partitions))

@@ -1,4 +1,4 @@
-"""What is due in virtual time, in its order."""
+"""The event queue in virtual time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class Kind(IntEnum):
-    """Event kinds, in the order in which those of one time run."""
+    """Event kinds, in the order in which events of the same time run."""
 
     FAULT = 0
     EXECUTORS = 1
@@ -21,7 +21,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something due; the payload tells a batch end that was moved from the one that counts."""
+    """Something due; the payload distinguishes a valid batch end from one that has moved."""
 
     at_s: float
     kind: Kind
@@ -29,22 +29,22 @@ class Event:
 
 
 class Agenda:
-    """The events to come, by time, then kind, then the order in which they were noted."""
+    """The upcoming events, by time, then kind, then the order in which they were added."""
 
     def __init__(self) -> None:
         self._order = itertools.count()
         self._events: list[tuple[float, int, int, Event]] = []
 
     def note(self, at_s: float, kind: Kind, payload: object = None) -> None:
-        """Something will be due."""
+        """Add an event."""
         event = Event(at_s, kind, payload)
         heapq.heappush(self._events, (at_s, kind, next(self._order), event))
 
     def note_every(self, step_s: float, until_s: float, kind: Kind) -> None:
-        """The same kind on each edge of a grid, the end included."""
+        """Add events of one kind at every grid point, including the end."""
         for i in range(1, int(until_s / step_s) + 1):
             self.note(round(i * step_s, 6), kind)
 
     def next(self) -> Event | None:
-        """The event that is due first, taken away; None when there is no more."""
+        """Remove and return the next event; None if there are no more."""
         return heapq.heappop(self._events)[3] if self._events else None

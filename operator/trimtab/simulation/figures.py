@@ -1,4 +1,4 @@
-"""The figures of a run; None where a figure has no meaning."""
+"""The figures of a run; None if a figure has no meaning."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from trimtab.simulation.verifiers import verify
 from trimtab.tuning.settings import Settings
 
 TAIL_S = 120.0
-"""A violation that lasts into the last seconds counts as not recovered."""
+"""A violation in the last seconds of a run counts as not recovered."""
 
 LONG_S = 60.0
-"""Stands for the trigger where there is none: a batch as large as one likes."""
+"""Used as the trigger if there is none: batches may be of any size."""
 
 
 def figures(run: Run, verdicts: Callable[[Run], dict[str, bool]] = verify) -> dict[str, Any]:
@@ -84,12 +84,12 @@ def sustainable(scenario: Scenario, settings: Settings) -> float:
 
 
 def capacities(scenario: Scenario, counts: Iterable[int], settings: Settings) -> dict[int, float]:
-    """s(p, T) of each executor count, the other settings as given; records/s."""
+    """s(p, T) of each executor count with the other settings as given, in records/s."""
     return {p: sustainable(scenario, replace(settings, executors=p)) for p in counts}
 
 
 def allowed(run: Run, load: float, settings: Settings) -> list[int]:
-    """A: the executor counts that the bounds allow at a load, the other settings as given."""
+    """A: the executor counts that the bounds allow at a load with the other settings as given."""
     policy = run.scenario.policy()
     fewest, most = policy.min_executors, policy.max_executors
     rates = capacities(run.scenario, range(fewest, most + 1), settings)
@@ -101,7 +101,10 @@ def allowed(run: Run, load: float, settings: Settings) -> list[int]:
 
 
 def exact(run: Run, at_s: float | None = None) -> bool:
-    """Whether the executors lie in A, or where A is empty at the maximum, Saturated; at the end."""
+    """Whether the executors are in A, or the run is Saturated at the maximum if A is empty.
+
+    Judged at a time, by default the end.
+    """
     at_s = run.scenario.duration if at_s is None else at_s
     last = next(t for t in reversed(run.ticks) if t.at_s <= at_s)
     settings = last.after.settings
@@ -113,13 +116,13 @@ def exact(run: Run, at_s: float | None = None) -> bool:
 
 
 def _demand(run: Run, at_s: float) -> float:
-    """Records/s to carry, without noise and backlog; no more than a rate goal asks for."""
+    """Records/s to carry, without noise and backlog; at most what a rate goal asks for."""
     rate, load = run.scenario.policy().rate, run.arrivals.plain_rate(at_s)
     return load if rate is None else min(load, rate)
 
 
 def violating_seconds(run: Run) -> list[int]:
-    """Seconds in which the goal is violated, the warm-up included; never one without arrivals."""
+    """Seconds in which the goal is violated, including the warm-up, but only with arrivals."""
     scenario, policy = run.scenario, run.scenario.policy()
     last = int(scenario.duration)
     if policy.target_s is None:
@@ -143,7 +146,7 @@ def violating_seconds(run: Run) -> list[int]:
 
 
 def _rate_violations(run: Run) -> list[int]:
-    """Seconds with a backlog that is too large and larger than a minute before."""
+    """Seconds with a backlog that is too large and has grown within a minute."""
     starts_s = [b.start_s for b in run.batches]
     taken = [0.0, *(b.last for b in run.batches)]
 
@@ -170,7 +173,7 @@ def _lag_area(run: Run) -> float:
 
 
 def _load_steps(run: Run) -> list[tuple[float, float]]:
-    """Start and end of each piece of a stepped load; empty for other loads."""
+    """Start and end of each step of a stepped load; empty for other loads."""
     steps = run.scenario.load.step
     if not steps:
         return []
@@ -196,7 +199,7 @@ def _recover(run: Run, violating: list[int], start_s: float, end_s: float) -> fl
 
 
 def _core_hours(run: Run) -> tuple[float, float, float]:
-    """Requested executors over time, and the two oracles, in core-hours."""
+    """Requested executors and the two oracles, in core-hours."""
     changes = iter([(t.at_s, t.after.settings) for t in run.changes])
     upcoming = next(changes, None)
     settings = run.scenario.settings()
@@ -216,7 +219,7 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
 
 
 def least(rates: Mapping[int, float], load: float, share: float) -> int:
-    """The fewest executors that carry the load at a share of what they sustain, else the most."""
+    """The fewest executors that carry the load at a share of their capacity, else the most."""
     return next((p for p, rate in rates.items() if load <= share * rate), max(rates))
 
 

@@ -12,10 +12,10 @@ from trimtab.simulation.running import BatchRecord, Running
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
 PLACES = {"Node": 3, "Zone": 3}
-"""The plant's brokers: on three nodes in three zones."""
+"""The plant's brokers run on three nodes in three zones."""
 
 OLDEST_S = 300.0
-"""Samples older than this are not seen at all."""
+"""Older samples are invisible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Sample:
 
 
 class Observer:
-    """Keeps the scrapes of one run and answers what is visible at a time."""
+    """Stores the scrapes of one run and returns what is visible at a given time."""
 
     def __init__(self, plant: Plant, name: str, seed: int, quantile: float) -> None:
         self.plant, self.quantile = plant, quantile
@@ -38,7 +38,7 @@ class Observer:
         self.samples: list[Sample] = []
 
     def scrape(self) -> None:
-        """Take a sample now, unless nobody answers."""
+        """Take a sample now, if the plant answers."""
         plant = self.plant
         in_gap = any(start <= plant.now_s < end for start, end in self.config.gaps)
         if in_gap or not plant.exporting:
@@ -94,7 +94,7 @@ class Observer:
         )
 
     def signals(self, now_s: float) -> Signals | None:
-        """The newest sample that is visible, or None."""
+        """The newest visible sample, or None."""
         for sample in reversed(self.samples):
             if sample.at_s > now_s - self.config.delay_s:
                 continue
@@ -109,7 +109,7 @@ class Observer:
         return bool(state.commit_s or state.per_record_s)
 
     def _computes(self, phases: Phases) -> float:
-        """Share of the tasks' time on a CPU: none of it while they wait for the remote."""
+        """Share of the tasks' time on a CPU: zero while they wait for the remote service."""
         return 0.0 if phases.remote_binds else self.plant.plant.cpu_share
 
     def _hottest(self) -> float:
@@ -118,7 +118,7 @@ class Observer:
         return 1 / partitions + self.plant.scenario.plant.skew * (1 - 1 / partitions)
 
     def _pending(self, ran: Running | BatchRecord | None) -> float | None:
-        """Calls of the remote service under way; fewer than allowed where the work binds."""
+        """Calls to the remote service in flight; fewer than allowed if the work binds."""
         calls = self.plant.settings.max_in_flight
         if calls is None or ran is None:
             return None

@@ -1,7 +1,7 @@
-"""The plant in virtual time: batches, executors that come and go, restarts, faults, scrapes.
+"""The plant in virtual time: batches, starting and stopping executors, restarts, faults, scrapes.
 
-Arrivals are fluid and FIFO. A batch under way passes through its overhead first, then its work
-(which executors that come or go stretch or shorten), then state and sink.
+Arrivals are fluid and FIFO. A batch goes through its overhead, then its work (which takes longer
+or shorter if executors stop or start), then state and sink.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from trimtab.simulation.scenario import Fault, Scenario
 from trimtab.tuning.settings import Settings
 
 POLL_S = 0.01
-"""Without a trigger, seconds until Spark looks again when there was nothing to do."""
+"""Seconds between Spark's polls for new data when there is no trigger."""
 
 
 def _in_query(settings: Settings) -> tuple[float, int, int | None]:
-    """What only takes effect by a restart, of the query or of the driver."""
+    """The values that only take effect after a restart of the query or the driver."""
     return settings.trigger_s, settings.max_offsets, settings.cores
 
 
@@ -70,8 +70,8 @@ class Plant:
         return None
 
     def apply(self, generation: int, settings: Settings) -> None:
-        """Ask the driver for new settings: trigger and batch limit at the next batch end, the
-        rest live, the calls in flight and the scope from the next batch on.
+        """Give the driver new settings: trigger, batch limit and cores apply at the next batch end,
+        calls in flight and scope from the next batch, everything else live.
         """
         if settings.executors != self.requested:
             self.requested = settings.executors
@@ -91,22 +91,22 @@ class Plant:
 
     @property
     def cores(self) -> int:
-        """Task slots of each executor; the scenario's capacity is that of slots."""
+        """Task slots per executor; the scenario's capacity is given per slots."""
         return self.scenario.slots(self.settings, 1)
 
     @property
     def exporting(self) -> bool:
-        """Whether there is a driver that answers a scrape."""
+        """Whether a driver answers scrapes."""
         return self.now_s >= self.away_until_s
 
     @property
     def backlog(self) -> float:
-        """Records arrived and not yet taken by a batch."""
+        """Records arrived but not yet taken by a batch."""
         return max(0.0, self.arrivals.total(self.now_s) - self.taken)
 
     @property
     def lag(self) -> float:
-        """Records arrived and not committed."""
+        """Records arrived but not committed."""
         return max(0.0, self.arrivals.total(self.now_s) - self.committed)
 
     def _handle(self, event: Event) -> None:
@@ -122,7 +122,7 @@ class Plant:
             if batch and batch.halted_s is None and event.payload == (batch.id, batch.end_s):
                 self._end(batch)
         elif event.kind is Kind.BATCH_START and event.at_s == self._due_s:
-            self._due_s = math.inf  # a second one of that time, from before a restart, is none
+            self._due_s = math.inf  # ignore a second one for the same time, from before a restart
             self._start()
 
     def _there(self) -> int:
@@ -130,7 +130,7 @@ class Plant:
         return max(0, placed - self.lost)
 
     def _start_at(self, at_s: float) -> None:
-        """The next batch is due then, and at no other time."""
+        """Schedule the next batch then, replacing any earlier schedule."""
         self._due_s = at_s
         self._agenda.note(at_s, Kind.BATCH_START)
 
@@ -208,7 +208,7 @@ class Plant:
         self._start_at(self.down_until_s)
 
     def _arrange(self, *, lost: bool = False) -> None:
-        """Give the batch under way the executors that are there now."""
+        """Give the batch under way the executors available now."""
         before, self.executors = self.executors, self._there()
         batch, joins = self.running, self.plant.change.joins_batch
         if batch is None or self.executors == before:
@@ -224,7 +224,7 @@ class Plant:
         self._spread(batch, self.executors if more else min(batch.executors, self.executors))
 
     def _spread(self, batch: Running, executors: int) -> None:
-        """The rest of the work goes on with other executors."""
+        """Continue the remaining work on another number of executors."""
         now, new = (
             batch_phases(
                 self.scenario,
@@ -274,7 +274,7 @@ class Plant:
         self._agenda.note(self.now_s + (fault.back_after_s or 0.0), Kind.FAULT, back)
 
     def _lose_driver(self, fault: Fault) -> None:
-        """The batch under way is lost and runs again with its range once the driver is back."""
+        """Lose the batch under way; it runs again with the same range once the driver is back."""
         if self.running:
             self.replay = (self.running.first, self.running.last)
             self.running = None
@@ -289,7 +289,7 @@ class Plant:
             self._restart_query()
 
     def _grow(self, partitions: int) -> None:
-        """The topic has more partitions; the next batch reads them too."""
+        """Add partitions to the topic; the next batch reads them too."""
         self.partitions = max(self.partitions, partitions)
 
     def _remote_well(self) -> None:

@@ -1,4 +1,4 @@
-"""The closed loop in virtual time: plant, observer, and a controller; by default our own core."""
+"""The closed loop in virtual time: plant, observer and controller, by default our own core."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot
 
 Decide = Callable[[Snapshot, ControllerState], tuple[Decision, ControllerState]]
-"""What is asked at each tick; the memory that it returns comes back with the next one."""
+"""Called at each tick; the memory that it returns is passed to the next call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One tick: what was seen, what was decided."""
+    """One tick: what was seen and what was decided."""
 
     at_s: float
     signals: Signals | None
@@ -58,8 +58,8 @@ def simulate(
 ) -> Run:
     """Run a scenario; with `restart_every_tick` the memory goes through JSON at each tick.
 
-    Any `controller` meets the same plant and the same noise. Runs of one scenario, seed and
-    controller are identical but for the wall times.
+    Every `controller` gets the same plant and the same noise. Runs of one scenario, seed and
+    controller are identical except for the wall times.
     """
     flow = arrivals(scenario, seed)
     plant = Plant(scenario, flow, seed)

@@ -1,4 +1,4 @@
-"""Batches in virtual time: one under way (overhead, work, state and sink), and one finished."""
+"""Batches in virtual time: one under way (overhead, work, state and sink), or finished."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Running:
     """As planned, noise included."""
     generation: int
     executors: int
-    """Those that its work is spread over."""
+    """Executors that share its work."""
     executors_min: int
     limit_binding: bool
     slow: float
-    """The factor on the remote's latency at its start."""
+    """The factor on the remote service's latency at its start."""
     replayed: bool
     work_from_s: float = 0.0
     work_until_s: float = 0.0
     end_s: float = 0.0
     halted_s: float | None = None
-    """Since when no executor is there to work on it."""
+    """Since when it has had no executor."""
 
     def __post_init__(self) -> None:
         spent = self.phases
@@ -39,36 +39,36 @@ class Running:
 
     @property
     def records(self) -> float:
-        """How many records it holds."""
+        """Number of records."""
         return self.last - self.first
 
     def delay(self, from_s: float, by_s: float) -> None:
-        """Nothing goes on for some seconds: all that is to come moves."""
+        """Stop everything for some seconds: all later times move."""
         self.work_from_s += by_s if from_s < self.work_from_s else 0.0
         self.work_until_s += by_s if from_s < self.work_until_s else 0.0
         self.end_s += by_s
 
     def add_work(self, by_s: float) -> None:
-        """More work, or less."""
+        """Add work, or remove it if negative."""
         self.work_until_s += by_s
         self.end_s += by_s
 
     def stretch(self, now_s: float, factor: float) -> None:
-        """The rest of the work takes a factor of its time."""
+        """Multiply the time of the remaining work by a factor."""
         left_s = max(0.0, self.work_until_s - max(now_s, self.work_from_s))
         self.add_work(left_s * (factor - 1))
 
     def redo(self, now_s: float, share: float) -> None:
-        """A share of the work that is done was lost."""
+        """Repeat a share of the finished work, which was lost."""
         done_s = max(0.0, min(now_s, self.work_until_s) - self.work_from_s)
         self.add_work(done_s * share)
 
     def halt(self, now_s: float) -> None:
-        """The last executor went."""
+        """Stop: the last executor is gone."""
         self.halted_s = now_s if self.halted_s is None else self.halted_s
 
     def resume(self, now_s: float) -> None:
-        """An executor is there again."""
+        """Continue: an executor is back."""
         if self.halted_s is not None:
             self.delay(self.halted_s, now_s - self.halted_s)
             self.halted_s = None
@@ -89,14 +89,14 @@ class BatchRecord:
     executors_min: int
     limit_binding: bool
     backlog_after: float
-    """Arrived and not yet taken, at the end of the batch."""
+    """Records arrived but not yet taken by the end of the batch."""
     run: int = 1
-    """Which start of the query it belongs to."""
+    """Number of the query start that it belongs to."""
     since_start: int = 1
-    """Batches that the driver has finished since it started, this one included."""
+    """Batches that the driver has finished since it started, including this one."""
     replayed: bool = False
 
     @property
     def records(self) -> float:
-        """How many records it held."""
+        """Number of records."""
         return self.last - self.first

@@ -1,6 +1,6 @@
 """Scenario files: `goal`, `limits`, `tuning`, `start` as in a StreamPipeline, the rest is plant.
 
-Plain numbers are seconds. The formulas that the fields go into stand in `plant.py`.
+Plain numbers are seconds. The formulas that use the fields are in `batch_time.py` and `plant.py`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from trimtab.tuning.settings import Settings
 Scope = Literal["Process", "Node", "Zone", "Any"]
 
 REMOTE_SHARE: dict[Scope, float] = {"Process": 0, "Node": 0.25, "Zone": 0.5, "Any": 1}
-"""Share of the records that are read from afar, by the scope of placement."""
+"""Share of the records read remotely, by the scope of placement."""
 
 WARM_UP_S = 300.0
-"""Left out of the figures that add up over time, unless the load is constant."""
+"""Excluded from figures that add up over time, unless the load is constant."""
 
 
 class BatchCost(ApiModel):
@@ -55,33 +55,33 @@ class State(ApiModel):
 
 
 class Producer(ApiModel):
-    """The producer of a Kafka sink, one for each executor; without bytes there is none."""
+    """The producer of a Kafka sink, one per executor; none without `record_bytes`."""
 
     record_bytes: Number = 0
     round_trip_s: Annotated[float, Field(gt=0)] = 0.01
     bytes_per_s: Annotated[float, Field(gt=0)] | None = None
-    """What the broker takes of all of them."""
+    """The most that the broker accepts from all producers."""
     compressed: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Bytes that are left of one, whatever the compression."""
+    """Compressed size over original size, for any compression."""
 
 
 class Remote(ApiModel):
-    """A remote service that each record calls."""
+    """A remote service, called for each record."""
 
     latency_s: Number = 0
     rate_limit: Annotated[float, Field(gt=0)] | None = None
     knee_calls: Annotated[float, Field(gt=0)] | None = None
-    """Calls under way at once above which it is crowded: each takes (calls / knee)² as long."""
+    """Calls in flight above which it is crowded: each then takes (calls / knee)² as long."""
 
 
 class Locality(ApiModel):
-    """Cost of reading from afar."""
+    """Cost of remote reads."""
 
     remote_cost: Number = 0
     remote_share: dict[Scope, Number] = Field(default_factory=REMOTE_SHARE.copy)
 
     def share(self, scope: str) -> float:
-        """Share of the records that are read from afar at a scope."""
+        """Share of the records read remotely at a scope."""
         return {str(name): share for name, share in self.remote_share.items()}.get(scope, 0.0)
 
 
@@ -101,19 +101,19 @@ class Change(ApiModel):
     joins_batch: bool = True
     query_restart_s: Number = 1.5
     topic_s: Number = 20
-    """Until the topic has the partitions that it was asked for."""
+    """Seconds until the topic has the requested partitions."""
     driver_restart_s: Number = 40
-    """Of a driver that was lost, where the fault does not say how long it is away."""
+    """Also for a lost driver, if the fault does not say how long it is away."""
 
 
 class Cluster(ApiModel):
-    """Where executors run."""
+    """The cluster that runs the executors."""
 
     executors_max: Annotated[int, Field(ge=0)] | None = None
 
 
 class Metrics(ApiModel):
-    """How well the plant is seen."""
+    """How well the plant can be observed."""
 
     scrape_s: Annotated[float, Field(gt=0)] = 5
     delay_s: Number = 0
@@ -150,23 +150,23 @@ class Plant(ApiModel):
 
 
 class Fault(ApiModel):
-    """Something that goes wrong at a time."""
+    """A failure at a given time."""
 
     at: Number
     kind: Literal["executor_lost", "gc_pause", "driver_lost", "remote_slow", "pods_pending"]
     count: Annotated[int, Field(ge=1)] = 1
     back_after_s: Number | None = None
-    """By default a lost executor is replaced at once, and a lost driver takes its restart."""
+    """Default: a lost executor is replaced at once, a lost driver after `driver_restart_s`."""
     for_s: Number = 0
     factor: Annotated[float, Field(gt=0)] = 1
 
 
 class Start(ApiModel):
-    """Where the run begins: knobs, and a backlog."""
+    """The start of the run: knobs and a backlog."""
 
     executors: Annotated[int, Field(ge=1)] = 1
     cores: Annotated[int, Field(ge=1)] = 1
-    """Slots of each executor."""
+    """Slots per executor."""
     trigger: Number = 10
     max_offsets_per_trigger: Annotated[int, Field(ge=1, alias="maxOffsetsPerTrigger")] = 10_000
     max_in_flight: Annotated[int, Field(ge=1, alias="maxInFlight")] = 1
@@ -189,7 +189,7 @@ class Scenario(ApiModel):
     partitions: Annotated[int, Field(ge=1)]
     load: Load
     warmup_s: Number = Field(default_factory=_warm_up_s)
-    """Not counted in the figures that add up over time."""
+    """Seconds excluded from figures that add up over time."""
     plant: Plant
     faults: list[Fault] = Field(default_factory=list)
     goal: Goal
@@ -209,12 +209,12 @@ class Scenario(ApiModel):
         )
 
     def slots(self, settings: Settings, executors: int | None = None) -> int:
-        """Task slots of so many executors, else of those of the settings."""
+        """Task slots of `executors` executors, by default those of the settings."""
         cores = settings.cores or self.start.cores
         return cores * (settings.executors if executors is None else executors)
 
     def settings(self) -> Settings:
-        """The settings of the start; a knob that the plant has no use for is None."""
+        """The initial settings; a knob that the plant does not use is None."""
         start, plant = self.start, self.plant
         return Settings(
             executors=start.executors,
@@ -227,10 +227,10 @@ class Scenario(ApiModel):
 
 
 def load_scenario(path: Path) -> Scenario:
-    """The scenario of a file; a file that it names lies beside it.
+    """The scenario in a file; paths in it are relative to its folder.
 
     Raises:
-        BadInputError: the file cannot be read or does not hold a scenario; names each field.
+        BadInputError: the file cannot be read or is not a scenario; names each invalid field.
     """
     try:
         scenario = Scenario.model_validate(yaml.safe_load(path.read_text()))

@@ -1,4 +1,4 @@
-"""The shapes of a scenario's load: records/s over time, as the file writes them."""
+"""The shapes of a scenario's load: records/s over time, as written in the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Cosine(ApiModel):
 
 
 class Ramp(ApiModel):
-    """From one rate to another between two times, constant outside."""
+    """From one rate to another between two times, constant before and after."""
 
     start_s: Number
     end_s: Number
@@ -39,7 +39,7 @@ class Spikes(ApiModel):
 
 
 class Walk(ApiModel):
-    """A random walk between bounds, one Gaussian step each `every_s`."""
+    """A random walk between bounds, one Gaussian step every `every_s`."""
 
     start: Number
     step: Number
@@ -49,7 +49,7 @@ class Walk(ApiModel):
 
 
 class Drift(ApiModel):
-    """A random walk that leans: each `every_s` one step between −fall and +rise, even odds."""
+    """A random walk with drift: every `every_s` one uniform step between −fall and +rise."""
 
     start: Number
     fall: Number
@@ -60,13 +60,13 @@ class Drift(ApiModel):
 
 
 class Bursts(ApiModel):
-    """A base rate; each quiet minute may begin a burst that adds `low` to `high` for a while."""
+    """A base rate; any quiet minute may start a burst that adds `low` to `high` for a while."""
 
     base: Number
     low: Number
     high: Number
     chance: Annotated[float, Field(ge=0, le=1)]
-    """That a burst begins in a minute without one."""
+    """Probability that a burst starts in a minute without one."""
     least_s: Annotated[float, Field(gt=0)] = 60
     most_s: Annotated[float, Field(gt=0)] = 180
 
@@ -80,7 +80,7 @@ class Diurnal(ApiModel):
 
 
 class Load(ApiModel):
-    """Records/s over time: exactly one shape, and noise on each second."""
+    """Records/s over time: exactly one shape, with noise per second."""
 
     step: Annotated[list[tuple[Number, Number]], Field(min_length=1)] | None = None
     csv: str | None = None
@@ -100,10 +100,10 @@ class Load(ApiModel):
             raise ValueError(f"write exactly one of {', '.join(shapes)}")
         starts = [at for at, _ in self.step or [(0.0, 0.0)]]
         if starts[0] != 0 or starts != sorted(set(starts)):
-            raise ValueError("the times of step begin at 0 and rise")
+            raise ValueError("the times of step must start at 0 and increase")
         return self
 
     @property
     def constant(self) -> bool:
-        """Whether it is one rate for all the run."""
+        """Whether the rate is the same for the whole run."""
         return self.step is not None and len(self.step) == 1

@@ -1,4 +1,4 @@
-"""Named verifiers: what must hold in every run, whatever the scenario."""
+"""Named verifiers: what must hold in every run, in any scenario."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trimtab.simulation.run import Run, simulate
 from trimtab.tuning import knobs
 
 SETTLE_SHARE = 0.25
-"""The last share of a piece of constant load in which nothing may move."""
+"""Final share of a stretch of constant load in which nothing may move."""
 
 USUAL, MOST_BUSY = 1.25, 0.95
 GIVEN_UP = {Reason.SATURATED, Reason.GOAL_INFEASIBLE, Reason.FAILED_BEFORE}
@@ -23,7 +23,7 @@ def within_limits(run: Run) -> bool:
 
 
 def nothing_moves_in_a_trial(run: Run) -> bool:
-    """While a trial is open only its own end moves anything, or a change that follows its end."""
+    """While a trial is open, only its end, or a change that follows its end, moves anything."""
     ends = {Action.REVERT, Action.KEEP}
     return all(
         t.decision.action in ends or t.decision.closed or t.decision.reason is Reason.CLAMPED
@@ -33,7 +33,7 @@ def nothing_moves_in_a_trial(run: Run) -> bool:
 
 
 def holds_on_no_data(run: Run) -> bool:
-    """Without signals the settings stay; only limits and pins need none to be kept."""
+    """Without signals the settings stay; only limits and pins are enforced without them."""
     blind = [t for t in run.changes if t.signals is None]
     return all(t.decision.reason is Reason.CLAMPED for t in blind)
 
@@ -49,7 +49,7 @@ def one_knob_a_tick(run: Run) -> bool:
 
 
 def settles(run: Run) -> bool:
-    """In the last quarter of a long piece of constant load nothing moves."""
+    """Nothing moves in the last quarter of a long stretch of constant load."""
     steps = run.scenario.load.step
     if not steps or run.scenario.faults or run.scenario.plant.metrics.gaps:
         return True
@@ -59,10 +59,10 @@ def settles(run: Run) -> bool:
 
 
 def not_always_busy(run: Run) -> bool:
-    """A pipeline that holds a latency is not at work all the time, but while it catches up.
+    """A pipeline that meets a latency goal is not always busy, except while it catches up.
 
-    Of the batches that hold no more than a quarter above what a trigger brings, at most 95 % of the
-    time is work. A run that ends Saturated says itself that it has too much to do.
+    In batches at most a quarter larger than a trigger's input, at most 95 % of the time is work. A
+    run that ends Saturated is exempt: it reports its overload.
     """
     if run.scenario.policy().target_s is None or run.ticks[-1].decision.reason in GIVEN_UP:
         return True
@@ -88,12 +88,12 @@ VERIFIERS: dict[str, Callable[[Run], bool]] = {
 
 
 def check(run: Run) -> dict[str, bool]:
-    """Every verifier's verdict, whatever controller ran."""
+    """Every verifier's verdict, for any controller."""
     return {name: holds(run) for name, holds in VERIFIERS.items()}
 
 
 def verify(run: Run) -> dict[str, bool]:
-    """The same for our own core, and whether restarting it at every tick changes nothing."""
+    """The same for our own core, plus whether restarting it at every tick changes nothing."""
     verdicts = check(run)
     restarted = simulate(run.scenario, run.seed, restart_every_tick=True)
     verdicts["restart_equivalence"] = [t.decision for t in run.ticks] == [

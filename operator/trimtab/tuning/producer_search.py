@@ -1,7 +1,7 @@
 """The producer tuner: batch size, requests in flight and compression of a Kafka producer.
 
 A producer sends batches of B bytes, f requests at a time, each of which takes a round trip R. By
-Little's law at most f·B/R bytes/s pass (after Kafka's design of a pipelining producer, seed 001).
+Little's law at most f·B/R bytes/s pass (after Kafka's pipelining producer, docs/seeds.md, 001).
 While the rate is near that, the pipe binds: larger batches first, since their round trip takes
 about as long, then more requests in flight. Otherwise the processors bind, and the remaining steps
 are compression and fewer, larger requests. At most twice what is in flight waits in memory, so
