@@ -1,4 +1,4 @@
-"""How large a batch is, and what must be fetched to fill it."""
+"""The size of a batch, and what must be fetched to fill it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def slots(executors: int, cores: int) -> int:
 
 
 def batch_records(target_s: float, record_s: float, slots: int) -> int:
-    """Records that so many slots work off in the time that a batch shall take."""
+    """Records that the slots process within the target time of a batch."""
     return round(target_s / record_s * slots)
 
 
@@ -22,29 +22,29 @@ def batch_kb(records: int, record_bytes: float) -> float:
 
 
 def fetch_bytes(kilobytes: float, partitions: int) -> int:
-    """Bytes that must be fetched of each partition to fill a batch."""
+    """Bytes that must be fetched per partition to fill a batch."""
     return math.ceil(kilobytes * 1024 / partitions)
 
 
 def power_of_two_above(size: int) -> int:
-    """The least power of two that is larger: buffers hold more than a batch of one stage."""
+    """The smallest larger power of two: buffers hold more than a batch of one stage."""
     return 1 << max(1, size).bit_length()
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What fits into a fetch of so many bytes from each partition: least and most."""
+    """What fits into one fetch from each partition: least and most."""
 
     records: tuple[int, int]
-    """Of one partition."""
+    """Per partition."""
     batch_records: tuple[int, int]
     batch_bytes: tuple[int, int]
 
 
 def fill(partitions: int, fetch_bytes: int, record_bytes: tuple[int, int]) -> Fill:
-    """How full a fetch becomes with whole records of sizes in a range (least, most), in bytes.
+    """How full a fetch gets with whole records of sizes in a range (least, most), in bytes.
 
-    The least bytes come with the size of which one more record just does not fit.
+    The fill is lowest for the size at which one more record just does not fit.
 
     Raises:
         ValueError: the range is empty, or a record does not fit.
@@ -55,7 +55,7 @@ def fill(partitions: int, fetch_bytes: int, record_bytes: tuple[int, int]) -> Fi
             f"records of {small} to {large} bytes do not fit a fetch of {fetch_bytes} bytes"
         )
     fewest, most = fetch_bytes // large, fetch_bytes // small
-    # the smallest size at which just k records fit leaves the most room unused
+    # the smallest size at which only k records fit leaves the most room unused
     sizes = {large, small, *(fetch_bytes // (k + 1) + 1 for k in range(fewest, most))}
     filled = [fetch_bytes // s * s for s in sizes if small <= s <= large]
     fullest = max(k * min(large, fetch_bytes // k) for k in range(fewest, most + 1))
@@ -67,13 +67,13 @@ def fill(partitions: int, fetch_bytes: int, record_bytes: tuple[int, int]) -> Fi
 
 
 def aligned_partitions(partitions: int, slots: int) -> int:
-    """The fewest partitions, not below those that are, that share out evenly over the slots."""
+    """The fewest partitions, at least the current ones, that divide evenly over the slots."""
     return math.ceil(max(1, partitions) / slots) * slots
 
 
 def state_stage_chokes(state_s: float, worker_s: float, workers: int) -> bool:
-    """Whether the stage that all workers' results pass is slower than they are.
+    """Whether the stage that receives all workers' results is slower than the workers.
 
-    It takes in what all workers make, so it must be faster than one of them by their number.
+    It handles the output of all workers, so it must be faster than one of them by their number.
     """
     return state_s * workers >= worker_s

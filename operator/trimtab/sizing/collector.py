@@ -1,4 +1,4 @@
-"""The collectors of JDK 17: which one it takes by itself, which one is wanted, and its options."""
+"""The collectors of JDK 17: the default, the best choice, and the options to set it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import StrEnum
 from trimtab.sizing.heap import MIB
 
 SERVER_BYTES = 1792 * MIB
-"""Below this memory, or with one processor, JDK 17 takes the serial collector, else G1."""
+"""Below this memory, or with one processor, JDK 17 uses the serial collector, else G1."""
 
 
 class Collector(StrEnum):
-    """The collectors of JDK 17 that a small heap of short-lived records may want."""
+    """The collectors of JDK 17 that suit a small heap of short-lived records."""
 
     SERIAL = "Serial"
     PARALLEL = "Parallel"
@@ -19,7 +19,7 @@ class Collector(StrEnum):
 
 
 def usual_collector(memory_bytes: float) -> Collector:
-    """What JDK 17 picks by itself in a container of that memory that sees two processors or more.
+    """JDK 17's default in a container of that memory that sees two or more processors.
 
     A container with a CPU request but no CPU limit sees those of its node.
     """
@@ -29,8 +29,8 @@ def usual_collector(memory_bytes: float) -> Collector:
 def best_collector(slots: int, memory_bytes: float) -> Collector:
     """The collector for short pauses: one thread for one slot of a small heap, else several.
 
-    From the JVM's own limit on G1 does the old generation beside the tasks; below it, its regions
-    and marking threads cost more than they save, and the parallel collector shortens the pauses.
+    From the JVM's own limit, G1 collects the old generation concurrently; below it, its regions and
+    marking threads cost more than they save, and the parallel collector shortens the pauses.
     """
     if memory_bytes >= SERVER_BYTES:
         return Collector.G1
@@ -38,7 +38,7 @@ def best_collector(slots: int, memory_bytes: float) -> Collector:
 
 
 def java_options(collector: Collector | None, new_bytes: int | None) -> str:
-    """The JVM's options for them; empty where both are left to the JVM."""
+    """The JVM options for both; empty if both are left to the JVM."""
     options = [f"-XX:+Use{collector}GC"] if collector else []
     if new_bytes:
         options += [f"-XX:{size}={new_bytes // MIB}m" for size in ("NewSize", "MaxNewSize")]

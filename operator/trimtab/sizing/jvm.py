@@ -1,8 +1,8 @@
-"""What the collections of a JVM say of its heap and its collector: the tuning notes' targets.
+"""What a JVM's collections say about its heap and collector: the tuning notes' targets.
 
-The notes (docs/seeds.md) size the generations for a worker of their own time: a new one that fills
-at most every 10 s, an old one of twice what stays in it or 1.5 times the new one. The formulas hold
-for today's JVM.
+The notes (docs/seeds.md) size the generations for a worker of their time: a new one that fills at
+most every 10 s, an old one of twice what stays in it or 1.5 times the new one. The formulas still
+hold for today's JVM.
 """
 
 from __future__ import annotations
@@ -26,77 +26,77 @@ from trimtab.sizing.heap import (
 from trimtab.sizing.overhead import needed_bytes, pod_bytes, pod_of_heap, wanted_overhead
 
 WATCHED_S = 600.0
-"""Seconds over which collections are counted: one old-gen collection is allowed in as many."""
+"""Seconds over which collections are counted: the target allows one old-gen collection in them."""
 
 ENOUGH_S = 0.9 * WATCHED_S
-"""Seconds of JVMs of a role, all together, below which nothing is judged."""
+"""Total seconds of a role's JVMs below which nothing is judged."""
 
 EDEN_SHARE = 0.8
 """Share of the new generation that new objects fill: two survivor spaces of an eighth of it each
 (SurvivorRatio 8, the default; the notes' 800 MB of 1000 MB)."""
 
 NEW_SHARE = 0.4
-"""Largest share of a heap for the new generation where the old one is 1.5 times as large."""
+"""Largest share of a heap for the new generation if the old one is 1.5 times as large."""
 
 DEFAULT_NEW_SHARE = 1 / 3
-"""Share of it where nothing is said (NewRatio 2), in the serial and the parallel collector."""
+"""Its default share (NewRatio 2) in the serial and the parallel collector."""
 
 NEW_GEN_TIME = NEW_GEN_PAUSE_S / NEW_GEN_EVERY_S
-"""Share of the time that both targets of the new generation allow together. Collections that come
-more often but take no more of the time are no reason for a larger heap."""
+"""Share of the time that both targets of the new generation allow together. More frequent
+collections that take no more of the time do not justify a larger heap."""
 
 STEP = 2.0
-"""Most by which a heap grows at once where the bytes that are allocated are not known."""
+"""Largest factor by which a heap grows at once if the allocated bytes are unknown."""
 
 WORTH = 1.1
-"""A heap that is not larger by this factor is not worth a change."""
+"""A heap must be larger by this factor to be worth a change."""
 
 CALM = 0.8
-"""Factor on the targets while advice stands, so that it does not come and go at the edge."""
+"""Factor on the targets while advice stands, so that it does not flap at the limit."""
 
 FEW = 3
-"""Collections of the new generation below which a mean pause tells nothing."""
+"""Collections of the new generation below which the mean pause is meaningless."""
 
 ALL_MET = "all targets are met"
-"""How words begin that are for no target that is missed."""
+"""How a reason starts if no target is missed."""
 
 OFTEN_OLD = 1.5
-"""So many times the old-gen collections that the target allows are more than chance."""
+"""Factor on the allowed old-gen collections above which they are not chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is seen of the JVMs of one role, each of the same size. None is not known."""
+    """The figures of one role's JVMs, all of the same size. None is unknown."""
 
     new: Collections
     old: Collections
     heap_bytes: float
-    """The most that the heap may be."""
+    """Maximum size of the heap."""
     slots: int
-    """Tasks that run in it at once."""
+    """Tasks that run in the JVM at once."""
     collector: Collector
     live_bytes: float | None = None
-    """What was left after the last collection of the old generation."""
+    """Bytes left after the last collection of the old generation."""
     allocated_bytes_per_s: float | None = None
     new_bytes: float | None = None
-    """The new generation where its size was set."""
+    """The new generation, if its size was set."""
     heap_peak_bytes: float | None = None
-    """The fullest that a heap was, garbage included."""
+    """The fullest heap, garbage included."""
     pod_used_bytes: float | None = None
-    """The most that a pod held, Python workers and all else included."""
+    """The most memory that a pod used, including Python workers and everything else."""
     pod_bytes: float | None = None
-    """Its limit; None is what the heap has by itself."""
+    """The pod's limit; None is the default for the heap."""
 
     @property
     def new_gen(self) -> float:
-        """Bytes of the new generation, or what it would be if nothing was said."""
+        """Bytes of the new generation, by default its usual share."""
         return self.new_bytes or self.heap_bytes * DEFAULT_NEW_SHARE
 
     @property
     def allocation(self) -> float | None:
         """Bytes/s allocated: measured, or from how often the new generation was full.
 
-        None where its size varies by itself; the serial collector keeps it, in a heap of one size.
+        None if the collector varies its size; the serial one keeps it if the heap size is fixed.
         """
         if self.allocated_bytes_per_s is not None or self.collector is not Collector.SERIAL:
             return self.allocated_bytes_per_s
@@ -105,7 +105,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to change, and why; None leaves it as it is. Without both it is words alone."""
+    """What to change, and why; None leaves it unchanged. With no change it is only a message."""
 
     reason: str
     heap_bytes: int | None = None
@@ -113,11 +113,11 @@ class Advice:
     """New generation; None leaves it to the collector."""
     collector: Collector | None = None
     overhead_bytes: int | None = None
-    """What the pod needs beside the heap; None where what it has is enough."""
+    """Bytes that the pod needs outside the heap; None if it has enough."""
 
 
 def missed(seen: Figures, factor: float = 1.0) -> tuple[str, ...]:
-    """The targets that are missed, in words; the factor makes them tighter."""
+    """Messages about the missed targets; the factor makes the targets tighter."""
     words = []
     new, old = seen.new, seen.old
     if _new_often(seen, factor):
@@ -161,9 +161,9 @@ def _old_long(seen: Figures, factor: float) -> bool:
 
 
 def advise(seen: Figures, *, standing: bool = False) -> Advice | None:
-    """What would bring the collections to the targets; None where they are met or not known yet.
+    """What would bring the collections to the targets; None if they are met or not known yet.
 
-    `standing` says that advice was given already: then the targets are a little tighter.
+    `standing` says that advice was already given: then the targets are slightly tighter.
     """
     if seen.new.over_s < ENOUGH_S:
         return None
@@ -184,7 +184,7 @@ def advise(seen: Figures, *, standing: bool = False) -> Advice | None:
     if heap is None and collector is None:
         words.append(
             "neither a larger heap nor another collector helps: smaller batches or more executors"
-            " leave less alive at once"
+            " keep fewer objects alive at once"
         )
     if warning := heap_warning(heap or seen.heap_bytes):
         words.append(warning)
@@ -195,7 +195,7 @@ def advise(seen: Figures, *, standing: bool = False) -> Advice | None:
 
 
 def _overhead(seen: Figures) -> tuple[int | None, str]:
-    """Bytes that are wanted beside the heap, and why; None where they are enough or not known."""
+    """Bytes needed outside the heap, and why; None if there are enough or it is unknown."""
     if seen.pod_used_bytes is None or seen.heap_peak_bytes is None:
         return None, ""
     pod = seen.pod_bytes or pod_of_heap(seen.heap_bytes)
@@ -207,12 +207,12 @@ def _overhead(seen: Figures) -> tuple[int | None, str]:
         f"a pod held {seen.pod_used_bytes / MIB:.0f} MiB when the fullest heap was at"
         f" {seen.heap_peak_bytes / MIB:.0f} of {seen.heap_bytes / MIB:.0f} MiB, so it may come to"
         f" {needed / MIB:.0f} of {pod / MIB:.0f} MiB: Python workers and all else need"
-        f" {wanted / MIB:.0f} MiB beside the heap"
+        f" {wanted / MIB:.0f} MiB outside the heap"
     )
 
 
 def _heap(seen: Figures, factor: float) -> tuple[int | None, int]:
-    """The heap that the notes' formulas give, None where it is not larger, and its new part."""
+    """The heap by the notes' formulas (None if not larger), and its new generation."""
     often, old_often = _new_often(seen, factor), _old_often(seen, factor)
     new = seen.new_gen
     if often and seen.allocation is not None:
@@ -221,7 +221,7 @@ def _heap(seen: Figures, factor: float) -> tuple[int | None, int]:
         new *= min(STEP, NEW_GEN_EVERY_S / seen.new.every_s)
     held = seen.live_bytes or 0.0
     if old_often and seen.live_bytes is None:
-        held = seen.heap_bytes - seen.new_gen  # it was full, that is all that is known
+        held = seen.heap_bytes - seen.new_gen  # all we know is that it was full
     wanted = round(new) + old_gen_bytes(held, new)
     if not (often or old_often) or wanted < WORTH * seen.heap_bytes:
         return None, 0
@@ -232,13 +232,13 @@ def _formula(heap: int, new: int) -> str:
     old = heap - new
     why = "1.5 times the new one" if old <= 1.51 * new else "twice what stays in it"
     return (
-        f"a new generation of {new / MIB:.0f} MiB for {NEW_GEN_EVERY_S:g} s of what is allocated"
-        f" and an old one of {why}, {old / MIB:.0f} MiB, are a heap of {heap / MIB:.0f} MiB"
+        f"a new generation of {new / MIB:.0f} MiB for {NEW_GEN_EVERY_S:g} s of allocation"
+        f" and an old one of {why}, {old / MIB:.0f} MiB, make a heap of {heap / MIB:.0f} MiB"
     )
 
 
 def _lower(seen: Figures) -> Advice | None:
-    """Words alone: a heap of which less than half would do, where both parts are known."""
+    """Only a message: less than half of the heap is enough, if both parts are known."""
     if seen.live_bytes is None or seen.allocation is None or seen.heap_bytes < 2 * GIB:
         return None
     new = new_gen_bytes(seen.allocation) / EDEN_SHARE

@@ -1,4 +1,4 @@
-"""The derivation of every size from a few figures, line by line, for a person to follow."""
+"""The derivation of every size from a few figures, line by line, for users to follow."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from trimtab.sizing import batches, heap, littles_law
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is measured or given. None is not known, and what follows from it is left out."""
+    """Measured or given figures. None is unknown; whatever depends on it is omitted."""
 
     record_s: float
     """Slot-seconds that a record takes."""
     target_s: float
-    """Seconds that a batch shall take."""
+    """Target seconds per batch."""
     executors: int
     cores: int
-    """Task slots of each executor."""
+    """Task slots per executor."""
     partitions: int
     record_bytes: float
     pending_ratio: float = 2.0
     rate: float | None = None
-    """Records/s that shall be carried."""
+    """Records/s to carry."""
     higher: float = 0.8
-    """Load that the slots may have."""
+    """Highest load of the slots."""
     call_s: float | None = None
-    """Seconds of a call of a remote service, one a record."""
+    """Seconds per call to a remote service, one call per record."""
     heap_bytes: float | None = None
     occupied_bytes: float | None = None
-    """What stays in the old generation in a steady flow."""
+    """Bytes that stay in the old generation at a constant load."""
     allocated_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One size: its name, its value with the unit, and how it follows."""
+    """One size: its name, its value with the unit, and its derivation."""
 
     name: str
     value: str
@@ -44,7 +44,7 @@ class Line:
 
 
 def sheet(given: Figures) -> list[Line]:
-    """Every size that follows from the figures, in the order in which they follow.
+    """Every size that follows from the figures, in order of derivation.
 
     Raises:
         ValueError: a figure that must be above 0 is not.
@@ -65,7 +65,7 @@ def _slots(given: Figures) -> list[Line]:
     lines = [
         Line("slots", f"{slots}", f"{given.executors} executors × {given.cores} cores"),
         Line("capacity", f"{carries:.0f} records/s",
-             f"{slots} slots / {given.record_s * 1000:g} ms a record (Little's law)"),
+             f"{slots} slots / {given.record_s * 1000:g} ms per record (Little's law)"),
     ]  # fmt: skip
     if given.rate:
         needed = littles_law.in_flight(given.rate, given.record_s) / given.higher
@@ -76,7 +76,7 @@ def _slots(given: Figures) -> list[Line]:
             f" / {given.cores} cores = {needed / given.cores:.2f}",
         ))  # fmt: skip
     aligned = batches.aligned_partitions(given.partitions, slots)
-    even = "share out evenly" if aligned == given.partitions else "are the next multiple of it"
+    even = "divide evenly" if aligned == given.partitions else "is the next multiple"
     words = f"{given.partitions} partitions on {slots} slots: {aligned} {even}"
     return [*lines, Line("partitions", f"{aligned}", words)]
 
@@ -97,7 +97,7 @@ def _batch(given: Figures) -> list[Line]:
         Line("fetch.maxBytes", f"{fetched * given.partitions}",
              f"{fetched} bytes × {given.partitions} partitions"),
         Line("buffers", f"{batches.power_of_two_above(each)} records",
-             f"the power of two above the {each} records of a slot in one batch"),
+             f"the power of two above the {each} records per slot and batch"),
     ]  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def _pending(given: Figures) -> list[Line]:
         Line("pending", f"{pending} slots' worth",
              f"pending ratio {given.pending_ratio:g} × {slots} slots"),
         Line("pending bytes", f"{size / 2**20:.0f} MiB",
-             "as many batches of that size, all alive at once"),
+             "that many batches of this size, all in memory at once"),
     ]  # fmt: skip
     if given.heap_bytes:
         share = size / (given.heap_bytes * given.executors)
@@ -121,8 +121,8 @@ def _pending(given: Figures) -> list[Line]:
         calls = littles_law.calls_per_task(given.rate / given.higher, given.call_s, slots)
         lines.append(Line(
             "maxInFlight", f"{calls}",
-            f"{given.rate:g} records/s / load {given.higher:g} × {given.call_s * 1000:g} ms a call"
-            f" / {slots} slots (Little's law)",
+            f"{given.rate:g} records/s / load {given.higher:g} × {given.call_s * 1000:g} ms per"
+            f" call / {slots} slots (Little's law)",
         ))  # fmt: skip
     return lines
 
