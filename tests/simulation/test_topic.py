@@ -69,5 +69,5 @@ def test_one_hot_key_is_not_helped_and_the_topic_not_raised_again(seed: int) -> 
     done = run(seed, {"skew": 0.4}, partitions=12, topicPartitions=200)
     assert len(raised(done)) <= 2
     ends = [t.decision for t in done.ticks if t.decision.action is Action.REVERT]
-    assert any("none can be taken away" in end.message for end in ends)
+    assert any("none can be removed" in end.message for end in ends)
     assert done.ticks[-1].decision.action is Action.HOLD

@@ -43,7 +43,7 @@ def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:
         return hold(context.memory, Reason.GOAL_INFEASIBLE, message, load, bottleneck)
     message = f"load {load.value:.2f}, but no knob within the limits helps: {bottleneck.evidence}"
     if bottleneck.kind is BottleneckKind.MEMORY:
-        message += "; status.jvm says which heap or collector would, once it is known"
+        message += "; status.jvm says which heap or collector would help, once it is known"
     if more := topic.advised(context, bottleneck.kind):
-        message += f"; {more} partitions of the source would"
+        message += f"; {more} partitions of the source would help"
     return hold(context.memory, Reason.SATURATED, message + allow, load, bottleneck)

@@ -46,7 +46,7 @@ def infeasible(context: Context) -> str:
     if least_s <= policy.target_s:
         return ""
     return (
-        f"no setting within the limits can hold {policy.goal_text()}: the least at"
+        f"no setting within the limits can meet {policy.goal_text()}: the minimum at"
         f" {load.input_rate:.0f} records/s is {least_s:.1f} s"
     )
 

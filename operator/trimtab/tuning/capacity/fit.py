@@ -20,8 +20,8 @@ def fit(
 
     With batches of clearly different sizes, the slope yields the fixed cost (A); before that, all
     of the work is assumed to grow with the records, which is right near the point and pessimistic
-    above it. If no point has the current number of calls in flight, those of other numbers are
-    converted to it.
+    above it. At slot counts without points for the current calls in flight, points with other
+    numbers of calls are converted.
     """
     tasks, calls = max(1, tasks), in_flight or 0
     usable = _normalised(points, tasks, waves=waves)

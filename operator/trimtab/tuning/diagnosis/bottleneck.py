@@ -109,7 +109,7 @@ def diagnose(
 
 
 def _limit(facts: Facts) -> Bottleneck | None:
-    """Our own batch limit throttles the demand, not the work."""
+    """The demand is limited by our own batch limit, not by the work."""
     settings, model = facts.settings, facts.model
     full_s = model.duration_s(settings.max_offsets, facts.slots)
     lets_in = admitted(model, facts.slots, settings)
