@@ -61,7 +61,7 @@ def message(told: OversizeStatus) -> str:
 
 
 def is_news(old: OversizeStatus | None, new: OversizeStatus | None) -> bool:
-    """Whether to emit an Event: the batch is new, or it now restarts so often."""
+    """Whether to emit an Event: the batch is new, or restarts often enough to end the driver."""
     if new is None:
         return False
     often = new.replays >= OFTEN

@@ -11,7 +11,7 @@ def advice(
     spec: StreamPipelineSpec, old: PartitionsAdvice | None, decision: Decision | None,
     now: int | None,
 ) -> PartitionsAdvice | None:  # fmt: skip
-    """The advice, which stands until the topic has that many (`now`), or more are needed."""
+    """The advice; it stands until the source has as many (`now` is the count), or needs more."""
     standing = old if old and (now is None or now < old.partitions) else None
     more = decision.partitions if decision else None
     if decision is None or more is None or (standing and standing.partitions >= more):

@@ -13,7 +13,7 @@ from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.regime import Band
 
 LEAST_GAIN = 0.2
-"""A change that gains less than this share of the predicted capacity did not help."""
+"""A change that brings less than this share of the predicted gain in capacity did not help."""
 
 NOISE = 0.1
 """Two measured capacities that differ by less than this share count as equal."""
