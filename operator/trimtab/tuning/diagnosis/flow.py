@@ -51,7 +51,7 @@ def check(signals: Signals, trigger_s: float) -> Flow | None:
     if busy < IDLE and signals.lag_records > input_rate * free_s:
         waiting = f"{signals.lag_records:.0f} records wait at the source"
         return Flow(State.STARVED, f"{waiting}, but the slots work {busy:.0%} of their time")
-    return Flow(State.FLOWING, "no slot idles while records wait, and delivery is prompt")
+    return Flow(State.FLOWING, "nothing waits while slots idle, and nothing waits for delivery")
 
 
 def _busy(signals: Signals) -> float | None:
