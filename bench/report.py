@@ -16,35 +16,6 @@ FRAME = ("oracle", "static-peak")
 """They know the plant and the future load, so nobody wins or loses against them."""
 
 HOW = """\
-<<<<<<< HEAD
-Simulated runs, no cluster. Every controller gets the same plant, load, noise, metrics (5 s
-scrape, 5 s delay) and executor delay (5 s; a change costs nothing else, which favours those
-whose changes are restarts).
-
-- **Knobs.** Trigger (5 s) and batch limit (200,000 records, 40,000/s) are pinned for all,
-  including ours, because no peer moves them except `spark-pid`, whose law moves the limit. The
-  comparison is about the choice of executors.
-- **Workloads.** `bench/workloads`: the six shapes of espa-autoscaling at their original length, a
-  day, steps, skew, a gap in the metrics, faults, constant loads in the band and exactly at both
-  bounds, a load that flaps around the bound, 13 partitions in waves. Batches and arrivals have 5
-  % noise, steps fall between two ticks. The capacity is ContTune's measured curve of Nexmark Q1,
-  scaled, or another curve that bends; none follows our model.
-- **Tuning.** Each controller, ours included, has {budget} variants, one of them as shipped.
-  Score: core-hours / least + {weight} · (violating share of the seconds), mean over {tuned_on}
-  and seeds {tuning_seeds}. *Least* is the oracle's at load 1.0. The best variant runs below, on
-  seeds {seeds}, which were not used for tuning; neither were the other workloads. `as shipped`
-  is the first variant, untuned. After a first run the grids, except KEDA's and Flink's, were
-  moved once, to where the best of each had been on the tuning seeds.
-- **What the goal tolerates.** p95 <= 12 s at a trigger of 5 s is broken only by batches of more
-  than 7.25 s. So a controller that runs at a load near 1 breaks nothing while the load is flat,
-  and our bound of 0.8 buys room for rises, faults and noise: flat loads show its price, the others
-  its use.
-- **Spread.** Numbers are means over the seeds, followed by the range. *Against ours* compares
-  the score seed by seed: a mean difference within one standard deviation of the differences is a
-  tie.
-- **Totals** add up the seeds and workloads. A rise that did not recover counts with its whole
-  piece. A round is a live change, five batches and dwell.up ticks.
-=======
 Simulated runs, without a cluster. Every controller gets the same plant, load, noise, metrics (5 s
 scrape, 5 s delay) and executor delay (5 s; a change costs nothing else, which favours controllers
 whose changes are restarts).
@@ -71,7 +42,6 @@ whose changes are restarts).
   score seed by seed: a mean difference within one standard deviation of the differences is a tie.
 - **Totals** add up the seeds and workloads. A rise without recovery counts with its full length.
   A round is a live change, five batches and dwell.up ticks.
->>>>>>> a390610 (Say in plain English how the controllers are compared)
 """
 
 
@@ -188,11 +158,7 @@ def _losses(results: Results) -> str:
                 theirs = results.of(label, workload)
                 rows.append((workload, label, *_pair(ours), *_pair(theirs)))
     if not rows:
-<<<<<<< HEAD
-        return "Nowhere: by the tuning score, ours is better or a tie on every workload."
-=======
         return "Nowhere: by the tuning score, ours is better or tied on every workload."
->>>>>>> a390610 (Say in plain English how the controllers are compared)
     heads = ("workload", "peer", "our violating s", "our core-hours / least", "its violating s",
              "its core-hours / least")  # fmt: skip
     return _table(heads, rows)
@@ -251,17 +217,10 @@ def _curves(results: Results) -> str:
         for c in results.curves
     ]  # fmt: skip
     words = (
-<<<<<<< HEAD
-        "Seven loads from 1 and from 26 executors on ContTune's curve of Nexmark Q1, without noise"
-        " and with nothing learned. A case counts if it ends exact and visits at most final +"
-        " max(2, final/2). A controller that ends far off takes few steps, so read the last column"
-        " first. Only ours and DS2 (by its scaling factor) can be given the bound."
-=======
         "Seven loads, from 1 and from 26 executors, on ContTune's curve of Nexmark Q1, without"
         " noise and with nothing learned. A case counts if it ends exact and visits at most final +"
         " max(2, final/2). A controller that never gets close takes few steps, so read the last"
         " column first. Only ours and DS2 (by its scaling factor) can be given the bound."
->>>>>>> a390610 (Say in plain English how the controllers are compared)
     )
     heads = ("bound", "controller", "parameters", "steps, mean", "most", "count")
     return f"{words}\n\n{_table(heads, rows)}"
