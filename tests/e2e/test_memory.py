@@ -1,4 +1,4 @@
-"""Memory beside the heap: what a pod was seen to need is advised, and in force after a restart.
+"""Memory outside the heap: what a pod was seen to need is advised, and in force after a restart.
 
 Advice takes ten minutes of figures, so this belongs to `make test-long`.
 """
@@ -60,7 +60,7 @@ def test_what_python_workers_hold_is_beside_the_heap_after_a_restart(stage: Stag
         told = (stage.status().get("jvm") or {}).get("executor") or {}
         return told if told.get("overhead") else {}
 
-    stage.wait("advice on what is beside the heap", 900, lambda: bool(advice()))
+    stage.wait("advice on memory outside the heap", 900, lambda: bool(advice()))
     told = advice()
     assert "Python workers and all else need" in told["reason"]
     wanted = parse_quantity(told["memory"])

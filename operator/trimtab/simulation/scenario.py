@@ -85,7 +85,7 @@ class Locality(ApiModel):
         return {str(name): share for name, share in self.remote_share.items()}.get(scope, 0.0)
 
 
-class ControllerState(ApiModel):
+class HeapPressure(ApiModel):
     """Heap pressure."""
 
     bytes_per_record: Number = 0
@@ -137,7 +137,7 @@ class Plant(ApiModel):
     remote: Remote = Field(default_factory=Remote)
     skew: Annotated[float, Field(ge=0, le=1)] = 0
     locality: Locality = Field(default_factory=Locality)
-    memory: ControllerState = Field(default_factory=ControllerState)
+    memory: HeapPressure = Field(default_factory=HeapPressure)
     change: Change = Field(default_factory=Change)
     cluster: Cluster = Field(default_factory=Cluster)
     cpu_share: Annotated[float, Field(ge=0, le=1)] = 1
