@@ -19,12 +19,12 @@ SMALL_GIB = 2.0
 DRIVER_GIB, NAMESPACE_GIB = 2.0, 4.0
 """Memory of a broker with its drivers; of a namespace with its Kafka, driver and executors."""
 
-NAMESPACES = BROKERS = 1
+NAMESPACES, BROKERS = 2, 3
 """At most this many of each at a time."""
 
-TIMED_CORES = 2.0
-"""Cores of a phase whose tests wait for goals to be met: with two such phases on two cores, brokers
-took two minutes to start and batches took four times as long."""
+E2E_CORES, KAFKA_CORES = 2.0, 1.2
+"""Cores that these phases use on average. With both on two cores, brokers took two minutes to start
+and batches took four times as long."""
 
 SPREAD = ("--dist", "loadfile", "--no-loadscope-reorder")
 """The tests of a file share a process: its broker, its namespace."""
@@ -97,14 +97,14 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
         spaces = side_by_side(memory_gib, NAMESPACE_GIB, NAMESPACES)
         yield Phase(
             "e2e", (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD), 2700, tuple(folders),
-            after=("cluster",), cores=TIMED_CORES, memory_gib=spaces * NAMESPACE_GIB,
+            after=("cluster",), cores=E2E_CORES, memory_gib=spaces * NAMESPACE_GIB,
             cleanup=down, leaves_cluster=True,
         )  # fmt: skip
     brokers = side_by_side(memory_gib, DRIVER_GIB, BROKERS)
     kafka = (PYTEST, "-n", str(brokers), *SPREAD)
     size_gib = brokers * DRIVER_GIB
     yield Phase(
-        "kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), cores=TIMED_CORES, memory_gib=size_gib
+        "kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), cores=KAFKA_CORES, memory_gib=size_gib
     )
     yield Phase("bench", (PYTEST,), 900, ("tests/bench",), (DOCTOR,))
     # after the cluster phase, which would find an API server that is started while it runs

@@ -1,10 +1,25 @@
-"""A progress event as Spark 4.2 gives it, with parts that a test can replace."""
+"""A job, and a progress event as Spark 4.2 gives it, with parts that a test can replace."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from trimtab.api.contract import Job
+
 T0 = 1_800_000_000.0
+
+
+def job(**changes: Any) -> Job:
+    document = {
+        "namespace": "shop",
+        "pipeline": "clicks",
+        "pipelineUid": "uid",
+        "source": {"bootstrapServers": "kafka:9092", "topics": ["in"]},
+        "transform": {"sql": "SELECT value FROM source"},
+        "sink": {"kind": "noop"},
+        "checkpointUri": "/checkpoint/1",
+    }
+    return Job.model_validate(document | changes)
 
 
 def progress(**changes: Any) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
+from tests.unit.job.samples import job
 
-from trimtab.api.contract import CHECKPOINT_DIRECTORY, Job
+from trimtab.api.contract import CHECKPOINT_DIRECTORY
 from trimtab.job.definition import Options, parse_options
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.session import (
@@ -32,21 +32,6 @@ POD = {
     "memoryBytes": 900 * MIB,
     "labels": {"trimtab.dev/pipeline": "clicks"},
 }
-
-
-def job(**changes: Any) -> Job:
-    return Job.model_validate(
-        {
-            "namespace": "shop",
-            "pipeline": "clicks",
-            "pipelineUid": "uid",
-            "source": {"bootstrapServers": "kafka:9092", "topics": ["in"]},
-            "transform": {"sql": "SELECT value FROM source"},
-            "sink": {"kind": "noop"},
-            "checkpointUri": "/checkpoint/1",
-        }
-        | changes
-    )
 
 
 def options(env: dict[str, str]) -> Options:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.unit.job.samples import job
 
 from trimtab.api.contract import Job, Settings
 from trimtab.api.knobs import How
@@ -17,19 +18,12 @@ from trimtab.job.lifecycle.boundary import Outcome
 from trimtab.job.lifecycle.machine import Phase, State
 from trimtab.job.termination import ExitCode, JobFailureError, Reason
 
-JOB = {
-    "namespace": "shop",
-    "pipeline": "clicks",
-    "pipelineUid": "uid",
-    "source": {"bootstrapServers": "kafka:9092", "topics": ["in"]},
-    "transform": {"sql": "SELECT value FROM source"},
-    "sink": {"kind": "noop"},
-    "checkpointUri": "/checkpoint/1",
-    "drainTimeout": "60s",
-    "executors": {"image": "i", "memoryBytes": 10**9},
-}
 AWAY = JobFailureError(Reason.KAFKA_UNREACHABLE, "Kafka does not answer", heals=True)
 MISSING = JobFailureError(Reason.TOPIC_NOT_FOUND, "no topic in")
+
+
+def pods_job() -> Job:
+    return job(drainTimeout="60s", executors={"image": "i", "memoryBytes": 10**9})
 
 
 def settings(generation: int = 1, source: dict[str, Any] | None = None, **knobs: Any) -> Settings:
@@ -41,7 +35,7 @@ def settings(generation: int = 1, source: dict[str, Any] | None = None, **knobs:
 class World:
     """Carries out commands in no time and moves a clock of its own; one look every 0.2 s."""
 
-    job: Job = field(default_factory=lambda: Job.model_validate(JOB))
+    job: Job = field(default_factory=pods_job)
     now: float = 100.0
     kafka: Callable[[float], JobFailureError | None] = lambda _: None
     used_before: bool = False
@@ -153,7 +147,7 @@ def test_a_stop_while_kafka_is_away_ends_at_once() -> None:
 
 
 def test_a_stop_before_an_answer_starts_nothing() -> None:
-    state = State(Job.model_validate(JOB), settings())
+    state = State(pods_job(), settings())
     state, _ = machine.step(state, events.Begin(), 0)
     state, _ = machine.step(state, events.StopRequested(1), 1)
     for late in (events.TopicsFound(), events.CheckpointOpened(used_before=True)):

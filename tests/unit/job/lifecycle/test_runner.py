@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.unit.job.samples import job
 
 from trimtab.api import contract
-from trimtab.api.contract import Job, Settings
+from trimtab.api.contract import Settings
 from trimtab.errors import ContractError
 from trimtab.job import definition
 from trimtab.job.batches.batches import Batches
@@ -19,16 +20,6 @@ from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.writer import Live
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.termination import ExitCode, JobFailureError, Reason
-
-JOB = {
-    "namespace": "shop",
-    "pipeline": "clicks",
-    "pipelineUid": "uid",
-    "source": {"bootstrapServers": "kafka:9092", "topics": ["in"]},
-    "transform": {"sql": "SELECT value FROM source"},
-    "sink": {"kind": "noop"},
-    "checkpointUri": "/checkpoint/1",
-}
 
 
 def settings(**knobs: object) -> Settings:
@@ -51,23 +42,23 @@ def test_the_back_off_grows_is_bounded_and_begins_anew() -> None:
 
 
 def test_what_is_not_said_has_its_default() -> None:
-    job = Job.model_validate(JOB)
-    assert definition.effective(settings(trigger="2s"), job) == {
+    own = job()
+    assert definition.effective(settings(trigger="2s"), own) == {
         "trigger": 2.0,
         "maxOffsetsPerTrigger": 10_000.0,
     }
-    pods = Job.model_validate(JOB | {"executors": {"image": "i", "memoryBytes": 10**9}})
+    pods = job(executors={"image": "i", "memoryBytes": 10**9})
     assert definition.effective(settings(executors=3), pods)["executors"] == 3
 
 
 def test_refuses_to_start_on_the_settings_of_another_pipeline(tmp_path) -> None:
-    job = Job.model_validate(JOB)
+    own = job()
     file = tmp_path / "settings.json"
     file.write_text(json.dumps({"generation": 1, "pipelineUid": "else", "settings": {}}))
     with pytest.raises(ContractError, match="else"):
-        definition.load_settings(file, job)
+        definition.load_settings(file, own)
     with pytest.raises(ContractError, match="cannot read"):
-        definition.load_settings(tmp_path / "nowhere", job)
+        definition.load_settings(tmp_path / "nowhere", own)
 
 
 def test_the_stop_signal_counts_from_the_first_call() -> None:
@@ -160,7 +151,7 @@ class Shell:
             "locality": SimpleNamespace(set_scope=lambda _: None),
         }
         self.runner = Runner(
-            Job.model_validate(JOB), settings(), signal=self.signal,
+            job(), settings(), signal=self.signal,
             clock=self.clock, wait=self.wait, **parts,
         )  # fmt: skip
 
