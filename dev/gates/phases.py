@@ -19,7 +19,7 @@ SMALL_GIB = 2.0
 DRIVER_GIB, NAMESPACE_GIB = 2.0, 4.0
 """Memory of a broker with its drivers; of a namespace with its Kafka, driver and executors."""
 
-NAMESPACES, BROKERS = 2, 3
+NAMESPACES = BROKERS = 2
 """At most this many of each at a time."""
 
 E2E_CORES, KAFKA_CORES = 2.0, 1.2

@@ -8,10 +8,8 @@ Prometheus.
 from __future__ import annotations
 
 import copy
-import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import IO, Any
 
 import pytest
@@ -20,6 +18,7 @@ from dev.demo import deploy, load
 from dev.demo.kube import Kube, condition
 from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import REPO, from_environment
+from tests.machine import held
 
 Json = dict[str, Any]
 TICK_S = 3.0
@@ -54,9 +53,9 @@ def cluster() -> tuple[Kube, dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def prometheus(cluster: tuple[Kube, dict[str, str]]) -> Iterator[IO[str]]:
-    """The lock on the Prometheus: shared by all, or held alone by who takes it away."""
-    with (from_environment().state / "prometheus.lock").open("w") as lock:
+def machine(cluster: tuple[Kube, dict[str, str]]) -> Iterator[IO[str]]:
+    """The lock on what the files share: the cores, and the Prometheus."""
+    with (from_environment().state / "machine.lock").open("w") as lock:
         yield lock
 
 
@@ -193,23 +192,13 @@ def home(cluster: tuple[Kube, dict[str, str]], request: pytest.FixtureRequest) -
     made.kube.call("delete", "namespace", made.kube.namespace, "--wait=false", "--ignore-not-found")
 
 
-@contextmanager
-def sharing(prometheus: IO[str]) -> Iterator[None]:
-    """While a test relies on the Prometheus, nobody takes it away."""
-    fcntl.flock(prometheus, fcntl.LOCK_SH)
-    try:
-        yield
-    finally:
-        fcntl.flock(prometheus, fcntl.LOCK_UN)
-
-
 @pytest.fixture
-def stage(home: Stage, prometheus: IO[str], request: pytest.FixtureRequest) -> Iterator[Stage]:
+def stage(home: Stage, machine: IO[str], request: pytest.FixtureRequest) -> Iterator[Stage]:
     """The namespace without a pipeline; a checkpoint of the test before goes on.
 
     A file whose pipelines differ in what a checkpoint belongs to sets NEW_CHECKPOINTS.
     """
-    with sharing(prometheus):
+    with held(machine, request):
         yield home
     if getattr(request.node, "failed", False):
         home.kube.dump()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-from typing import IO
-
 import pytest
 from tests.e2e.conftest import Stage, pipeline
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
-def test_without_prometheus_the_last_good_settings_stay(stage: Stage, prometheus: IO[str]) -> None:
+@pytest.mark.alone
+def test_without_prometheus_the_last_good_settings_stay(stage: Stage) -> None:
     stage.apply(pipeline(tuning={"initial": {"executors": 2, "trigger": "2s"}}))
     stage.wait_ready()
 
@@ -21,7 +19,6 @@ def test_without_prometheus_the_last_good_settings_stay(stage: Stage, prometheus
     stage.wait("metrics", 180, lambda: metrics() == "True")
     before = stage.status()["controller"]["settings"]
     scale = ("scale", "deployment/trimtab-prometheus", "-n", "trimtab")
-    fcntl.flock(prometheus, fcntl.LOCK_EX)  # the other files' pipelines need it, too
     stage.kube.call(*scale, "--replicas=0")
     try:
         stage.wait("metrics are missed", 180, lambda: metrics() == "False")

@@ -10,9 +10,10 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from tests.kafka.classes import ensure_archive
 from tests.kafka.driver import Driver
+from tests.machine import held
 
 _numbers = itertools.count(1)
-ORDER = ("failures", "regimes", "state", "driver", "boundary", "sink", "knobs", "checkpoint")
+ORDER = ("regimes", "failures", "state", "driver", "boundary", "sink", "knobs", "checkpoint")
 """Files by what they take, the longest first, for processes that run them side by side."""
 
 
@@ -56,6 +57,16 @@ def classes(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> No
         assert driver.terminate() == 0
 
     ensure_archive(train)
+
+
+@pytest.fixture(autouse=True)
+def machine(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """Share the machine with the tests of other processes."""
+    common = tmp_path_factory.getbasetemp().parent
+    with (common / "machine.lock").open("w") as lock, held(lock, request):
+        yield
 
 
 @pytest.fixture

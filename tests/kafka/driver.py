@@ -49,6 +49,8 @@ class Driver:
                 "spark.driver.defaultJavaOptions": f"-XX:SharedArchiveFile={archive()}",
                 # a test's driver lives for seconds: it would never win back the time of C2
                 "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                # a trigger of 0 s asks the broker for news without a pause, or after this one
+                "spark.sql.streaming.pollingDelay": "100ms",
                 "spark.driver.memory": "640m",
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",

@@ -21,7 +21,7 @@ from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900), pytest.mark.alone]
 
 SLOWER = 4
 """Factor on the notes' times: Spark's own part of a batch is then small beside them."""

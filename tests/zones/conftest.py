@@ -14,15 +14,15 @@ from tests.e2e.conftest import (
     Json,
     Stage,
     cluster,
+    machine,
     manifests,
-    prometheus,
     pytest_collection_modifyitems,
     pytest_runtest_makereport,
-    sharing,
 )
+from tests.machine import held
 
 __all__ = [
-    "cluster", "prometheus", "pytest_collection_modifyitems", "pytest_runtest_makereport",
+    "cluster", "machine", "pytest_collection_modifyitems", "pytest_runtest_makereport",
 ]  # fmt: skip
 
 NAMESPACE = "zones"
@@ -49,11 +49,11 @@ def stage(cluster: tuple[Kube, dict[str, str]]) -> Iterator[Stage]:
 @pytest.fixture(autouse=True)
 def dump(
     stage: Stage,
-    prometheus: IO[str],
+    machine: IO[str],
     request: pytest.FixtureRequest,
 ) -> Iterator[None]:
     """Show the cluster's state after a failure."""
-    with sharing(prometheus):
+    with held(machine, request):
         yield
     if getattr(request.node, "failed", False):
         stage.kube.dump()
