@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
 import pytest
 
 
+def sort(tests: list[pytest.Item], files: Sequence[str]) -> None:
+    """Sort tests by file: files not listed first, then `files`, at last what must run alone."""
+    places = {f"test_{name}": place for place, name in enumerate(files)}
+    tests.sort(key=lambda test: (alone(test), places.get(test.path.stem, -1)))
+
+
+def alone(test: pytest.Item) -> bool:
+    """Whether a test must have the machine to itself."""
+    return test.get_closest_marker("alone") is not None
+
+
 @contextmanager
-def held(lock: IO[str], test: pytest.FixtureRequest) -> Iterator[None]:
-    """Hold the lock while a test runs: shared, or exclusively if it is marked `alone`."""
-    alone = test.node.get_closest_marker("alone") is not None
-    fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+def held(lock: IO[str], test: pytest.Item) -> Iterator[None]:
+    """Hold the lock while a test runs: exclusively if it must run alone, otherwise shared."""
+    fcntl.flock(lock, fcntl.LOCK_EX if alone(test) else fcntl.LOCK_SH)
     try:
         yield
     finally:

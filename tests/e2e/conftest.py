@@ -18,7 +18,7 @@ from dev.demo import deploy, load
 from dev.demo.kube import Kube, condition
 from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import REPO, from_environment
-from tests.machine import held
+from tests.machine import held, sort
 
 Json = dict[str, Any]
 TICK_S = 3.0
@@ -27,14 +27,12 @@ BOOT_S = 900.0
 PATIENCE = 2.0
 """Factor on the limits of waits that a quiet machine keeps, and that no test is about."""
 
-ORDER = ("tuning", "zones", "faults", "changes", "state", "calls", "bad_input", "memory", "outage")
-"""Files by what they take, the longest first; the last one wants the Prometheus to itself."""
+ORDER = ("zones", "faults", "changes", "state", "calls", "bad_input", "memory")
+"""Files by the time they take, the longest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, and what is not known here before all."""
-    places = {f"test_{name}": place for place, name in enumerate(ORDER)}
-    items.sort(key=lambda item: places.get(item.path.stem, -1))
+    sort(items, ORDER)
 
 
 @pytest.fixture(scope="session")
@@ -198,7 +196,7 @@ def stage(home: Stage, machine: IO[str], request: pytest.FixtureRequest) -> Iter
 
     A file whose pipelines differ in what a checkpoint belongs to sets NEW_CHECKPOINTS.
     """
-    with held(machine, request):
+    with held(machine, request.node):
         yield home
     if getattr(request.node, "failed", False):
         home.kube.dump()

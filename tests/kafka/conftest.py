@@ -10,17 +10,26 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from tests.kafka.classes import ensure_archive
 from tests.kafka.driver import Driver
-from tests.machine import held
+from tests.machine import held, sort
 
 _numbers = itertools.count(1)
-ORDER = ("regimes", "failures", "state", "driver", "boundary", "sink", "knobs", "checkpoint")
-"""Files by what they take, the longest first, for processes that run them side by side."""
+ORDER = (
+    "failures",
+    "state",
+    "boundary",
+    "sink",
+    "driver",
+    "knobs",
+    "checkpoint",
+    "pending",
+    "jvm",
+    "produce",
+)
+"""Files by the time they take, the longest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest."""
-    places = {f"test_{name}": place for place, name in enumerate(ORDER)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(ORDER)))
+    sort(items, ORDER)
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +74,7 @@ def machine(
 ) -> Iterator[None]:
     """Share the machine with the tests of other processes."""
     common = tmp_path_factory.getbasetemp().parent
-    with (common / "machine.lock").open("w") as lock, held(lock, request):
+    with (common / "machine.lock").open("w") as lock, held(lock, request.node):
         yield
 
 

@@ -53,7 +53,7 @@ def dump(
     request: pytest.FixtureRequest,
 ) -> Iterator[None]:
     """Show the cluster's state after a failure."""
-    with held(machine, request):
+    with held(machine, request.node):
         yield
     if getattr(request.node, "failed", False):
         stage.kube.dump()
