@@ -20,7 +20,7 @@ def test_planned_changes_under_backlog_lose_and_duplicate_nothing(stage: Stage) 
     """Executors up and down, the trigger, and the driver itself, while records pile up."""
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="2s")))
     stage.wait_ready()
-    stage.start_load([(300.0, 150.0)])
+    stage.start_load([(900.0, 150.0)])
     driver = stage.uid("clicks-driver-0")
     stage.apply(pipeline(tuning=pinned(executors=3, trigger="2s")))
     stage.wait_effective(executors=3)
@@ -51,7 +51,7 @@ def test_planned_changes_under_backlog_lose_and_duplicate_nothing(stage: Stage) 
 def test_suspend_drains_and_resume_goes_on(stage: Stage) -> None:
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="1s")))
     stage.wait_ready()
-    stage.start_load([(200.0, 50.0)])
+    stage.start_load([(600.0, 50.0)])
     stage.apply(pipeline(tuning=pinned(executors=1, trigger="1s"), suspend=True))
     stage.wait("driver gone", 180, lambda: stage.uid("clicks-driver-0") is None)
     assert stage.condition("Suspended")["status"] == "True"

@@ -14,7 +14,7 @@ def test_nothing_is_lost_whatever_is_killed(stage: Stage) -> None:
     """Executor, driver, Kafka and operator are killed without grace under load, one by one."""
     stage.apply(pipeline(tuning={"pinned": {"executors": 2, "trigger": "2s"}}))
     stage.wait_ready()
-    stage.start_load([(400.0, 60.0)])
+    stage.start_load([(900.0, 60.0)])
     kube = stage.kube
     batch = f'max(trimtab_batch_id{{namespace="{kube.namespace}"}})'
 
@@ -50,7 +50,7 @@ def test_a_pipeline_deleted_and_applied_again_goes_on_from_its_checkpoint(stage:
     made = pipeline(tuning={"pinned": {"executors": 1, "trigger": "1s"}})
     stage.apply(made)
     stage.wait_ready()
-    stage.start_load([(200.0, 50.0)])
+    stage.start_load([(600.0, 50.0)])
     stage.kube.call("delete", "spl", "clicks")
     stage.wait("driver gone", 180, lambda: stage.uid("clicks-driver-0") is None)
     assert stage.kube.get("pvc", "clicks-checkpoint"), "Retain keeps the checkpoint"

@@ -37,7 +37,7 @@ def test_state_goes_with_executors_and_driver(stage: Stage) -> None:
     shared = {"volumeClaim": {"shared": True, "storageClassName": "shared"}}
     stage.apply(deduplicating(tuning=pinned(1), checkpoint=shared))
     stage.wait_ready()
-    stage.start_load([(300.0, 50.0)])
+    stage.start_load([(900.0, 50.0)])
     rows = f'trimtab_state_rows{{namespace="{stage.kube.namespace}"}}'
     stage.wait("state", 180, lambda: (stage.metric(rows) or 0) > 100)
     stage.apply(deduplicating(tuning=pinned(2), checkpoint=shared))

@@ -81,7 +81,7 @@ def test_executors_know_their_place_and_read_from_their_zone(stage: Stage) -> No
     stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 2, "trigger": "1s"}}))
     stage.wait_ready()
     zones = zone_of_node(stage)
-    stage.start_load([(300.0, 400.0)])
+    stage.start_load([(900.0, 400.0)])
     running = f'max(trimtab_executors{{state="running",namespace="{stage.kube.namespace}"}})'
     stage.wait("2 executors run", 180, lambda: stage.metric(running) == 2)
     executors = pods(stage, "executor")
