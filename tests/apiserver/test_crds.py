@@ -57,7 +57,7 @@ REFUSED = [
     ("spec.checkpoint", {"uri": "s3a://b/c", "deletionPolicy": "Delete"}, "deletes nothing under"),
     ("spec.checkpoint", {"uri": "file:///tmp/checkpoint"}, "a directory that outlives pods"),
     ("spec.checkpoint", {"uri": "/tmp/checkpoint"}, "a directory that outlives pods"),
-    ("spec.checkpoint", {"uri": "s3a://key:secret@b/c"}, "give the password to the pods"),
+    ("spec.checkpoint", {"uri": "s3a://key:secret@b/c"}, "pass it to the pods"),
     ("spec.checkpoint", {"uri": "s3a://"}, "a directory that outlives pods"),
     ("spec.limits.tasks", 0, "should be greater than or equal to 1"),
     ("spec.limits.executorCores", 65, "should be less than or equal to 64"),

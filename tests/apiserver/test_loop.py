@@ -20,6 +20,8 @@ from trimtab.settings import OperatorSettings
 
 pytestmark = pytest.mark.apiserver
 SCRAPE_S = 5.0
+ENOUGH = 6
+"""Executors of two slots that read the 12 partitions of the overload in one wave of tasks."""
 
 
 class Stage:
@@ -29,8 +31,11 @@ class Stage:
         self.kubectl, self.kubeconfig, self.namespace = kubectl, kubeconfig, namespace
         self.clock, self.metrics = ManualClock(1_800_000_000.0), MemoryMetrics()
         self.telemetry = MemoryTelemetry()
-        for name in ("kafka", "transform", "pipeline"):
+        for name in ("kafka", "transform"):
             self.apply(example(name))
+        pipeline = example("pipeline")
+        pipeline["spec"]["limits"]["executors"] = {"min": 1, "max": 8}
+        self.apply(pipeline)
         self.start_operator()
 
     def start_operator(self) -> None:
@@ -176,7 +181,7 @@ def test_the_whole_way_from_overload_to_settings(stage: Stage) -> None:
         stage.tick()
     document = stage.settings()
     assert document["generation"] == 2
-    assert document["settings"]["executors"] == 4
+    assert document["settings"]["executors"] == ENOUGH
     status = stage.get("spl", "clicks")["status"]
     assert status["decisions"][-1]["reason"] == "ExecutorsRaised"
     assert status["goal"] == {"target": "p95 15s", "observed": "25s"}
@@ -227,7 +232,7 @@ def test_a_killed_operator_goes_on_from_the_status(stage: Stage) -> None:
     stage.tick()
     stage.start_operator()
     stage.tick()
-    assert stage.settings()["settings"]["executors"] == 4
+    assert stage.settings()["settings"]["executors"] == ENOUGH
     assert len(stage.get("spl", "clicks")["status"]["decisions"]) == 1
 
 
@@ -240,7 +245,7 @@ def test_a_crash_between_status_and_document_loses_nothing(stage: Stage) -> None
     stage.kubectl("delete", "configmap", "clicks-tuning", "-n", stage.namespace)
     stage.start_operator()
     stage.tick()
-    assert stage.settings()["settings"]["executors"] == 4
+    assert stage.settings()["settings"]["executors"] == ENOUGH
 
 
 def test_without_metrics_nothing_moves(stage: Stage) -> None:
