@@ -27,6 +27,9 @@ E2E_CORES, KAFKA_CORES = 2.0, 1.2
 """Cores that these phases use on average. With both on two cores, brokers took two minutes to start
 and batches took four times as long."""
 
+UNIT_PROCESSES, UNIT_CORES = "2", 2.0
+"""These tests only compute: beside others, at low priority, they take ten times as long."""
+
 SPREAD = ("--dist", "loadfile", "--no-loadscope-reorder")
 """The tests of a file share a process: its broker, its namespace."""
 
@@ -70,14 +73,14 @@ def side_by_side(memory_gib: float, each_gib: float, most: int) -> int:
 
 def phases(memory_gib: float, repo: Path = REPO) -> list[Phase]:
     """All phases; those that wait for resources start in this order."""
-    ready = ("generated files",)
+    ready, unit = ("generated files",), (PYTEST, "-n", UNIT_PROCESSES)
     return [
         Phase("venv", ("make", "venv"), 900),
         Phase(ready[0], (sys.executable, "-m", "dev.gates", "generated"), 120, after=("venv",)),
         Phase("lint", ("make", "lint"), 300, after=ready),
         Phase("contracts", ("make", "contracts"), 300, after=ready),
         Phase("types", ("make", "types"), 900, after=ready),
-        Phase("unit", (PYTEST,), 1500, ("tests/unit", "tests/simulation"), ready),
+        Phase("unit", unit, 1500, ("tests/unit", "tests/simulation"), ready, cores=UNIT_CORES),
         Phase(DOCTOR, (*LOCALCLUSTER, "doctor", "--install"), 900, after=ready),
         *(replace(each, needs_cluster=True) for each in _after_doctor(memory_gib, repo)),
     ]

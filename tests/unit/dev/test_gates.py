@@ -154,7 +154,7 @@ def test_a_machine_of_little_memory_runs_all_with_fewer_side_by_side() -> None:
     assert [listed.side_by_side(gib, 4.0, 3) for gib in (4, 6, 10, 14, 64)] == [1, 1, 2, 3, 3]
     small = listed.phases(6.0)
     processes_of = {p.name: p.argv[p.argv.index("-n") + 1] for p in small if "-n" in p.argv}
-    assert processes_of == {"kafka": "2", "e2e": "1"}
+    assert processes_of == {"unit": "2", "kafka": "2", "e2e": "1"}
     results = run_all(small, Played(room=Room(2, 4)), required=True)
     began = {result.phase.name: result for result in results}
     assert began["e2e"].began >= began["kafka"].began + began["kafka"].seconds
