@@ -125,7 +125,9 @@ def test_producer_options_change_live_and_old_producers_are_closed(
     asked = [{name: str(producer[knob]) for knob, name in PRODUCER.items()} for producer in changes]
     options = clients(driver, "Producer")
     seen = [{name: client[name] for name in PRODUCER.values()} for client in options]
-    assert [s for s in seen if s in asked] == asked, "one producer for each change, used in turn"
+    # one that is not used for longer than the cache keeps it is opened again
+    in_turn = [options for options, _ in groupby(s for s in seen if s in asked)]
+    assert in_turn == asked, "each change is used from then on"
     assert {client["enable.idempotence"] for client in options} == {"true"}
     driver.until(lambda _: driver.log.read_text().count("Closing the Kafka producer") >= 4)
     assert driver.terminate() == 0
