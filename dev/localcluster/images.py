@@ -126,12 +126,13 @@ def is_built(paths: Paths, target: str) -> bool:
 
 
 def read_index(paths: Paths) -> dict[str, str]:
-    """Return name -> tag of the latest images."""
+    """Return name -> tag of the latest images; another checkout may have built some more."""
     try:
         found: dict[str, str] = json.loads(paths.image_index.read_text())
     except OSError:
         return {}
-    return found
+    known = {each.name for each in RECIPES}
+    return {name: built for name, built in found.items() if name in known}
 
 
 def write_index(paths: Paths, index: dict[str, str]) -> None:

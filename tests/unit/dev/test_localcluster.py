@@ -258,3 +258,9 @@ def test_what_was_made_once_is_not_made_again_and_half_of_it_does_not_count(tmp_
     assert made_once(target, "jars", make) == made_once(target, "jars", make) == target
     assert [path.name for path in target.iterdir()] == ["a.jar"]
     assert len(calls) == 2
+
+
+def test_an_image_of_another_checkout_is_left_alone(tmp_path: Path) -> None:
+    paths = Paths(cache=tmp_path, state=STATE)
+    images.write_index(paths, {"kafka": "localhost/trimtab/kafka:1", "of-a-branch": "x:2"})
+    assert images.read_index(paths) == {"kafka": "localhost/trimtab/kafka:1"}
