@@ -78,6 +78,11 @@ def timestamp(now_s: float) -> str:
     return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def moment(text: str | None) -> float:
+    """Seconds since 1970 of such a time; 0 if there is none."""
+    return datetime.fromisoformat(text).timestamp() if text else 0.0
+
+
 def set_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
     """The conditions with `new` in its place; its transition time changes only with its status."""
     old = next((c for c in conditions if c.type == new.type), None)

@@ -34,6 +34,8 @@ USER_ID = 10001
 METRICS_PORT = 9400
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 """On the driver's pod: `Reason: message` while the driver waits for a failure to heal."""
+EXECUTORS_ANNOTATION = "trimtab.dev/executors-refused"
+"""On the driver's pod: the API server's words while it refuses executor pods."""
 
 
 class _Document(BaseModel):

@@ -123,6 +123,9 @@ DRIVER: tuple[Figure, ...] = (
         "executors", "Executors by state", _TUNER,
         state="requested, running, pending, decommissioning",
     ),
+    _counter("executors_refused", "Executor pods that the API server refused to create"),
+    _counter("executors_failed", "Executor pods that ended with an error, also while starting"),
+    _counter("executors_lost", "Executors that went without being released, for whatever reason"),
     _gauge(
         "executor_load",
         "The larger of an executor's slots in use and its share of the waiting tasks, per slot; at"

@@ -25,6 +25,7 @@ _BYTES = {
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
 }  # fmt: skip
 _LARGEST_FIRST = ("Ti", "Gi", "Mi", "Ki", "T", "G", "M", "k", "")
+_LETTERS = "".join({*"m", *"".join(_BYTES)})
 _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 
 
@@ -81,6 +82,18 @@ def format_quantity(size_bytes: int) -> str:
 def parse_cpu(value: str) -> float:
     """Cores in a CPU quantity: `100m` -> 0.1, `2` -> 2.0."""
     return float(value[:-1]) / 1000 if value.endswith("m") else float(value)
+
+
+def parse_amount(value: str) -> float:
+    """The number in any quantity that Kubernetes writes: `250m` -> 0.25, `2` -> 2.0, `1Ki` -> 1024.
+
+    Raises:
+        ValueError: the text is not a quantity.
+    """
+    number, unit = value.rstrip(_LETTERS), value.lstrip("0123456789.")
+    if unit not in {*_BYTES, "m"}:
+        raise ValueError(f"{value!r} is not a quantity")
+    return float(number) / 1000 if unit == "m" else float(number) * _BYTES[unit]
 
 
 def _string_schema(rule: str, message: str, unit: str = "") -> dict[str, Any]:

@@ -64,6 +64,7 @@ class Reason(StrEnum):
     TRIAL_NO_GAIN = "TrialNoGain"
     TRIAL_WORSE = "TrialWorse"
     PODS_PENDING = "PodsPending"
+    EXECUTORS_REFUSED = "ExecutorsRefused"
     TOPIC_NOT_RAISED = "TopicNotRaised"
     REFUSED_BY_DRIVER = "RefusedByDriver"
 

@@ -30,6 +30,7 @@ from trimtab.job.definition import Options
 from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.locality import Locality
 from trimtab.job.executors.placement import LABELS, Places, Step, steps
+from trimtab.job.executors.pod_log import PodLog, SparkRecords
 from trimtab.job.lifecycle import settings_watch
 from trimtab.job.lifecycle.runner import Runner, StopSignal
 from trimtab.job.query.builder import StreamBuilder
@@ -156,7 +157,9 @@ def _assemble(
     locality = Locality(context._jsc.sc().conf())
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)
-    Sampler(driver, work, heap, executors, batches.sample_executors).start(flags.stopping)
+    pod_log = PodLog(SparkRecords(context)) if executors else None
+    sampler = Sampler(driver, work, heap, executors, batches.sample_executors, pod_log=pod_log)
+    sampler.start(flags.stopping)
     JvmWatch(driver, SparkJvms(context, heap)).start(flags.stopping)
     LagPoller(
         driver,

@@ -53,6 +53,10 @@ OWNED = {
     "spark.decommission.enabled": "true",  # lets tasks finish before an executor exits
     "spark.speculation": "false",  # a second attempt of a task would write twice
     "spark.locality.wait": "0s",  # no waiting for an executor that has just exited
+    # Spark counts a pod that the API server refuses as a failed executor, and ends the driver after
+    # a few. A quota or an admission policy must never end a query that runs.
+    "spark.executor.maxNumFailures": str(2**31 - 1),
+    "spark.executor.failuresValidityInterval": "10m",
 }
 OWNED_PREFIXES = ("spark.dynamicAllocation.", "spark.speculation.", "spark.locality.wait.")
 

@@ -15,6 +15,7 @@ from trimtab.ports import Clock, Cluster, Manifest, MetricSource, Telemetry, key
 from trimtab.reconcile import kafka, pipeline
 from trimtab.reconcile.apply.writer import Writer
 from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.executor_pods import by_pipeline
 from trimtab.reconcile.observe.gather import Gathered, gather
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
@@ -53,8 +54,9 @@ class ControlLoop:
             gathered = gather(self._metrics, self._config.scrape_s)
         writer = Writer(self._cluster, self.cache)
         context = TickContext(
-            self.cache, self._cluster, writer, self._config, self._telemetry, started_s
-        )
+            self.cache, self._cluster, writer, self._config, self._telemetry, started_s,
+            by_pipeline(self.cache.all("Pod")),
+        )  # fmt: skip
         for parent in self.cache.all("KafkaCluster"):
             with _contained(parent):
                 kafka.reconcile(parent, context)

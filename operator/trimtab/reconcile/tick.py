@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trimtab.ports import Cluster, Telemetry
+from trimtab.ports import Cluster, Manifest, Telemetry
 from trimtab.reconcile.apply.writer import Writer
 from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.executor_pods import Name
 from trimtab.settings import OperatorSettings
 
 
@@ -20,3 +22,5 @@ class TickContext:
     config: OperatorSettings
     telemetry: Telemetry
     now_s: float
+    executors: Mapping[Name, Sequence[Manifest]]
+    """The executor pods of each pipeline."""

@@ -115,11 +115,12 @@ def contradiction(signals: Signals) -> str:
 
 
 def pods_pending(context: Context, proposal: Proposal) -> Veto | None:
-    """No further executors while some still wait for a node."""
-    signals = context.snapshot.signals
+    """No further executors while some have still not started."""
+    signals, why = context.snapshot.signals, context.snapshot.constraints.executors_missing
     pending = signals.executors_pending if signals else None
     if pending and proposal.settings.executors > context.settings.executors:
-        return Veto(Reason.PODS_PENDING, f"{pending} executor pods still wait for a node")
+        words = f"{counted(pending, 'executor pod')} still missing"
+        return Veto(Reason.PODS_PENDING, f"{words}: {why}" if why else words)
     return None
 
 

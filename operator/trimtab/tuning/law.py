@@ -2,7 +2,8 @@
 
 The phases run in order; the first that returns a decision ends the tick.
 
-    preconditions    limits, metrics, a trial that ended early, settings not yet applied
+    preconditions    limits, refused executors, metrics, a trial that ended early, settings not yet
+                     applied
     assessment       learn from the newest batch, fit the model, measure the load
     priorities       an open trial, a draining backlog
     change           a raise, a release, else the reason to hold
@@ -63,6 +64,11 @@ def _out_of_limits(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     return decision, after
 
 
+def _executors_refused(snapshot: Snapshot, memory: ControllerState) -> Step | None:
+    end = trial.refused(memory.trial, snapshot) if memory.trial else None
+    return close(snapshot, memory, end, None, 0.0) if end else None
+
+
 def _no_metrics(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     if snapshot.signals:
         return None
@@ -105,8 +111,8 @@ def _oversize_ended(snapshot: Snapshot, memory: ControllerState) -> Step | None:
 
 
 FORBIDDING: tuple[Callable[[Snapshot, ControllerState], Step | None], ...] = (
-    _out_of_limits, _no_metrics, _trial_ended_early, _oversize_running, _not_applied, _no_batch,
-    _oversize_ended,
+    _out_of_limits, _executors_refused, _no_metrics, _trial_ended_early, _oversize_running,
+    _not_applied, _no_batch, _oversize_ended,
 )  # fmt: skip
 
 

@@ -118,6 +118,36 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
+class Observed:
+    """The latency that a goal is held against, in seconds, and what shows it."""
+
+    seconds: float
+    words: str
+
+
+def observed_latency(signals: Signals, quantile: float) -> Observed | None:
+    """The largest of what the last batch, the running batch and the waiting records show.
+
+    The last batch alone would look well while the next one hangs. The records of the running batch
+    are at least as old as it is. Of the waiting records the age of the oldest is known; if they
+    came in evenly, their percentile is that share of it. None: nothing is known, or nothing came.
+    """
+    percentile = f"p{round(quantile * 100)}"
+    found = []
+    if signals.batch and signals.batch.latency_s is not None:
+        latency_s = signals.batch.latency_s
+        found.append(Observed(latency_s, f"{percentile} {latency_s:.1f} s"))
+    if signals.running_s and (signals.running_records or signals.lag_records):
+        running_s = signals.running_s
+        found.append(Observed(running_s, f"the running batch has taken {running_s:.0f} s so far"))
+    if signals.lag_s:
+        waiting_s = quantile * signals.lag_s
+        words = f"records wait for up to {signals.lag_s:.1f} s, {percentile} {waiting_s:.1f} s"
+        found.append(Observed(waiting_s, words))
+    return max(found, key=lambda each: each.seconds, default=None)
+
+
+@dataclass(frozen=True, slots=True)
 class ExternalConstraints:
     """Reasons outside a pipeline, beyond its metrics, not to make a change."""
 
@@ -125,6 +155,10 @@ class ExternalConstraints:
     """A message saying why no window for changes is open; empty if one is, or none is required."""
     topic_fixed: str = ""
     """A message saying why the source's topic must keep its partitions; empty if it need not."""
+    executors_missing: str = ""
+    """A message saying why executors are missing; empty if none is, or it is not known."""
+    executors_refused: bool = False
+    """Whether they are refused, so that waiting will not help."""
     budget_executors: int | None = None
     """Most executors that a budget shared with other pipelines leaves for this one."""
 

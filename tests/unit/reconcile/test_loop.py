@@ -178,7 +178,7 @@ def test_what_was_seen_last_stays_while_nothing_is_seen(stage: Stage) -> None:
 
 
 def test_an_old_record_that_nobody_takes_is_told(stage: Stage) -> None:
-    for age_s, shown in ((8.0, "8s"), (25.0, "8s"), (60.0, "60s")):
+    for age_s, shown in ((8.0, "8s"), (15.0, "8s"), (60.0, "60s")):
         stage.see(series("clicks", stage.clock.now_s + 10, lag_s=age_s))
         stage.tick()
         assert stage.status()["lag"]["time"] == shown

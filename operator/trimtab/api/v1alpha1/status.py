@@ -24,6 +24,7 @@ class ConditionType(StrEnum):
     METRICS_AVAILABLE = "MetricsAvailable"
     TUNING = "Tuning"
     SATURATED = "Saturated"
+    EXECUTORS_MISSING = "ExecutorsMissing"
     SUSPENDED = "Suspended"
 
 

@@ -57,6 +57,8 @@ class Executors:
         self._locality, self._places, self._clock = locality, places, clock
         self._lock = threading.Lock()
         self._leaving: set[str] = set()
+        self._known: set[str] = set()
+        self._lost = 0
         self._writing = False
         self._steps: deque[Step] = deque(plan[1:])
         self._step: Step | None = plan[0]
@@ -67,6 +69,11 @@ class Executors:
     def requested(self) -> int:
         """The target."""
         return self._requested
+
+    @property
+    def lost(self) -> int:
+        """Executors so far that have gone without being told to."""
+        return self._lost
 
     def places(self) -> dict[str, int]:
         """How many nodes and zones lead partitions; empty if no scope is set.
@@ -148,6 +155,8 @@ class Executors:
 
     def _look(self) -> ExecutorStates:
         running = self._running()
+        self._lost += len(self._known - running - self._leaving)
+        self._known = running
         self._leaving &= running
         self._release(running)
         states = ExecutorStates(self._requested, len(running), len(self._leaving))

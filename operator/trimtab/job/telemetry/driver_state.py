@@ -137,6 +137,9 @@ class Totals:
     pause_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     changes: Counter[str] = field(default_factory=Counter)
     unclean_stops: int = 0
+    executors_refused: int = 0
+    executors_failed: int = 0
+    executors_lost: int = 0
     localities: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
     call_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -198,6 +201,8 @@ class DriverState:
     """Share of writing in the time of the last timed batch."""
     running: RunningBatch | None = None
     executors: ExecutorStates | None = None
+    executors_refused: str = ""
+    """Why the API server refuses the executor pods that are missing; empty if it does not."""
     load: Load | None = None
     jvms: Mapping[str, JvmTotals] = field(default_factory=dict)
     """By role: driver, executor."""

@@ -138,6 +138,10 @@ def _executors(driver: DriverState) -> Iterator[Metric]:
             "decommissioning": states.decommissioning,
         }
         yield _by("executors", by_state)
+        totals = driver.totals
+        yield _one("executors_refused", totals.executors_refused)
+        yield _one("executors_failed", totals.executors_failed)
+        yield _one("executors_lost", totals.executors_lost)
     load = driver.load
     if load is None:
         return

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from trimtab.job.executors.executors import Executors
+from trimtab.job.executors.pod_log import PodLog, Told
 from trimtab.job.telemetry.driver_state import DriverState, ExecutorLoad, Load
 from trimtab.job.telemetry.work import StageWork, Work
 
@@ -42,6 +43,8 @@ class Sampler:
         heap_limit: int,
         executors: Executors | None,
         on_staying: Callable[[int], None],
+        *,
+        pod_log: PodLog | None = None,
     ) -> None:
         """`heap_limit` in bytes; `on_staying` gets the number of executor pods that get tasks."""
         self._driver = driver
@@ -49,6 +52,7 @@ class Sampler:
         self._heap_limit = heap_limit
         self._executors = executors
         self._on_staying = on_staying
+        self._pod_log = pod_log
         self._taken = 0
         self._work: deque[Work] = deque(maxlen=CAPACITY_WINDOW)
         self._stages: deque[tuple[int, StageWork]] = deque()
@@ -61,9 +65,17 @@ class Sampler:
         self._work.append(self._source.work())
         ended = self._source.ended()
         self._keep(ended)
+        told = Told()
+        if self._pod_log is not None:
+            told = self._pod_log.read(pending=states.pending if states is not None else 0)
         work, stages = list(self._work), [stage for _, stage in self._stages]
         with self._driver.writing() as driver:
             driver.executors = states
+            driver.executors_refused = told.reason
+            driver.totals.executors_refused += told.refused
+            driver.totals.executors_failed += told.failed
+            if self._executors is not None:
+                driver.totals.executors_lost = self._executors.lost
             for stage in ended:
                 driver.totals.localities.update(stage.localities)
             driver.load = Load(

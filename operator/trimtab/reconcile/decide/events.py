@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trimtab.api.common import get_condition
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.reconcile.observe.observation import Observation
 from trimtab.tuning.advice import jvm, oversize
@@ -37,7 +38,7 @@ def announcements(
         *_partitions(old, new),
         *_oversize(seen, new),
         *_ledger(old, new),
-        *_stalled(old, new),
+        *_problems(old, new),
     )
 
 
@@ -67,7 +68,8 @@ def _mismatches(status: StreamPipelineStatus) -> int:
     return status.ledger.mismatches if status.ledger else 0
 
 
-def _stalled(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[Announcement]:
-    before, now = get_condition(old.conditions, "Stalled"), get_condition(new.conditions, "Stalled")
-    if now and now.status == "True" and (before is None or before.reason != now.reason):
-        yield Announcement(now.reason, now.message, warning=True)
+def _problems(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[Announcement]:
+    for type_ in (Type.STALLED, Type.EXECUTORS_MISSING):
+        before, now = get_condition(old.conditions, type_), get_condition(new.conditions, type_)
+        if now and now.status == "True" and (before is None or before.reason != now.reason):
+            yield Announcement(now.reason, now.message, warning=True)

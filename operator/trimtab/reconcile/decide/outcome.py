@@ -10,6 +10,7 @@ from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.ports import Manifest
 from trimtab.reconcile.decide import events
 from trimtab.reconcile.decide.events import Announcement
+from trimtab.reconcile.decide.executors import missing_executors
 from trimtab.reconcile.decide.memory import document, edited, remembered, told
 from trimtab.reconcile.decide.plan import Plan, plan
 from trimtab.reconcile.observe.gather import Missing
@@ -63,6 +64,7 @@ def outcome(seen: Observation) -> Outcome:
         inputs=planned.inputs,
         metrics=seen.metrics,
         missing=seen.missing,
+        missing_executors=missing_executors(seen, memory.settings.executors),
         snapshot=snapshot,
         decision=decision,
         memory=memory,
@@ -113,7 +115,10 @@ def _decided(
 ) -> tuple[Snapshot | None, Decision | None, ControllerState]:
     """The decision; none while the driver is not running, when missing metrics are expected."""
     policy, memory = seen.policy, remembered(seen)
-    if seen.spec.suspend or not seen.pod.ready or _restarting(seen, planned):
+    constraints = _constraints(seen, memory)
+    # a raise that is refused is put back although the driver that asked for it is down
+    decides = seen.pod.ready or (memory.trial is not None and constraints.executors_refused)
+    if seen.spec.suspend or not decides or _restarting(seen, planned):
         clamped = clamp(policy, memory.settings)
         if clamped != memory.settings:
             memory = replace(memory, settings=clamped, generation=memory.generation + 1, trial=None)
@@ -125,12 +130,21 @@ def _decided(
         settings=memory.settings,
         signals=None if isinstance(seen.signals, Missing) else seen.signals,
         no_signals=missing.words if missing else "",
-        constraints=ExternalConstraints(topic_fixed=seen.topic_fixed),
+        constraints=constraints,
     )
     decision, after = decide(snapshot, memory)
     if missing and decision.reason is Reason.NO_METRICS:
         decision = replace(decision, reason=missing.reason)
     return snapshot, decision, after
+
+
+def _constraints(seen: Observation, memory: ControllerState) -> ExternalConstraints:
+    missing = missing_executors(seen, memory.settings.executors)
+    return ExternalConstraints(
+        topic_fixed=seen.topic_fixed,
+        executors_missing=missing.message if missing else "",
+        executors_refused=missing.refused if missing else False,
+    )
 
 
 def _restarting(seen: Observation, planned: Plan) -> bool:

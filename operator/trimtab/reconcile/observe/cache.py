@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from trimtab.ports import Key, Manifest, key_of
+from trimtab.reconcile.observe.executor_pods import Name, failed, pipeline_of
 
 FETCHED_S = 30.0
 """Seconds for which a cached object of a kind that is not watched counts as current."""
@@ -19,6 +20,7 @@ class ObjectCache:
         self._told: dict[Key, int] = {}
         self._refused: dict[Key, str] = {}
         self._fetched: dict[Key, tuple[float, Manifest]] = {}
+        self._failed: dict[Name, Manifest] = {}
         self._moment = 0
         self._lock = threading.Lock()
 
@@ -31,11 +33,18 @@ class ObjectCache:
                 return
             self._moment += 1
             self._told[key] = self._moment
+            if (name := pipeline_of(manifest)) and failed(manifest):
+                self._failed[name] = manifest
             if deleted:
                 self._objects.pop(key, None)
                 self._refused.pop(key, None)
             else:
                 self._objects[key] = manifest
+
+    def failed_executor(self, namespace: str, pipeline: str) -> Manifest | None:
+        """The executor pod that failed last. Spark deletes it at once, so a list rarely has it."""
+        with self._lock:
+            return self._failed.get((namespace, pipeline))
 
     def forget(self, key: Key) -> None:
         """Drop an object."""

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from trimtab.api.contract import DRIVER_STATE_ANNOTATION
+from trimtab.api.contract import DRIVER_STATE_ANNOTATION, EXECUTORS_ANNOTATION
 from trimtab.api.quantities import parse_quantity
 from trimtab.ports import Manifest
+from trimtab.reconcile.observe.containers import CONFIG_REASONS, IMAGE_REASONS
 from trimtab.workloads.common import INPUTS_ANNOTATION
 
 MAX_REASON = 64
 """Maximum characters of a reason in a condition or an Event."""
-
-_IMAGE_REASONS = {
-    "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
-    "ImageInspectError",
-}  # fmt: skip
-_CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +27,8 @@ class DriverPod:
     memory: int = 0
     """Bytes that the pod may use; 0 if unknown."""
     failure: tuple[str, str] | None = None
+    executors_refused: str = ""
+    """The API server's answer when the driver asked for executors; empty if they are granted."""
 
 
 def driver_pod(pod: Manifest | None) -> DriverPod:
@@ -49,6 +46,7 @@ def driver_pod(pod: Manifest | None) -> DriverPod:
         uid=meta.get("uid", ""),
         memory=_memory(pod),
         failure=None if ready else _announced(meta) or _failure(status),
+        executors_refused=(meta.get("annotations") or {}).get(EXECUTORS_ANNOTATION, ""),
     )
 
 
@@ -73,9 +71,9 @@ def _failure(status: Manifest) -> tuple[str, str] | None:
         state = container.get("state", {})
         waiting = state.get("waiting") or {}
         reason = waiting.get("reason", "")
-        if reason in _IMAGE_REASONS:
+        if reason in IMAGE_REASONS:
             return "ImageCannotStart", f"{container['image']}: {waiting.get('message', reason)}"
-        if reason in _CONFIG_REASONS:
+        if reason in CONFIG_REASONS:
             return "DriverCannotStart", waiting.get("message", reason)
         ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated")
         if ended and ended.get("exitCode"):

@@ -14,11 +14,9 @@ from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.errors import UnavailableError
 from trimtab.ports import MetricSource, Sample
+from trimtab.reconcile.observe.executor_pods import Name
 from trimtab.sizing.jvm import WATCHED_S
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
-
-Name = tuple[str, str]
-"""Namespace and name of a pipeline."""
 
 _AS_THEY_STAND = tuple(figure.series for figure in DRIVER if figure.reader is Reader.TUNER)
 

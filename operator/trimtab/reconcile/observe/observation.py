@@ -17,6 +17,7 @@ from trimtab.ports import Key, Manifest, key_of
 from trimtab.reconcile.observe import partitions
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.driver_pod import DriverPod, driver_pod
+from trimtab.reconcile.observe.executor_pods import Cause, cause
 from trimtab.reconcile.observe.gather import DriverMetrics, Gathered, Missing, signals
 from trimtab.reconcile.observe.jvms import jvms
 from trimtab.reconcile.tick import TickContext
@@ -69,6 +70,8 @@ class Observation:
     """The child that records what the checkpoint belongs to."""
     stateful_set: Manifest | None
     pod: DriverPod
+    missing_executors: Cause | None
+    """Why executors are missing, as far as known; None while all run, or just start."""
     metrics: DriverMetrics | None
     signals: Signals | Missing
     jvms: Mapping[str, Figures]
@@ -134,6 +137,12 @@ def observe(
         identity_holder=cache.get(holder_kind, namespace, holder),
         stateful_set=cache.get("StatefulSet", namespace, driver_name(name)),
         pod=pod,
+        missing_executors=cause(
+            pod.executors_refused,
+            tick.executors.get((namespace, name), ()),
+            cache.failed_executor(namespace, name),
+            tick.now_s,
+        ),
         metrics=metrics,
         signals=seen,
         jvms=jvms(metrics if fresh else None),

@@ -10,12 +10,13 @@ from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.pipeline import Mode
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.reconcile.observe.driver_pod import DriverPod
+from trimtab.reconcile.observe.executor_pods import Cause
 from trimtab.reconcile.observe.gather import DriverMetrics, Missing
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Snapshot
+from trimtab.tuning.snapshot import Signals, Snapshot, observed_latency
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Situation:
     inputs: str = ""
     metrics: DriverMetrics | None = None
     missing: Missing | None = None
+    missing_executors: Cause | None = None
+    """Why fewer executors run than the settings ask for; None if they run, or just start."""
     snapshot: Snapshot | None = None
     decision: Decision | None = None
     memory: ControllerState = NO_MEMORY
@@ -97,6 +100,7 @@ def _verdicts(situation: Situation) -> dict[Type, Verdict]:
         Type.METRICS_AVAILABLE: _metrics(situation),
         Type.TUNING: _tuning(situation),
         Type.SATURATED: _saturated(situation),
+        Type.EXECUTORS_MISSING: _executors_missing(situation),
         Type.SUSPENDED: Verdict(
             situation.suspended, "Suspended" if situation.suspended else "Active"
         ),
@@ -122,9 +126,25 @@ def _ready(situation: Situation, stalled: Verdict) -> Verdict:
         return Verdict(False, "DriverMissing", "the driver's pod does not exist yet")
     if driver.terminating or driver.inputs != situation.inputs:
         return Verdict(False, "DriverRestarting", "the driver restarts with the new settings")
+    missing = situation.missing_executors
+    if missing and not _executors(situation):
+        return Verdict(False, missing.reason, missing.message)
     if not driver.ready:
         return Verdict(False, "DriverStarting", "the query has not started yet")
     return Verdict(True, "QueryRunning", "the query runs with the requested settings")
+
+
+def _executors(situation: Situation) -> int:
+    """Executors that are known to run."""
+    signals = situation.snapshot.signals if situation.snapshot else None
+    return (signals.executors_running or 0) if signals else 0
+
+
+def _executors_missing(situation: Situation) -> Verdict:
+    missing = situation.missing_executors
+    if missing is None:
+        return Verdict(False, "NoneMissing")
+    return Verdict(True, missing.reason, missing.message)
 
 
 def _reconciling(situation: Situation, ready: Verdict, stalled: Verdict) -> Verdict:
@@ -143,22 +163,31 @@ def _reconciling(situation: Situation, ready: Verdict, stalled: Verdict) -> Verd
 def _goal_met(situation: Situation) -> Verdict:
     snapshot = situation.snapshot
     signals = snapshot.signals if snapshot else None
-    if snapshot is None or signals is None or signals.batch is None:
-        return Verdict(None, "Unknown", "no batch is known yet")
-    policy, batch = snapshot.policy, signals.batch
+    if snapshot is None or signals is None:
+        return Verdict(None, "Unknown", "no metrics are known yet")
+    policy = snapshot.policy
     if policy.target_s is not None:
-        if batch.latency_s is None:
-            return Verdict(None, "Unknown", "the last batch had no records")
-        worst_s = max(batch.latency_s, _worst_latency_s(situation, policy))
-        met = worst_s <= policy.target_s
-        text = f"p{round(policy.quantile * 100)} {batch.latency_s:.1f} s"
-        text += f", up to {worst_s:.1f} s in the last minute, goal {policy.target_s:g} s"
-        return Verdict(met, "GoalMet" if met else "LatencyAboveTarget", text)
+        return _latency_met(situation, signals, policy, policy.target_s)
+    if signals.batch is None:
+        return Verdict(None, "Unknown", "no batch is known yet")
     load = situation.decision.load if situation.decision else None
     if load is None:
         return Verdict(None, "Unknown", "the load is not known yet")
     met = load.capacity <= 1.0
     return Verdict(met, "GoalMet" if met else "RateBelowDemand", f"load {load.capacity:.2f}")
+
+
+def _latency_met(
+    situation: Situation, signals: Signals, policy: Policy, target_s: float
+) -> Verdict:
+    seen = observed_latency(signals, policy.quantile)
+    if seen is None:
+        why = "the last batch had no records" if signals.batch else "no batch is known yet"
+        return Verdict(None, "Unknown", why)
+    worst_s = max(seen.seconds, _worst_latency_s(situation, policy))
+    met = worst_s <= target_s
+    text = f"{seen.words}, at most {worst_s:.1f} s in the last minute, goal {target_s:g} s"
+    return Verdict(met, "GoalMet" if met else "LatencyAboveTarget", text)
 
 
 def _worst_latency_s(situation: Situation, policy: Policy) -> float:

@@ -34,7 +34,7 @@ from trimtab.tuning.decision import Decision
 from trimtab.tuning.diagnosis import flow
 from trimtab.tuning.diagnosis.executors import executor_case
 from trimtab.tuning.policy import Policy
-from trimtab.tuning.snapshot import Signals, Snapshot
+from trimtab.tuning.snapshot import Signals, Snapshot, observed_latency
 
 _PER_S = "/s"
 
@@ -121,13 +121,19 @@ def _goal(
     shown, rate_goal = old.observed if old else None, policy.target_s is None
     if shown is not None and shown.endswith(_PER_S) != rate_goal:
         shown = None  # the goal was of another kind
-    batch = signals.batch if signals else None
-    latency_s = batch.latency_s if batch else None
-    seen = latency_s if not rate_goal else signals.input_rate_long if signals else None
+    seen = _observed(signals, policy) if signals else None
     if seen is not None and (fresh or shown is None or _moved(_number_in(shown), seen)):
         number = two_digits(seen)
         shown = f"{number:g}{_PER_S}" if rate_goal else format_duration(number)
     return GoalStatus(target=policy.goal_text(), observed=shown)
+
+
+def _observed(signals: Signals, policy: Policy) -> float | None:
+    """What is held against the goal: records/s of input, or seconds of latency."""
+    if policy.target_s is None:
+        return signals.input_rate_long
+    latency = observed_latency(signals, policy.quantile)
+    return latency.seconds if latency else None
 
 
 def _number_in(shown: str) -> float:

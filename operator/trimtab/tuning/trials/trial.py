@@ -36,7 +36,7 @@ JUDGED_BY_RATE = 4
 """The same for a goal of `max`, where small gains count and batches jitter."""
 
 PENDING_S = 90.0
-"""Seconds that executors may wait for a node."""
+"""Seconds that executors may take to start."""
 
 
 def observe(trial: Trial, snapshot: Snapshot) -> Trial:
@@ -80,6 +80,23 @@ def _settling(trial: Trial, batch: Batch, settings: Settings) -> bool:
     return trial.settled < SETTLE and batch.duration_s < WARM_S
 
 
+def refused(trial: Trial, snapshot: Snapshot) -> Outcome | None:
+    """The end of a raise whose executors are refused. It needs no metrics."""
+    settings, outside = snapshot.settings, snapshot.constraints
+    if not (outside.executors_refused and trial.raises and _moves_executors(trial, settings)):
+        return None
+    running = snapshot.signals.executors_running if snapshot.signals else None
+    fewer = max(running or 0, trial.before.executors)
+    if fewer >= settings.executors:
+        return None
+    return Outcome(
+        Action.REVERT,
+        Reason.EXECUTORS_REFUSED,
+        outside.executors_missing,
+        replace(settings, executors=fewer),
+    )
+
+
 def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | None:
     """An end that needs no measured load: refused, pending too long, failed, or expired."""
     settings = snapshot.settings
@@ -97,7 +114,8 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
         return Outcome(
             Action.REVERT,
             Reason.PODS_PENDING,
-            f"{signals.executors_pending} executor pods found no node in {PENDING_S:.0f} s",
+            f"{signals.executors_pending} executor pods did not start in {PENDING_S:.0f} s"
+            f"{_why(snapshot)}",
             replace(settings, executors=min(fewer, settings.executors)),
         )
     knob = named(trial.knob)
@@ -107,6 +125,11 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
         message = f"kept after {age_s:.0f} s: too few batches came to compare"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
     return None
+
+
+def _why(snapshot: Snapshot) -> str:
+    missing = snapshot.constraints.executors_missing
+    return f": {missing}" if missing else ""
 
 
 def needed(policy: Policy) -> int:

@@ -182,3 +182,16 @@ def test_the_executors_of_a_start_are_placed_too() -> None:
     desk.come(2)
     assert KEY not in desk.spark.keys
     assert desk.spark.asked == [(3, "b")]
+
+
+def test_an_executor_that_goes_without_being_released_is_lost() -> None:
+    desk = Desk(3, None)
+    desk.executors.states()
+    desk.executors.scale(2)
+    desk.spark.ids.remove("2")
+    desk.executors.states()
+    assert desk.executors.lost == 0
+    desk.spark.ids.remove("1")
+    desk.executors.states()
+    desk.executors.states()
+    assert desk.executors.lost == 1

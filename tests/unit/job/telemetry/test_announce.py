@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from trimtab.api.contract import DRIVER_STATE_ANNOTATION
+from trimtab.api.contract import DRIVER_STATE_ANNOTATION, EXECUTORS_ANNOTATION
 from trimtab.errors import UnavailableError
 from trimtab.job.telemetry import announce
 from trimtab.job.telemetry.driver_state import DriverState
@@ -43,3 +43,11 @@ def test_words_are_written_once_and_again_after_a_failure(monkeypatch: pytest.Mo
     stopping.set()
     thread.join(30)
     assert calls == [(DRIVER_STATE_ANNOTATION, "KafkaUnreachable: gone")] * 2
+
+
+def test_refused_executors_have_an_annotation_of_their_own() -> None:
+    driver = DriverState(not_ready=None, executors_refused="forbidden: exceeded quota: team")
+    assert announce.messages(driver) == {
+        DRIVER_STATE_ANNOTATION: "",
+        EXECUTORS_ANNOTATION: "forbidden: exceeded quota: team",
+    }
