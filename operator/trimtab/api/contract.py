@@ -154,6 +154,7 @@ class Job(_Document):
     output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
     checkpoint_uri: str = Field(alias="checkpointUri")
     drain_timeout_s: Duration = Field(60.0, alias="drainTimeout")
+    hang_timeout_s: Duration | None = Field(None, alias="hangTimeout")
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
 

@@ -112,6 +112,10 @@ DRIVER: tuple[Figure, ...] = (
         " planned; 0 if it is new", _TUNER,
     ),
     _gauge(
+        "batch_stalled_seconds",
+        "Seconds in which the running batch has made no progress; 0 if there is none",
+    ),
+    _gauge(
         "batch_running_timed",
         "1 if the running batch is a timed one; omitted if there is none", _TUNER,
     ),

@@ -21,7 +21,7 @@ from trimtab import http
 from trimtab.api.contract import SETTINGS_KEY, Job, Settings
 from trimtab.api.knobs import EXECUTORS, SCOPE
 from trimtab.errors import UnavailableError
-from trimtab.job import definition, termination
+from trimtab.job import definition, gateway, termination
 from trimtab.job.batches.batches import Batches
 from trimtab.job.batches.progress import ProgressListener
 from trimtab.job.clock import wall_s
@@ -45,6 +45,7 @@ from trimtab.job.telemetry.jvm import JvmWatch, SparkJvms
 from trimtab.job.telemetry.lag import LagPoller
 from trimtab.job.telemetry.metrics import DriverCollector
 from trimtab.job.telemetry.sampler import Sampler
+from trimtab.job.telemetry.stall import HANG_S, StallWatch
 from trimtab.job.telemetry.work import SparkWork, heap_limit
 from trimtab.job.termination import ExitCode
 from trimtab.kafka.admin import KafkaAdmin
@@ -76,7 +77,7 @@ def main(arguments: list[str]) -> int:
     try:
         return _drive(options, stopping)
     except Exception as error:
-        failure = termination.of(error)
+        failure = termination.of(error, gateway.exit_code())
         log.error("%s: %s", failure.reason, failure, exc_info=error)
         termination.write(options.termination_log, failure)
         return ExitCode.FAILED
@@ -93,7 +94,9 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     driver = DriverState()
     registry = CollectorRegistry()
     registry.register(DriverCollector(driver, wall_s))
-    http.serve(options.metrics_port, registry, {"/ready": lambda: _ready(driver.not_ready)})
+    stall = StallWatch(job.hang_timeout_s or HANG_S)
+    probes = {"/ready": lambda: _ready(driver.not_ready), "/live": stall.probe}
+    http.serve(options.metrics_port, registry, probes)
     heartbeat.start(driver, stopping)
     api = ClusterApi(options.namespace) if options.namespace and options.tuning_configmap else None
     if api is not None and job.executors is not None:
@@ -109,7 +112,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     session = open_session(conf, options.modules, job)
     executors = partial(Executors, plan=plan, places=places) if job.executors else None
     flags = Flags(stopping, stop)
-    runner = _assemble(session, job, settings, driver, flags=flags, make=executors)
+    runner = _assemble(session, job, settings, driver, flags=flags, stall=stall, make=executors)
     texts = _settings_texts(api, options, stopping)
     settings_watch.start(texts, runner.inbox)
     try:
@@ -144,6 +147,7 @@ def _assemble(
     driver: DriverState,
     *,
     flags: Flags,
+    stall: StallWatch,
     make: Callable[..., Executors] | None,
 ) -> Runner:
     """Build everything around one session and start the threads; `make` makes the executors."""
@@ -158,7 +162,9 @@ def _assemble(
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)
     pod_log = PodLog(SparkRecords(context)) if executors else None
-    sampler = Sampler(driver, work, heap, executors, batches.sample_executors, pod_log=pod_log)
+    sampler = Sampler(
+        driver, work, heap, executors, batches.sample_executors, pod_log=pod_log, stall=stall
+    )
     sampler.start(flags.stopping)
     JvmWatch(driver, SparkJvms(context, heap)).start(flags.stopping)
     LagPoller(

@@ -20,6 +20,13 @@ def classes(context: SparkContext) -> JavaObject:
     return cast("JavaObject", context._jvm)
 
 
+def exit_code() -> int | None:
+    """How the JVM ended; None while it runs, or if it never ran."""
+    started = getattr(SparkContext, "_gateway", None)
+    process = getattr(started, "proc", None)
+    return None if process is None else cast("int | None", process.poll())
+
+
 def scala_context(context: SparkContext) -> JavaObject:
     """Spark's own SparkContext."""
     return context._jsc.sc()

@@ -46,6 +46,10 @@ class ExitCode(IntEnum):
     UNCLEAN = 3
 
 
+JVM_OUT_OF_MEMORY = 3
+"""Exit code of a JVM that ends itself at the first OutOfMemoryError."""
+
+
 class Cause(NamedTuple):
     """One exception of a Java chain: its class and its message."""
 
@@ -122,8 +126,14 @@ def _out_of_memory(text: str, root: str) -> JobFailureError:
     return JobFailureError(Reason.DRIVER_OUT_OF_MEMORY, _cut(words))
 
 
-def of(error: BaseException) -> JobFailureError:
-    """The failure that an exception of the driver's own code means."""
+def of(error: BaseException, jvm_exit_code: int | None = None) -> JobFailureError:
+    """The failure that an exception of the driver's own code means.
+
+    `jvm_exit_code` is None while the JVM runs. Without it, every call of it fails.
+    """
+    if jvm_exit_code == JVM_OUT_OF_MEMORY:
+        words = "the driver's heap is full: raise resources.driver.memory"
+        return JobFailureError(Reason.DRIVER_OUT_OF_MEMORY, words)
     if isinstance(error, JobFailureError):
         return error
     if isinstance(error, ModuleMissingError):

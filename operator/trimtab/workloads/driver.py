@@ -134,6 +134,13 @@ def _driver(
             "periodSeconds": 2,
             "timeoutSeconds": 3,
         },
+        # generous: a probe that a busy node answers late must not end a query that runs
+        "livenessProbe": {
+            "httpGet": {"path": "/live", "port": "metrics"},
+            "periodSeconds": 10,
+            "timeoutSeconds": 10,
+            "failureThreshold": 6,
+        },
         "securityContext": CONTAINER_SECURITY,
         "resources": resources(sizes.cpu_request, sizes.memory),
         "volumeMounts": mounts,

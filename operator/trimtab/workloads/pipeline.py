@@ -78,6 +78,7 @@ def job_definition(
         output_mode=spec.sink.output_mode,
         checkpoint_uri=_checkpoint_uri(meta, spec),
         drain_timeout_s=spec.drain_timeout,
+        hang_timeout_s=spec.hang_timeout,
         executors=Executors(
             image=spec.image or config.pipeline_image,
             cores=executor.cores,
@@ -139,6 +140,8 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
         if document[part][field] is None:
             # an unset field must not restart a driver that an older operator created
             document[part].pop(field)
+    if spec.hang_timeout is None:
+        document.pop("hangTimeout")
     if spec.image is None:
         # trimtab's own image changes with an upgrade, which must not restart a driver
         document["executors"].pop("image")

@@ -113,3 +113,11 @@ def test_writes_the_log_short_enough_for_kubernetes(tmp_path: Path) -> None:
     assert document["reason"] == "QueryFailed"
     assert len(log.read_bytes()) < 4096
     write(tmp_path, JobFailureError(Reason.QUERY_FAILED, "a directory is not writable as a file"))
+
+
+def test_a_jvm_that_ended_itself_at_a_full_heap_is_named_whatever_call_failed_then() -> None:
+    failure = of(ConnectionRefusedError("py4j"), 3)
+    assert failure.reason is Reason.DRIVER_OUT_OF_MEMORY
+    assert "resources.driver.memory" in str(failure)
+    assert of(ConnectionRefusedError("py4j"), 1).reason is Reason.QUERY_FAILED
+    assert of(ConnectionRefusedError("py4j")).reason is Reason.QUERY_FAILED

@@ -83,6 +83,7 @@ def test_the_driver_is_ready_when_it_says_so() -> None:
     ports = {port["name"] for port in container["ports"]}
     assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
     assert container["readinessProbe"]["httpGet"]["port"] in ports
+    assert container["livenessProbe"]["httpGet"] == {"path": "/live", "port": "metrics"}
     assert container["resources"]["limits"] == {"memory": "1536Mi"}
     assert container["terminationMessagePolicy"] == "File"
 
@@ -246,6 +247,7 @@ def test_an_edit_of_goal_limits_tuning_or_source_restarts_no_driver(path: str, v
         ("resources.executor.memory", "1Gi"),
         ("resources.executor.cores", 2),
         ("drainTimeout", "30s"),
+        ("hangTimeout", "1h"),
     ],
 )
 def test_an_edit_of_the_job_or_the_pods_restarts_the_driver(path: str, value: Any) -> None:

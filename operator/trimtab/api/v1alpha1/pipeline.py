@@ -233,5 +233,11 @@ class StreamPipelineSpec(ApiModel):
     drain_timeout: Duration = Field(
         60.0, alias="drainTimeout", description="Maximum wait for the running batch at a stop."
     )
+    hang_timeout: Duration | None = Field(
+        None,
+        alias="hangTimeout",
+        description="The driver restarts if a batch has made no progress for this long: no task has"
+        " ended and no record was read. Default: 15m.",
+    )
     tuning: Tuning = Field(default_factory=Tuning)
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")

@@ -200,6 +200,8 @@ class DriverState:
     sink_share: float | None = None
     """Share of writing in the time of the last timed batch."""
     running: RunningBatch | None = None
+    stalled_s: float = 0.0
+    """Seconds in which the running batch has made no progress."""
     executors: ExecutorStates | None = None
     executors_refused: str = ""
     """Why the API server refuses the executor pods that are missing; empty if it does not."""

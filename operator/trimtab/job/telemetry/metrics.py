@@ -99,6 +99,7 @@ def _running(driver: DriverState, now: float) -> Iterator[Metric]:
     running = driver.running
     yield _one("batch_running_seconds", max(0.0, now - running.since) if running else 0.0)
     yield _one("batch_running_records", running.records if running else 0)
+    yield _one("batch_stalled_seconds", driver.stalled_s if running else 0.0)
     yield _one("batch_running_replays", running.replays if running else 0)
     if running is None:
         return

@@ -11,6 +11,7 @@ from typing import Protocol
 from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.pod_log import PodLog, Told
 from trimtab.job.telemetry.driver_state import DriverState, ExecutorLoad, Load
+from trimtab.job.telemetry.stall import Progress, StallWatch
 from trimtab.job.telemetry.work import StageWork, Work
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class Sampler:
         on_staying: Callable[[int], None],
         *,
         pod_log: PodLog | None = None,
+        stall: StallWatch | None = None,
     ) -> None:
         """`heap_limit` in bytes; `on_staying` gets the number of executor pods that get tasks."""
         self._driver = driver
@@ -53,6 +55,7 @@ class Sampler:
         self._executors = executors
         self._on_staying = on_staying
         self._pod_log = pod_log
+        self._stall = stall or StallWatch()
         self._taken = 0
         self._work: deque[Work] = deque(maxlen=CAPACITY_WINDOW)
         self._stages: deque[tuple[int, StageWork]] = deque()
@@ -62,7 +65,8 @@ class Sampler:
         states = self._executors.states() if self._executors is not None else None
         if states is not None:
             self._on_staying(states.staying)
-        self._work.append(self._source.work())
+        now = self._source.work()
+        self._work.append(now)
         ended = self._source.ended()
         self._keep(ended)
         told = Told()
@@ -70,6 +74,7 @@ class Sampler:
             told = self._pod_log.read(pending=states.pending if states is not None else 0)
         work, stages = list(self._work), [stage for _, stage in self._stages]
         with self._driver.writing() as driver:
+            self._watch(driver, now)
             driver.executors = states
             driver.executors_refused = told.reason
             driver.totals.executors_refused += told.refused
@@ -86,6 +91,12 @@ class Sampler:
                 heap=heap_share(stages, self._heap_limit),
                 executors=executor_loads(work),
             )
+
+    def _watch(self, driver: DriverState, now: Work) -> None:
+        batch_id = driver.running.batch_id if driver.running else None
+        starved = now.slots == 0 and now.waiting > 0
+        self._stall.observe(Progress(batch_id, now.mark, starved))
+        driver.stalled_s = self._stall.stalled_s
 
     def _keep(self, ended: list[StageWork]) -> None:
         """Keep the stages of the last minute, or else the latest one, however old."""

@@ -7,7 +7,7 @@ the new one runs. The figures of a stage are read once, after its end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
@@ -37,6 +37,8 @@ class Work:
     executors: Mapping[str, ExecutorWork]
     gc_ms: int = 0
     waiting: int = 0
+    mark: int = 0
+    """A number that differs after each task that ends, and each record that one reads or writes."""
 
     @property
     def busy(self) -> int:
@@ -87,7 +89,8 @@ class SparkWork:
                 name = summary.id()
                 executors[name] = ExecutorWork(running.get(name, 0), slots, summary.totalDuration())
                 gc_ms += summary.totalGCTime()
-        return Work(executors, gc_ms, _waiting(store))
+        stages = items(store.activeStages())
+        return Work(executors, gc_ms, _waiting(stages), sum(_mark(each) for each in stages))
 
     def ended(self) -> list[StageWork]:
         """The stages that have ended since the last call; Spark numbers them without gaps."""
@@ -109,10 +112,17 @@ class SparkWork:
         return found
 
 
-def _waiting(store: JavaObject) -> int:
+def _mark(stage: JavaObject) -> int:
+    """Tasks that have ended, and records so far, which the heartbeats of running tasks report."""
+    moved = stage.inputRecords() + stage.outputRecords()
+    shuffled = stage.shuffleReadRecords() + stage.shuffleWriteRecords()
+    return int(stage.stageId() + stage.numCompleteTasks() + moved + shuffled)
+
+
+def _waiting(stages: Iterable[JavaObject]) -> int:
     """Tasks of the active stages that have not begun."""
     waiting = 0
-    for stage in items(store.activeStages()):
+    for stage in stages:
         waiting += stage.numTasks() - stage.numActiveTasks() - stage.numCompleteTasks()
     return max(0, waiting)
 
