@@ -76,6 +76,22 @@ def test_too_many_executors_are_released_in_one_step() -> None:
     assert run.final.executors in {2, 3}
 
 
+@pytest.mark.parametrize("trigger", [2, 10])
+def test_when_the_input_stops_the_executors_are_released_although_no_batch_ends(
+    trigger: int,
+) -> None:
+    """At a trigger of 10 s, waiting for it alone would be two thirds of the goal."""
+    stops = {"load": {"step": [[0, 800], [400, 0]]}, "goal": {"latency": {"target": 15}}}
+    start = {"executors": 6, "trigger": trigger}
+    run = simulate(case(plant=plant(), start=start, duration=700, **stops), 1)
+    assert run.final.executors == 1
+    released = [t for t in run.changes if t.decision.reason is Reason.EXECUTORS_RELEASED]
+    assert released[-1].at_s > 400
+    kept = next(t for t in run.ticks if "nothing comes in" in t.decision.message)
+    assert kept.decision.action is Action.KEEP
+    assert figures(run)["exact"]
+
+
 def test_a_batch_limit_does_not_keep_executors_that_are_idle() -> None:
     """300/s at a limit of 1000 records each 2 s: it admits 500/s, but six of nine have no work."""
     start = {"executors": 9, "trigger": 2, "maxOffsetsPerTrigger": 1000}

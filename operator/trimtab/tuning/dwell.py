@@ -17,12 +17,14 @@ class Side(Enum):
 class Evidence:
     """What a tick saw: the last finished batch, and when its metrics were sampled.
 
-    A batch is evidence for either side, a new sample alone only for a load above the bounds.
-    Without `sampled_at_s` only batches count.
+    A batch is evidence for either side, a new sample alone only for a load above the bounds, or
+    while nothing comes in. Without `sampled_at_s` only batches count.
     """
 
     batch: str
     sampled_at_s: float = 0.0
+    idle_s: float | None = None
+    """Seconds without input that count like a batch; None if there is input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,18 @@ class DwellCounter:
         over = side is Side.OVER
         if (self.over if over else self.under) >= dwell:
             return self
-        new = evidence.batch != self.batch or (over and evidence.sampled_at_s > self.sampled_at_s)
-        if not new:
+        if not self._is_new(evidence, over=over):
             return replace(self, under=0) if over else replace(self, over=0)
         counts = (self.over + 1, 0) if over else (0, self.under + 1)
         return DwellCounter(*counts, evidence.batch, evidence.sampled_at_s)
+
+    def _is_new(self, evidence: Evidence, *, over: bool) -> bool:
+        if evidence.batch != self.batch:
+            return True
+        since_s = evidence.sampled_at_s - self.sampled_at_s
+        if evidence.idle_s is not None:
+            return since_s >= evidence.idle_s
+        return over and since_s > 0
 
 
 NOT_SEEN = DwellCounter()

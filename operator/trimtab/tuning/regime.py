@@ -4,9 +4,9 @@
     load at the smaller configuration < lower for dwell.down batches -> Under
     else                                                             -> Within: touch nothing
 
-New evidence is a finished batch, or (Over only) a new sample of input, lag and the running batch's
-age; it counts at most once per tick. A reversal at an unchanged load widens the band, and the
-widening decays.
+New evidence is a finished batch, (Over only) a new sample of input, lag and the running batch's
+age, or a trigger in which nothing came in; it counts at most once per tick. A reversal at an
+unchanged load widens the band, and the widening decays.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def step(
         return memory
     side = Side.OVER if over else Side.UNDER if under else None
     counted = memory.evidence.observe(
-        side, Evidence(signals.batch.key, signals.sampled_at_s), _dwell(policy, side)
+        side,
+        Evidence(signals.batch.key, signals.sampled_at_s, _idle_s(snapshot)),
+        _dwell(policy, side),
     )
     regime = Regime.WITHIN
     if counted.over >= policy.dwell_up:
@@ -75,6 +77,12 @@ def step(
     elif counted.under >= policy.dwell_down:
         regime = Regime.UNDER
     return switch(replace(memory, evidence=counted), regime, snapshot.now_s)
+
+
+def _idle_s(snapshot: Snapshot) -> float | None:
+    """A trigger without input counts like the batch that did not come."""
+    idle = snapshot.signals is not None and snapshot.signals.idle
+    return snapshot.settings.trigger_s if idle else None
 
 
 def _dwell(policy: Policy, side: Side | None) -> int:

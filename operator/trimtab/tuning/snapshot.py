@@ -116,6 +116,12 @@ class Signals:
     pause_s: Mapping[str, float] = field(default_factory=dict)
     """Mean measured pause in seconds of the changes so far, by how they are applied."""
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing comes in, nothing waits and nothing runs. Unknown is not idle."""
+        known = (self.input_rate, self.input_rate_long, self.lag_records)
+        return not any(value != 0 for value in known) and not self.running_records
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:

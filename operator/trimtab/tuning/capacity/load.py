@@ -111,8 +111,8 @@ def admitted(model: Model, slots: int, settings: Settings) -> float:
 def latency_load(
     model: Model, policy: Policy, settings: Settings, input_rate: float
 ) -> float | None:
-    """(q·max(T, D) + D) / target at a constant input; None for a rate goal."""
-    if policy.target_s is None:
+    """(q·max(T, D) + D) / target at a constant input; None for a rate goal, or without input."""
+    if policy.target_s is None or input_rate <= 0:
         return None
     slots = policy.capacity(settings).slots
     trigger_s = settings.trigger_s

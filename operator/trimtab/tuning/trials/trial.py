@@ -121,6 +121,9 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
     knob = named(trial.knob)
     if failed := knob.failed(trial, snapshot):
         return failed
+    if signals.idle and not trial.raises:
+        message = "kept: nothing comes in, so fewer are enough until something does"
+        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
     if age_s > max(knob.expires_s, 20 * settings.trigger_s):
         message = f"kept after {age_s:.0f} s: too few batches came to compare"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
