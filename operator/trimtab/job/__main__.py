@@ -15,6 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from trimtab import http
@@ -27,6 +28,7 @@ from trimtab.job.batches.progress import ProgressListener
 from trimtab.job.clock import wall_s
 from trimtab.job.cluster import ClusterApi
 from trimtab.job.definition import Options
+from trimtab.job.executors import drain
 from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.locality import Locality
 from trimtab.job.executors.placement import LABELS, Places, Step, steps
@@ -110,7 +112,9 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     plan = _plan(job, knobs, places)
     conf = configuration(job, options, plan[0].target, plan[0].selector)
     session = open_session(conf, options.modules, job)
-    executors = partial(Executors, plan=plan, places=places) if job.executors else None
+    executors = None
+    if job.executors is not None:
+        executors = partial(_executors, plan=plan, places=places, api=api, stopping=stopping)
     flags = Flags(stopping, stop)
     runner = _assemble(session, job, settings, driver, flags=flags, stall=stall, make=executors)
     texts = _settings_texts(api, options, stopping)
@@ -134,6 +138,22 @@ def _plan(job: Job, knobs: Mapping[str, float], places: Places) -> list[Step]:
     if LABELS.get(scope) in own:
         return [Step(count)]
     return steps(0, count, places(scope), scope)
+
+
+def _executors(
+    context: SparkContext,
+    locality: Locality,
+    *,
+    plan: list[Step],
+    places: Places,
+    api: ClusterApi | None,
+    stopping: threading.Event,
+) -> Executors:
+    made = Executors(context, plan, locality, places)
+    if api is not None:
+        own = f"{drain.APPLICATION_LABEL}={context.applicationId}"
+        drain.start(api, own, made.give_way, stopping)
+    return made
 
 
 def _ready(not_ready: str | None) -> tuple[bool, str]:

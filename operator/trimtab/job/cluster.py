@@ -1,4 +1,4 @@
-"""A small client of the Kubernetes API for the driver: one ConfigMap, and its pods.
+"""A small client of the Kubernetes API for the driver: one ConfigMap, and its executors' pods.
 
 Standard library only, because the pipeline image has no Kubernetes client. It uses the pod's
 service account. Kubernetes renews the token on disk, so each request reads it again.
@@ -104,43 +104,55 @@ class ClusterApi:
         return len(found)
 
     def follow_configmap(self, name: str, key: str, stopping: threading.Event) -> Iterator[str]:
-        """The text of one key whenever the ConfigMap changes, until `stopping` is set.
+        """The text of one key whenever the ConfigMap changes, until `stopping` is set."""
+        for objects in self.follow(
+            "configmaps", {"fieldSelector": f"metadata.name={name}"}, stopping
+        ):
+            yield from (text for item in objects if (text := _text(item, key)) is not None)
+
+    def follow(
+        self, path: str, only: Mapping[str, str], stopping: threading.Event
+    ) -> Iterator[list[dict[str, Any]]]:
+        """All objects that a selector matches, whenever one changes, until `stopping` is set.
 
         Reconnects with growing delays, and then yields whatever has changed meanwhile.
         """
         failures = 0
         while not stopping.is_set():
             try:
-                for text in self._follow_once(name, key):
+                for objects in self._follow_once(path, only):
                     failures = 0
-                    yield text
+                    yield objects
                 continue
             except (OSError, http.client.HTTPException, UnavailableError, ValueError) as error:
-                log.warning("the watch of ConfigMap %s broke: %s", name, error)
+                log.warning("the watch of %s broke: %s", path, error)
             stopping.wait(RETRY_S[min(failures, len(RETRY_S) - 1)])
             failures += 1
 
-    def _follow_once(self, name: str, key: str) -> Iterator[str]:
-        only = {"fieldSelector": f"metadata.name={name}"}
-        listed = self.request("GET", "configmaps", only)
-        yield from (text for item in listed["items"] if (text := _text(item, key)) is not None)
+    def _follow_once(self, path: str, only: Mapping[str, str]) -> Iterator[list[dict[str, Any]]]:
+        listed = self.request("GET", path, only)
+        known = {item["metadata"]["name"]: item for item in listed["items"]}
+        yield list(known.values())
         query = {
             **only,
             "watch": "1",
             "timeoutSeconds": str(WATCH_S),
             "resourceVersion": listed["metadata"]["resourceVersion"],
         }
-        connection, response = self._open("GET", "configmaps", query, WATCH_S + TIMEOUT_S)
+        connection, response = self._open("GET", path, query, WATCH_S + TIMEOUT_S)
         with closing(connection):
             if response.status >= 300:
-                raise UnavailableError(f"watch of configmaps: status {response.status}")
+                raise UnavailableError(f"watch of {path}: status {response.status}")
             for line in response:
                 event = json.loads(line)
                 if event["type"] == "ERROR":  # such as an expired resource version: list again
                     return
-                text = _text(event["object"], key)
-                if event["type"] in {"ADDED", "MODIFIED"} and text is not None:
-                    yield text
+                name = event["object"]["metadata"]["name"]
+                if event["type"] == "DELETED":
+                    known.pop(name, None)
+                else:
+                    known[name] = event["object"]
+                yield list(known.values())
 
 
 def _text(configmap: Mapping[str, Any], key: str) -> str | None:

@@ -30,6 +30,8 @@ ROCKSDB_SHARE = 0.25
 """Share of an executor's memory outside the heap that RocksDB may use for all its state."""
 HEAP_MIN_BYTES = 450 * MIB
 """Spark refuses to start an executor with less."""
+GRACE_S = 15
+"""Seconds beyond the drain timeout that an executor has for the tasks it is running."""
 POD_TEMPLATE = Path(tempfile.gettempdir(), "trimtab-executor-pod.json")
 """The parts of an executor pod that Spark's keys cannot express."""
 POD_TEMPLATE_KEY = "spark.kubernetes.executor.podTemplateFile"
@@ -117,6 +119,9 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
         POD_TEMPLATE_KEY: str(POD_TEMPLATE),
         f"{prefix}.request.cores": pods.cpu_request,
         f"{prefix}.label.{UID_LABEL}": job.pipeline_uid,
+        # the preStop hook waits for the running batch: see executors/drain.py
+        f"{prefix}.terminationGracePeriodSeconds": str(int(job.drain_timeout_s) + GRACE_S),
+        "spark.executorEnv.TRIMTAB_DRAIN_S": str(int(job.drain_timeout_s)),
         "spark.executor.instances": str(count),
         "spark.executor.cores": str(pods.cores),
         "spark.executor.memory": f"{heap // MIB}m",

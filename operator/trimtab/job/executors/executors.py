@@ -57,6 +57,7 @@ class Executors:
         self._locality, self._places, self._clock = locality, places, clock
         self._lock = threading.Lock()
         self._leaving: set[str] = set()
+        self._going: set[str] = set()
         self._known: set[str] = set()
         self._lost = 0
         self._writing = False
@@ -99,6 +100,14 @@ class Executors:
             self._next_step()
             self._release(running)
 
+    def give_way(self, executors: Iterable[str]) -> None:
+        """Release these executors, because their pods are being deleted, once no batch runs.
+
+        Spark has already asked for others in their place.
+        """
+        with self._lock:
+            self._going = set(executors)
+
     def batch_begins(self) -> ExecutorStates:
         """A batch is about to be written and has no tasks yet; returns the counts at that time."""
         with self._lock:
@@ -112,9 +121,11 @@ class Executors:
             self._writing = False
 
     def _release(self, running: set[str]) -> None:
-        """Decommission executors above the target, unless a batch is being written."""
+        """Decommission what must go or is above the target, unless a batch is being written."""
         if self._writing:
             return
+        for executor in sorted((self._going & running) - self._leaving):
+            self._decommission(executor)
         surplus = len(running - self._leaving) - self._requested
         for executor in pick_to_remove(running, self._leaving, surplus):
             self._decommission(executor)
@@ -140,7 +151,7 @@ class Executors:
 
     def _decommission(self, executor: str) -> None:
         why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
-            "trimtab scales down", self._jvm.scala.Option.empty()
+            "trimtab releases it", self._jvm.scala.Option.empty()
         )
         self._leaving.add(executor)
         self._scala.schedulerBackend().decommissionExecutor(executor, why, False, False)

@@ -195,3 +195,28 @@ def test_an_executor_that_goes_without_being_released_is_lost() -> None:
     desk.executors.states()
     desk.executors.states()
     assert desk.executors.lost == 1
+
+
+def test_executors_that_others_delete_are_released_between_two_batches() -> None:
+    desk = Desk(3, None)
+    desk.executors.batch_begins()
+    desk.executors.give_way(["1"])
+    desk.executors.states()
+    assert desk.spark.decommissioned == []
+    desk.executors.batch_ended()
+    desk.executors.states()
+    desk.executors.states()
+    assert desk.spark.decommissioned == ["1"]
+    assert desk.executors.requested == 3
+    desk.spark.ids.remove("1")
+    desk.executors.states()
+    assert desk.executors.lost == 0
+
+
+def test_one_that_must_go_and_one_too_many_are_the_same_if_they_can_be() -> None:
+    desk = Desk(3, None)
+    desk.executors.states()
+    desk.executors.give_way(["0"])
+    desk.executors.scale(2)
+    desk.executors.states()
+    assert desk.spark.decommissioned == ["0"]
