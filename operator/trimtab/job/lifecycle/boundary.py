@@ -19,6 +19,9 @@ from trimtab.errors import TrimtabError
 POLL_S = 0.01
 """How often a stopping query is checked."""
 STOP_TIMEOUT_S = 5.0
+"""How long a driver that ends waits for Spark to stop the query."""
+RESTART_TIMEOUT_S = 60.0
+"""The same before a restart: a query of this name that still runs forbids another one."""
 
 
 class GateClosedError(TrimtabError):
@@ -104,8 +107,9 @@ def judge_stop(*, active: bool, at_boundary: bool, give_up: bool) -> Outcome | N
     return Outcome.UNCLEAN if give_up else None
 
 
-def stop_now(query: Query) -> None:
-    """Stop at once; gives up waiting for a thread that does not end within 5 s."""
+def stop_now(query: Query, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+    """Stop at once; returns whether its thread has ended within the time."""
     stopper = threading.Thread(target=query.stop, name="trimtab-stop", daemon=True)
     stopper.start()
-    stopper.join(STOP_TIMEOUT_S)
+    stopper.join(timeout_s)
+    return not stopper.is_alive()

@@ -184,6 +184,8 @@ def _difference(
 def _stopped(state: State, outcome: Outcome) -> Step:
     """The query has stopped: restart it with the new settings, or end."""
     new = state.applying
+    if new is None and outcome is Outcome.FAILED:
+        return replace(state, phase=Phase.FAILED), [EndQuery(outcome), Diagnose()]
     if new is None:
         code = ExitCode.UNCLEAN if outcome is Outcome.UNCLEAN else ExitCode.CLEAN
         return replace(state, phase=Phase.ENDED, end=code), [EndQuery(outcome)]
@@ -215,8 +217,9 @@ def _start(state: State) -> Step:
 
 
 def _heal(state: State, failure: JobFailureError, now: float) -> Step:
-    """Back off if the failure can heal; otherwise, or after 300 s, end with it."""
-    wait_s, backoff = state.backoff.next(now) if failure.heals else (None, state.backoff)
+    """Back off if the failure can heal; otherwise, after 300 s, or in a drain, end with it."""
+    retries = failure.heals and state.stop_at is None
+    wait_s, backoff = state.backoff.next(now) if retries else (None, state.backoff)
     if wait_s is None:
         return replace(state, phase=Phase.ENDED, end=failure), []
     waiting = replace(state, phase=Phase.WAITING, backoff=backoff, retry_at=now + wait_s)

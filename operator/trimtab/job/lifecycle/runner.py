@@ -21,13 +21,20 @@ from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.locality import Locality
 from trimtab.job.lifecycle import commands, events, machine
-from trimtab.job.lifecycle.boundary import POLL_S, Gate, Outcome, stop_now
+from trimtab.job.lifecycle.boundary import (
+    POLL_S,
+    RESTART_TIMEOUT_S,
+    STOP_TIMEOUT_S,
+    Gate,
+    Outcome,
+    stop_now,
+)
 from trimtab.job.lifecycle.settings_watch import Inbox
 from trimtab.job.query.builder import StreamBuilder, causes_of, last_committed
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.telemetry.driver_state import DriverState
-from trimtab.job.termination import ExitCode, JobFailureError, classify
+from trimtab.job.termination import ExitCode, JobFailureError, Reason, classify
 
 log = logging.getLogger(__name__)
 
@@ -164,6 +171,9 @@ class Runner:
         return events.CheckpointOpened(self._batches.last_commit is not None)
 
     def _start(self, knobs: Mapping[str, float], options: SourceOptions) -> None:
+        if not self._stop_now(RESTART_TIMEOUT_S):
+            words = f"Spark has not stopped the query within {RESTART_TIMEOUT_S:.0f} s"
+            raise JobFailureError(Reason.QUERY_FAILED, words)
         number = self._checkpoint.next_run_number()
         self._batches.expect(QueryStart(number, self._checkpoint.replay_batch()))
         self._gate = Gate()
@@ -199,13 +209,22 @@ class Runner:
     def _begin(self, batch_id: int) -> bool:
         """A batch has passed the gate; returns whether to time it."""
         executors = self._executors.batch_begins().staying if self._executors else None
-        replays = 0
-        if self._batches.replays(batch_id):
-            replays = self._checkpoint.count_replay(batch_id)
-        records = self._checkpoint.batch_records(batch_id)
+        replays, records = self._planned(batch_id)
         if replays:
             log.info("batch %d runs again with its %s records, try %d", batch_id, records, replays)
         return self._batches.begin(batch_id, records, executors, replays)
+
+    def _planned(self, batch_id: int) -> tuple[int, int | None]:
+        """How often a batch was tried before, and its records; only reports need either."""
+        replays, records = 0, None
+        try:
+            if self._batches.replays(batch_id):
+                replays = 1  # at least
+                replays = self._checkpoint.count_replay(batch_id)
+            records = self._checkpoint.batch_records(batch_id)
+        except (JobFailureError, OSError) as error:
+            log.warning("batch %d: its size could not be read: %s", batch_id, error)
+        return replays, records
 
     def _written(self, split: Split | None) -> None:
         self._batches.written(split)
@@ -265,6 +284,8 @@ class Runner:
         self._gate.close()
         self._stop_now()
 
-    def _stop_now(self) -> None:
-        if self._query is not None and self._query.isActive:
-            stop_now(self._query)
+    def _stop_now(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+        """Whether no query runs any more."""
+        if self._query is None or not self._query.isActive:
+            return True
+        return stop_now(self._query, timeout_s)

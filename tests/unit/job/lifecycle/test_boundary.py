@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from trimtab.job.lifecycle.boundary import Gate, GateClosedError, Outcome, judge_stop, stop_now
@@ -123,3 +125,22 @@ def test_a_trigger_without_data_reports_the_number_of_a_batch_that_is_still_to_c
     assert last_committed(Reporting(None)) is None
     assert last_committed(Reporting(Progress(33, "latestOffset", "addBatch"))) == 33
     assert last_committed(Reporting(Progress(33, "latestOffset", "triggerExecution"))) == 32
+
+
+class SlowQuery:
+    """A query that stops when it is told twice: by Spark, and by the test."""
+
+    isActive = True  # noqa: N815 -- Spark's name
+
+    def __init__(self) -> None:
+        self.ends = threading.Event()
+
+    def stop(self) -> None:
+        self.ends.wait(30)
+
+
+def test_a_query_that_does_not_stop_in_time_is_told() -> None:
+    query = SlowQuery()
+    assert not stop_now(query, 0.01)
+    query.ends.set()
+    assert stop_now(query, 30)

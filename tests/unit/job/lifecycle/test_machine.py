@@ -359,13 +359,17 @@ def test_a_second_signal_gives_no_more_time() -> None:
     assert world.state.end is ExitCode.UNCLEAN
 
 
-def test_a_query_that_dies_in_a_drain_is_no_failure() -> None:
+@pytest.mark.parametrize("why", [AWAY, MISSING], ids=["may heal", "stays"])
+def test_a_query_that_dies_in_a_drain_ends_the_driver_with_its_failure(
+    why: JobFailureError,
+) -> None:
     world = running(at_boundary=False)
+    world.why = why
     world.stop()
     world.active = False
     world.look()
     assert world.of(commands.EndQuery) == [commands.EndQuery(Outcome.FAILED)]
-    assert world.state.end is ExitCode.CLEAN
+    assert world.state.end is why
 
 
 def test_a_look_from_before_the_gate_was_closed_decides_nothing() -> None:

@@ -13,8 +13,9 @@ from trimtab.api.contract import Settings
 from trimtab.errors import ContractError
 from trimtab.job import definition
 from trimtab.job.batches.batches import Batches
+from trimtab.job.lifecycle import runner
 from trimtab.job.lifecycle.backoff import GIVE_UP_S, LONGEST_WAIT_S, Backoff
-from trimtab.job.lifecycle.boundary import Gate
+from trimtab.job.lifecycle.boundary import RESTART_TIMEOUT_S, Gate
 from trimtab.job.lifecycle.runner import TICK_S, Runner, StopSignal
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.writer import Live
@@ -273,3 +274,51 @@ def test_a_failed_runner_leaves_no_query_behind() -> None:
     shell.runner.abort()
     assert not shell.builder.queries[0].isActive
     assert shell.builder.gate.close() is None
+
+
+NEWER = settings(trigger="3s").model_copy(update={"generation": 2}).to_json()
+
+
+def test_a_restart_waits_for_a_query_that_stops_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def slow(query: FakeQuery, timeout_s: float = 0.0) -> bool:
+        asked.append(timeout_s)
+        query.isActive = timeout_s < RESTART_TIMEOUT_S
+        return not query.isActive
+
+    monkeypatch.setattr(runner, "stop_now", slow)
+
+    def script(shell: Shell) -> None:
+        if shell.now < 1:
+            shell.runner.inbox.offer(NEWER)
+        if len(shell.builder.queries) == 2:
+            shell.signal.request()
+
+    shell = Shell(script)
+    assert shell.runner.run() is ExitCode.CLEAN
+    assert asked[1] == RESTART_TIMEOUT_S
+
+
+def test_a_query_that_never_stops_ends_the_driver_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "stop_now", lambda *_: False)
+
+    def script(shell: Shell) -> None:
+        if shell.now < 1:
+            shell.runner.inbox.offer(NEWER)
+
+    with pytest.raises(JobFailureError, match="Spark has not stopped the query within 60 s"):
+        Shell(script).runner.run()
+
+
+def test_a_read_for_the_report_alone_fails_no_batch(caplog: pytest.LogCaptureFixture) -> None:
+    shell = Shell(lambda _: None)
+
+    def unreachable(_: int) -> int:
+        raise JobFailureError(Reason.CHECKPOINT_UNREACHABLE, "the store does not answer")
+
+    shell.runner._checkpoint.batch_records = unreachable  # type: ignore[method-assign]
+    assert shell.runner._begin(7) is False
+    assert shell.driver.running is not None
+    assert shell.driver.running.records is None
+    assert "batch 7: its size could not be read: the store does not answer" in caplog.text
