@@ -92,6 +92,22 @@ def test_when_the_input_stops_the_executors_are_released_although_no_batch_ends(
     assert figures(run)["exact"]
 
 
+def test_without_input_for_long_no_executor_runs_until_a_record_comes() -> None:
+    pauses = {"load": {"step": [[0, 300], [400, 0], [900, 300]]}}
+    limits = {"executors": {"min": 0, "max": 10, "idleAfter": "120s"}}
+    run = simulate(case(plant=plant(), limits=limits, duration=1200, **pauses), 1)
+    slept = next(t for t in run.changes if t.decision.reason is Reason.IDLE)
+    woke = next(t for t in run.changes if t.decision.reason is Reason.AWAKE)
+    assert 580 <= slept.at_s <= 600  # the input of the last minute is known to be none
+    assert slept.decision.settings.executors == 0
+    assert 900 <= woke.at_s <= 920
+    assert woke.decision.settings.executors >= 1
+    told = next(t for t in run.ticks if "the first batch ended" in t.decision.message)
+    assert told.decision.action is Action.KEEP
+    assert run.final.executors in {2, 3}
+    assert figures(run)["exact"]
+
+
 def test_a_batch_limit_does_not_keep_executors_that_are_idle() -> None:
     """300/s at a limit of 1000 records each 2 s: it admits 500/s, but six of nine have no work."""
     start = {"executors": 9, "trigger": 2, "maxOffsetsPerTrigger": 1000}

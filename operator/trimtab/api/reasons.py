@@ -43,6 +43,8 @@ class Reason(StrEnum):
     WINDOW_CLOSED = "WindowClosed"
     KAFKA_REBALANCING = "KafkaRebalancing"
     TOPIC_FIXED = "TopicFixed"
+    IDLE = "Idle"
+    AWAKE = "Awake"
     # change
     EXECUTORS_RAISED = "ExecutorsRaised"
     EXECUTORS_RELEASED = "ExecutorsReleased"

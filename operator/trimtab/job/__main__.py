@@ -114,7 +114,10 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     session = open_session(conf, options.modules, job)
     executors = None
     if job.executors is not None:
-        executors = partial(_executors, plan=plan, places=places, api=api, stopping=stopping)
+        executors = partial(
+            _executors, plan=plan, places=places, api=api, stopping=stopping,
+            none=knobs.get(EXECUTORS.name) == 0,
+        )  # fmt: skip
     flags = Flags(stopping, stop)
     runner = _assemble(session, job, settings, driver, flags=flags, stall=stall, make=executors)
     texts = _settings_texts(api, options, stopping)
@@ -133,7 +136,8 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
 
 def _plan(job: Job, knobs: Mapping[str, float], places: Places) -> list[Step]:
     """The initial executors, one node or zone at a time if the scope asks for it."""
-    count, scope = int(knobs.get(EXECUTORS.name, 0)), int(knobs.get(SCOPE.name, 0))
+    # spark-submit refuses to start without an executor
+    count, scope = max(1, int(knobs.get(EXECUTORS.name, 0))), int(knobs.get(SCOPE.name, 0))
     own = job.executors.node_selector if job.executors else {}
     if LABELS.get(scope) in own:
         return [Step(count)]
@@ -148,8 +152,12 @@ def _executors(
     places: Places,
     api: ClusterApi | None,
     stopping: threading.Event,
+    none: bool,
 ) -> Executors:
+    """The executors of this session; `none`: nothing comes in, so they are released again."""
     made = Executors(context, plan, locality, places)
+    if none:
+        made.scale(0)
     if api is not None:
         own = f"{drain.APPLICATION_LABEL}={context.applicationId}"
         drain.start(api, own, made.give_way, stopping)

@@ -86,6 +86,6 @@ def simulate(
         wall_ms = (time.perf_counter() - started) * 1000  # noqa: TID251
         ticks.append(Tick(event.at_s, signals, decision, memory, after, wall_ms))
         if after.generation != memory.generation and decision.action is not Action.HOLD:
-            plant.apply(after.generation, after.settings)
+            plant.apply(after.generation, after.in_force)
         memory = after
-    return Run(scenario, seed, tuple(ticks), tuple(plant.batches), flow, memory.settings)
+    return Run(scenario, seed, tuple(ticks), tuple(plant.batches), flow, memory.in_force)

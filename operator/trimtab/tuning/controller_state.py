@@ -7,7 +7,7 @@ reads or writes `status.controller` uses this type.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -81,6 +81,17 @@ class FastestCall:
 
     seconds: float
     calls: float
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A time without input, if the pipeline may run without executors then."""
+
+    since_s: float
+    asleep: bool = False
+    """Whether all executors were released."""
+    woke_at_s: float | None = None
+    """When they were asked for again; until the first batch has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +171,19 @@ class ControllerState:
     knobs: KnobValues | None = None
     """Source options and knobs outside the control law, of this generation; None until set."""
     advice: Advice = NO_ADVICE
+    idle: Idle | None = None
+    """None while there is input, or where executors always run."""
     schema: int = SCHEMA
+
+    @property
+    def asleep(self) -> bool:
+        """Whether no executor should run, because nothing comes in."""
+        return self.idle is not None and self.idle.asleep
+
+    @property
+    def in_force(self) -> Settings:
+        """The settings that the driver should run: without executors while asleep."""
+        return replace(self.settings, executors=0) if self.asleep else self.settings
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the status; `from_dict` restores the same memory.
@@ -199,6 +222,8 @@ class ControllerState:
             **_known(DwellCounter, data.get("scope_evidence") or {})
         )
         known["score"] = Score(**_known(Score, data.get("score") or {}))
+        if idle := data.get("idle"):
+            known["idle"] = Idle(**_known(Idle, idle))
         if fastest := data.get("fastest"):
             known["fastest"] = FastestCall(**_known(FastestCall, fastest))
         known["paused_at_s"] = tuple(data.get("paused_at_s") or ())

@@ -2,8 +2,8 @@
 
 The phases run in order; the first that returns a decision ends the tick.
 
-    preconditions    limits, refused executors, metrics, a trial that ended early, settings not yet
-                     applied
+    preconditions    limits, refused executors, no input, metrics, a trial that ended early,
+                     settings not yet applied
     assessment       learn from the newest batch, fit the model, measure the load
     priorities       an open trial, a draining backlog
     change           a raise, a release, else the reason to hold
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason, Regime
-from trimtab.tuning import guards, knobs, messages, regime
+from trimtab.tuning import guards, idle, knobs, messages, regime
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
 from trimtab.tuning.capacity import learning, running
@@ -34,6 +34,7 @@ from trimtab.tuning.trials.life import close
 
 def decide(snapshot: Snapshot, memory: ControllerState) -> Step:
     """This tick's decision and the memory after it. Anything unknown means hold."""
+    memory = idle.observe(snapshot, memory)
     for phase in FORBIDDING:
         if step := phase(snapshot, memory):
             return step
@@ -111,8 +112,8 @@ def _oversize_ended(snapshot: Snapshot, memory: ControllerState) -> Step | None:
 
 
 FORBIDDING: tuple[Callable[[Snapshot, ControllerState], Step | None], ...] = (
-    _out_of_limits, _executors_refused, _no_metrics, _trial_ended_early, _oversize_running,
-    _not_applied, _no_batch, _oversize_ended,
+    _out_of_limits, _executors_refused, idle.step, _no_metrics, _trial_ended_early,
+    _oversize_running, _not_applied, _no_batch, _oversize_ended,
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from trimtab.api.knobs import SCOPE, TRIGGER, KnobValues
+from trimtab.api.knobs import EXECUTORS, SCOPE, TRIGGER, KnobValues
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
 from trimtab.api.v1alpha1.pipeline import (
     Bounds,
@@ -60,6 +60,8 @@ class Policy:
     """Knobs that a policy above this pipeline locks."""
     pauses_per_hour: int | None = None
     """Most changes per hour that pause the pipeline."""
+    idle_after_s: float | None = None
+    """Seconds without input after which no executor runs; None: some always do."""
 
     @classmethod
     def of(cls, spec: StreamPipelineSpec) -> Policy:
@@ -81,7 +83,8 @@ class Policy:
             rate=float(rate.records_per_second) if rate and rate.records_per_second else None,
             maximum=bool(rate and rate.max),
             catch_up_s=catch_up_s,
-            min_executors=min(limits.executors.min, most),
+            min_executors=min(max(1, limits.executors.min), most),
+            idle_after_s=limits.executors.idle_after_s,
             max_executors=most,
             cores=executor.cores,
             max_cores=limits.executor_cores,
@@ -97,6 +100,12 @@ class Policy:
             dwell_up=tuning.dwell.up,
             dwell_down=tuning.dwell.down,
         )
+
+    @property
+    def may_sleep(self) -> bool:
+        """Whether the tuner may release all executors."""
+        fixed = EXECUTORS.name in self.pinned or EXECUTORS.name in self.locked
+        return self.mode is Mode.AUTO and not fixed
 
     def capacity(self, settings: Settings, partitions: int | None = None) -> Capacity:
         """What some settings can run at once, for a source with `partitions` partitions."""

@@ -118,7 +118,7 @@ class Signals:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing comes in, nothing waits and nothing runs. Unknown is not idle."""
+        """Whether nothing came in for a minute, nothing waits and nothing runs. Unknown is not."""
         known = (self.input_rate, self.input_rate_long, self.lag_records)
         return not any(value != 0 for value in known) and not self.running_records
 

@@ -6,7 +6,9 @@ from pydantic import Field
 
 from trimtab.api.common import ApiModel, cel
 from trimtab.api.knobs import EXECUTOR_CORES, MAX_EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS
-from trimtab.api.quantities import Cpu, Quantity
+from trimtab.api.quantities import Cpu, Duration, Quantity
+
+IDLE_S = 600.0
 
 
 class DriverResources(ApiModel):
@@ -39,8 +41,25 @@ class ExecutorRange(ApiModel):
             ("self.min <= self.max", "executors: min must not be greater than max")
         )
     }
-    min: int = Field(1, ge=1, le=MAX_EXECUTORS, description="Fewest executors.")
+    min: int = Field(
+        1,
+        ge=0,
+        le=MAX_EXECUTORS,
+        description="Fewest executors. With 0, all are released after idleAfter without input, and"
+        " start again with the first record.",
+    )
     max: int = Field(8, ge=1, le=MAX_EXECUTORS, description="Most executors.")
+    idle_after: Duration | None = Field(
+        None,
+        alias="idleAfter",
+        description="With min 0: time without input after which all executors are released."
+        " Default: 10m.",
+    )
+
+    @property
+    def idle_after_s(self) -> float | None:
+        """Seconds without input after which no executor runs; None: some always do."""
+        return (self.idle_after or IDLE_S) if self.min == 0 else None
 
 
 class Limits(ApiModel):

@@ -90,7 +90,7 @@ def document(memory: ControllerState, seen: Observation) -> Manifest | None:
     own = seen.own_document
     if own and own.generation > memory.generation:
         return None
-    settings = clamp(seen.policy, memory.settings)
+    settings = replace(memory, settings=clamp(seen.policy, memory.settings)).in_force
     numbers = settings.knob_values().numbers() | pipeline.fixed_knobs(seen.spec)
     wanted = Settings(
         generation=memory.generation,

@@ -64,7 +64,7 @@ def outcome(seen: Observation) -> Outcome:
         inputs=planned.inputs,
         metrics=seen.metrics,
         missing=seen.missing,
-        missing_executors=missing_executors(seen, memory.settings.executors),
+        missing_executors=missing_executors(seen, memory.in_force.executors),
         snapshot=snapshot,
         decision=decision,
         memory=memory,
@@ -139,7 +139,7 @@ def _decided(
 
 
 def _constraints(seen: Observation, memory: ControllerState) -> ExternalConstraints:
-    missing = missing_executors(seen, memory.settings.executors)
+    missing = missing_executors(seen, memory.in_force.executors)
     return ExternalConstraints(
         topic_fixed=seen.topic_fixed,
         executors_missing=missing.message if missing else "",
