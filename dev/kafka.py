@@ -149,6 +149,21 @@ class KafkaBroker:
             time.sleep(0.05)
         raise RuntimeError(f"partitions of {name} have no leaders")
 
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and wait until it is gone.
+
+        Raises:
+            RuntimeError: it was still there after a minute.
+        """
+        admin = self.admin()
+        admin.delete_topics([name])[name].result(30)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if name not in admin.list_topics(timeout=10).topics:
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"{name} is still there")
+
 
 def main() -> None:
     """Run a broker until interrupted; prints its address to stdout."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dev.kafka import KafkaBroker
+from dev.loadgen.verify import read_all
 from tests.kafka.driver import Driver
 from tests.kafka.test_state import counted, expected, send, transform_of
 
@@ -88,3 +90,44 @@ def test_a_file_system_that_the_image_does_not_bring_is_named(
     assert refused["reason"] == "SettingsInvalid"
     assert "s3a://bucket/path/n/clicks/g1" in refused["message"]
     assert "must bring the connector" in refused["message"]
+
+
+def test_a_new_generation_goes_on_where_the_last_one_was(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    def generation(number: int) -> dict[str, Any]:
+        return {"checkpointUri": f"file://{tmp_path}/g{number}/query"}
+
+    send(broker, topics[0], range(60))
+    first = make_driver(**generation(1))
+    first.settings(trigger="0s")
+    first.start()
+    first.until(first.committed(60))
+    assert first.terminate() == 0
+    send(broker, topics[0], range(60, 100))
+    second = make_driver(**generation(2))
+    second.settings(trigger="0s")
+    second.start()
+    second.until(second.committed(40))
+    assert second.terminate() == 0
+    written = Counter(read_all(broker.bootstrap, topics[1]))
+    assert len(written) == 100, "nothing is skipped"
+    assert set(written.values()) == {1}, "nothing is read twice"
+
+
+def test_a_topic_that_was_created_again_is_refused_in_words(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    send(broker, topics[0], range(50))
+    driver = make_driver()
+    driver.settings(trigger="0s")
+    driver.start()
+    driver.until(driver.committed(50))
+    assert driver.terminate() == 0
+    broker.delete_topic(topics[0])
+    broker.create_topic(topics[0], partitions=2)
+    send(broker, topics[0], range(500))
+    driver.start()
+    refused = driver.termination()
+    assert refused["reason"] == "CheckpointIncompatible"
+    assert "was deleted and created again" in refused["message"]

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.knobs import KnobValues
+from trimtab.api.offsets import Start
 from trimtab.api.quantities import Duration
 from trimtab.errors import ContractError
 
@@ -56,8 +57,11 @@ D = TypeVar("D", bound=_Document)
 class SourceOptions(_Document):
     """How the source is read. Not a knob: users set it, and a query restart applies it."""
 
-    starting_offsets: Literal["latest", "earliest"] = Field("latest", alias="startingOffsets")
+    starting_offsets: Start = Field("latest", alias="startingOffsets")
     fail_on_data_loss: bool = Field(True, alias="failOnDataLoss")
+    isolation_level: Literal["read_uncommitted"] | None = Field(
+        None, alias="isolationLevel", description="absent: read_committed"
+    )
 
 
 class Settings(_Document):
@@ -154,6 +158,9 @@ class Job(_Document):
     output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
     checkpoint_uri: str = Field(alias="checkpointUri")
     drain_timeout_s: Duration = Field(60.0, alias="drainTimeout")
+    resume: Literal[False] | None = Field(
+        None, description="absent: a new checkpoint begins where the previous generation ended"
+    )
     hang_timeout_s: Duration | None = Field(None, alias="hangTimeout")
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")

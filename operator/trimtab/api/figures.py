@@ -230,6 +230,11 @@ DRIVER: tuple[Figure, ...] = (
         topic="", partition="",
     ),
     _gauge(
+        "partitions_beyond_end",
+        "Partitions whose position is beyond their end: the topic is another one, or lost its end",
+        _TUNER,
+    ),
+    _gauge(
         "partitions_out_of_sync",
         "Under-replicated partitions of the source", _TUNER,
     ),

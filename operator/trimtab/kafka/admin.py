@@ -1,18 +1,51 @@
 """Reads topics, partition leaders, brokers and end offsets from a Kafka cluster.
 
-Every call has a time limit and raises UnavailableError if no broker answers.
+Only the topics that it is asked for are described, whatever else the cluster has. Every call has a
+time limit and raises UnavailableError if no broker answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.errors import UnavailableError
+from trimtab.kafka import reader
+
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""What brokers without topic ids answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaIdentity:
+    """What stays the same when addresses change: the cluster's id, and the ids of topics.
+
+    An unknown id is missing: None, or no entry.
+    """
+
+    cluster: str | None
+    topics: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Some topics as they are now."""
+
+    partitions: Mapping[str, int]
+    """Their number by topic; topics that do not exist are missing."""
+    out_of_sync: int
+    """Partitions with fewer replicas in sync than they should have."""
 
 
 class KafkaAdmin:
@@ -20,7 +53,7 @@ class KafkaAdmin:
 
     def __init__(self, connection: KafkaConnection, timeout_s: float) -> None:
         """Connects on the first call."""
-        self._servers, self._timeout_s = connection.servers, timeout_s
+        self._connection, self._timeout_s = connection, timeout_s
         self._admin = AdminClient(
             {
                 **connection.properties(),
@@ -33,58 +66,100 @@ class KafkaAdmin:
 
     def partitions(self, topics: Sequence[str]) -> dict[str, int]:
         """Partition counts of the topics that exist; raises UnavailableError."""
-        metadata = self._metadata()
-        found = {t: metadata.topics[t] for t in topics if t in metadata.topics}
-        return {t: len(m.partitions) for t, m in found.items() if m.error is None}
+        return {name: len(found.partitions) for name, found in self._described(topics).items()}
 
     def leaders(self, topics: Sequence[str]) -> list[int]:
-        """The leader of each partition; raises UnavailableError."""
-        found = self._metadata().topics
-        known = (found[t].partitions.values() for t in topics if t in found)
-        return [partition.leader for partitions in known for partition in partitions]
+        """The leader of each partition that has one; raises UnavailableError."""
+        known = (found.partitions for found in self._described(topics).values())
+        return [each.leader.id for partitions in known for each in partitions if each.leader]
 
-    def out_of_sync(self, topics: Sequence[str]) -> int:
-        """Partitions with fewer replicas in sync than they should have; raises UnavailableError."""
-        found = self._metadata().topics
-        known = (p for t in topics if t in found for p in found[t].partitions.values())
-        return sum(len(partition.isrs) < len(partition.replicas) for partition in known)
+    def look(self, topics: Sequence[str]) -> Topics:
+        """Partitions of the topics and the state of their replicas; raises UnavailableError."""
+        described = self._described(topics)
+        each = [partition for found in described.values() for partition in found.partitions]
+        return Topics(
+            {name: len(found.partitions) for name, found in described.items()},
+            sum(len(partition.isr) < len(partition.replicas) for partition in each),
+        )
+
+    def identity(self, topics: Sequence[str]) -> KafkaIdentity:
+        """Which cluster and which topics these are; raises UnavailableError."""
+        described = self._described(topics)
+        ids = {name: str(found.topic_id) for name, found in described.items()}
+        known = {name: each for name, each in ids.items() if each != NO_ID}
+        return KafkaIdentity(self._cluster().cluster_id, known)
 
     def brokers(self) -> dict[int, tuple[str, str | None]]:
         """Host and rack of each broker, by its id; raises UnavailableError."""
-        try:
-            asked = self._admin.describe_cluster(request_timeout=self._timeout_s)
-            nodes = asked.result(self._timeout_s + 1).nodes
-        except (KafkaException, TimeoutError) as error:
-            raise UnavailableError(f"Kafka does not answer: {_message(error)}") from error
-        return {node.id: (node.host, node.rack) for node in nodes}
+        return {node.id: (node.host, node.rack) for node in self._cluster().nodes}
 
-    def _metadata(self) -> Any:
-        try:
-            return self._admin.list_topics(timeout=self._timeout_s)
-        except KafkaException as error:
-            words = f"Kafka at {self._servers} does not answer: {_message(error)}"
-            raise UnavailableError(words) from error
+    def end_offsets(
+        self, partitions: Mapping[str, int], *, committed: bool = True
+    ) -> dict[tuple[str, int], int]:
+        """The end offset of each partition, by topic and number; `partitions` are known counts.
 
-    def end_offsets(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
-        """The end offset of each partition, by topic and number.
+        With `committed`, it is where the first open transaction begins, if there is one: nothing
+        beyond can be read with `read_committed`.
 
         Raises:
             UnavailableError: one of them did not answer.
         """
         wanted = [
-            TopicPartition(topic, partition)
-            for topic, count in self.partitions(topics).items()
-            for partition in range(count)
+            TopicPartition(topic, number)
+            for topic, count in partitions.items()
+            for number in range(count)
         ]
-        if not wanted:
-            raise UnavailableError(f"Kafka has none of the topics {', '.join(topics)}")
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         latest = dict.fromkeys(wanted, OffsetSpec.latest())
         try:
-            futures = self._admin.list_offsets(latest, request_timeout=self._timeout_s)
-            answers = {tp: f.result(self._timeout_s + 1) for tp, f in futures.items()}
-        except (KafkaException, TimeoutError) as error:
-            raise UnavailableError(f"Kafka does not answer: {_message(error)}") from error
+            asked = self._call(self._admin.list_offsets, latest, isolation_level=level)
+            answers = {tp: self._result(future) for tp, future in asked.items()}
+        except _NoTopicError as error:
+            raise UnavailableError(f"Kafka has not all of its topics: {error}") from error
         return {(tp.topic, tp.partition): info.offset for tp, info in answers.items()}
+
+    def timestamps(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], float]:
+        """When the records at these offsets were written; see `reader.timestamps`."""
+        return reader.timestamps(self._connection, positions) if positions else {}
+
+    def _described(self, topics: Sequence[str]) -> dict[str, Any]:
+        """The description of each topic that exists."""
+        asked = self._call(self._admin.describe_topics, TopicCollection(list(topics)))
+        found = {}
+        for name, future in asked.items():
+            try:
+                found[name] = self._result(future)
+            except _NoTopicError:
+                continue
+        return found
+
+    def _cluster(self) -> Any:
+        return self._result(self._call(self._admin.describe_cluster))
+
+    def _call(self, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
+        try:
+            return ask(*what, **how, request_timeout=self._timeout_s)
+        except KafkaException as error:
+            raise self._unavailable(error) from error
+
+    def _result(self, future: Any) -> Any:
+        try:
+            return future.result(self._timeout_s + 1)
+        except KafkaException as error:
+            code = error.args[0].code() if error.args else None
+            if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise _NoTopicError(_message(error)) from error
+            raise self._unavailable(error) from error
+        except TimeoutError as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: Exception) -> UnavailableError:
+        words = f"Kafka at {self._connection.servers} does not answer: {_message(error)}"
+        return UnavailableError(words)
+
+
+class _NoTopicError(Exception):
+    """Kafka answered that it has no such topic or partition."""
 
 
 def _message(error: Exception) -> str:

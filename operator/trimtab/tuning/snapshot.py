@@ -95,6 +95,8 @@ class Signals:
     """The fullest executor heap seen, garbage included."""
     out_of_sync: int | None = None
     """Under-replicated partitions of the source."""
+    beyond_end: int | None = None
+    """Partitions of the source that end before the query's position."""
     hottest_share: float | None = None
     """Share of the input in its busiest partition."""
     pending_calls: float | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trimtab.api.contract import (
     CHECKPOINT_DIRECTORY,
     JOB_KEY,
@@ -78,6 +80,7 @@ def job_definition(
         output_mode=spec.sink.output_mode,
         checkpoint_uri=_checkpoint_uri(meta, spec),
         drain_timeout_s=spec.drain_timeout,
+        resume=False if spec.checkpoint.resume is False else None,
         hang_timeout_s=spec.hang_timeout,
         executors=Executors(
             image=spec.image or config.pipeline_image,
@@ -110,7 +113,9 @@ def source_options(spec: StreamPipelineSpec) -> SourceOptions:
     """The spec's options for reading the source: part of the tuning document."""
     source = spec.source.kafka
     return SourceOptions(
-        starting_offsets=source.starting_offsets, fail_on_data_loss=source.fail_on_data_loss
+        starting_offsets=source.starting_offsets,
+        fail_on_data_loss=source.fail_on_data_loss,
+        isolation_level=None if source.isolation_level == "read_committed" else "read_uncommitted",
     )
 
 
@@ -140,6 +145,7 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
         if document[part][field] is None:
             # an unset field must not restart a driver that an older operator created
             document[part].pop(field)
+    document.pop("resume")  # only a new checkpoint reads it
     if spec.hang_timeout is None:
         document.pop("hangTimeout")
     if spec.image is None:
@@ -157,20 +163,22 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     )
 
 
-def checkpoint_identity(spec: StreamPipelineSpec) -> str:
-    """What a checkpoint generation belongs to: topics, output mode, sink, and partitions of state.
+IDENTITY_FORM = "2"
+"""The first form held addresses and the sink; it is taken for the same, and replaced."""
 
-    The last only if the spec sets them; the number that a driver chose is in the checkpoint itself.
+
+def checkpoint_identity(spec: StreamPipelineSpec) -> str:
+    """What a checkpoint generation belongs to: topics, output mode and partitions of state.
+
+    `generation:form:hash`. The partitions of state only if the spec sets them; the number that a
+    driver chose is in the checkpoint itself, as are the ids of the Kafka cluster and of its topics.
     """
-    source, sink = spec.source.kafka, spec.sink
-    inputs = [source.cluster or source.bootstrap_servers, sorted(source.topics)]
-    told = [inputs, sink.identity, sink.output_mode]
+    told: list[Any] = [sorted(spec.source.kafka.topics), spec.sink.output_mode]
     if spec.transform.shuffle_partitions is not None:
         told.append(spec.transform.shuffle_partitions)
     if spec.checkpoint.uri is not None:
         told.append(spec.checkpoint.uri)
-    identity = digest(told)
-    return f"{spec.checkpoint.generation}:{identity}"
+    return f"{spec.checkpoint.generation}:{IDENTITY_FORM}:{digest(told)}"
 
 
 def access_modes(spec: StreamPipelineSpec) -> list[str]:

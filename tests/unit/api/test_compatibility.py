@@ -44,7 +44,9 @@ def changed(old: Schema, new: Schema) -> Iterator[str]:
 
 def narrower(old: Schema, new: Schema) -> Iterator[str]:
     floors = [(k, new[k]) for k in FLOORS if k in new and new[k] > old.get(k, float("-inf"))]
-    ceilings = [(k, new[k]) for k in CEILINGS if k in new and new[k] < old.get(k, float("inf"))]
+    longest = max(len(str(v)) for v in old["enum"]) if "enum" in old else float("inf")
+    most = {"maxLength": longest} | old
+    ceilings = [(k, new[k]) for k in CEILINGS if k in new and new[k] < most.get(k, float("inf"))]
     for key, bound in (*floors, *ceilings):
         yield f"{key} was {old.get(key)}, is {bound}"
     if "enum" in new and (gone := set(old.get("enum", ())) - set(new["enum"])):

@@ -559,6 +559,49 @@ def test_other_topics_need_a_new_checkpoint_generation(stage: Stage) -> None:
     assert stage.condition("Stalled") == ("False", "NotStalled")
 
 
+def test_a_generation_is_not_lowered(stage: Stage) -> None:
+    stage.edit("checkpoint", {"generation": 3})
+    stage.tick()
+    stage.tick()
+    stage.edit("checkpoint", {"generation": 2})
+    stage.tick()
+    assert stage.condition("Stalled") == ("True", "CheckpointIncompatible")
+    live = stage.status()
+    (words,) = (c["message"] for c in live["conditions"] if c["type"] == "Stalled")
+    assert "cannot be lowered to 2" in words
+    stage.edit("checkpoint", {"generation": 3})
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+
+
+def test_another_address_or_sink_keeps_the_checkpoint(stage: Stage) -> None:
+    stage.edit("sink.kafka.topic", "elsewhere")
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+    stage.edit("source.kafka", {"bootstrapServers": "b:9093,a:9093", "topics": ["clicks"]})
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+
+
+def test_the_identity_of_an_older_operator_is_taken_and_replaced(stage: Stage) -> None:
+    claim = stage.get("PersistentVolumeClaim", "clicks-checkpoint")
+    claim["metadata"]["annotations"] |= {
+        "trimtab.dev/checkpoint-identity": "1:0123456789", "trimtab.dev/applied-hash": "older",
+    }  # fmt: skip
+    stage.cluster.put(claim)
+    stage.tick()
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+    held = stage.get("PersistentVolumeClaim", "clicks-checkpoint")["metadata"]["annotations"]
+    assert held["trimtab.dev/checkpoint-identity"].startswith("1:2:")
+
+
+def test_a_position_beyond_the_end_stalls(stage: Stage) -> None:
+    stage.see(series("clicks", stage.clock.now_s + 10, partitions_beyond_end=2.0))
+    stage.tick()
+    assert stage.condition("Stalled") == ("True", "PositionBeyondEnd")
+    assert stage.condition("Ready") == ("False", "PositionBeyondEnd")
+
+
 def test_a_claim_of_another_access_mode_is_not_taken(stage: Stage) -> None:
     shared = {"volumeClaim": {"shared": True}}
     stage.edit("checkpoint", shared)

@@ -145,20 +145,24 @@ def test_a_change_of_the_deletion_policy_reaches_the_claim() -> None:
     ("path", "value"),
     [
         ("source.kafka.topics", ["other"]),
-        ("sink.kafka.topic", "other"),
         ("sink.outputMode", "update"),
         ("transform.shufflePartitions", 4),
         ("checkpoint.generation", 2),
     ],
 )
-def test_a_checkpoint_belongs_to_topics_sink_and_mode(path: str, value: Any) -> None:
+def test_a_checkpoint_belongs_to_topics_and_mode(path: str, value: Any) -> None:
     def identity(manifest: Json) -> str:
         claim = pipeline_children(manifest)["PersistentVolumeClaim"]
         words: str = claim["metadata"]["annotations"][IDENTITY_ANNOTATION]
         return words
 
     assert identity(changed(PIPELINE, path, value)) != identity(PIPELINE)
-    assert identity(changed(PIPELINE, "goal.latency.target", "3s")) == identity(PIPELINE)
+    for same, other in (
+        ("goal.latency.target", "3s"),
+        ("source.kafka", {"bootstrapServers": "a:9093,b:9093", "topics": ["clicks"]}),
+        ("sink.kafka.topic", "other"),
+    ):
+        assert identity(changed(PIPELINE, same, other)) == identity(PIPELINE), same
 
 
 def test_a_shared_checkpoint_is_mounted_by_the_executors_too() -> None:

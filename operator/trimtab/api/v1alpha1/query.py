@@ -8,6 +8,7 @@ from pydantic import Field
 
 from trimtab.api.common import ApiModel, Name, Topic, cel
 from trimtab.api.contract import KafkaSinkDocument, SinkDocument
+from trimtab.api.offsets import Start
 from trimtab.api.quantities import Quantity
 
 _ONE_KAFKA = cel(
@@ -33,8 +34,17 @@ class KafkaSource(ApiModel):
     topics: list[Topic] = Field(
         min_length=1, max_length=16, description="Topics to read, all in one query."
     )
-    starting_offsets: Literal["latest", "earliest"] = Field(
-        "latest", alias="startingOffsets", description="Where a new checkpoint begins."
+    starting_offsets: Start = Field(
+        "latest",
+        alias="startingOffsets",
+        description="Where the first checkpoint begins: latest, earliest, a time like"
+        " 2026-01-31T12:00:00Z, or an offset for each partition, as JSON.",
+    )
+    isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
+        "read_committed",
+        alias="isolationLevel",
+        description="read_committed leaves out the records of aborted transactions, and waits for"
+        " those of open ones.",
     )
     fail_on_data_loss: bool = Field(
         True, alias="failOnDataLoss", description="Stop rather than skip records that expired."
@@ -123,11 +133,6 @@ class Sink(ApiModel):
         return self.kafka
 
     @property
-    def identity(self) -> list[str | None]:
-        """The sink's part of what a checkpoint belongs to."""
-        return [self.kafka.cluster or self.kafka.bootstrap_servers, self.kafka.topic]
-
-    @property
     def sends(self) -> bool:
         """Whether a Kafka producer writes the results, so that its knobs apply."""
         return True
@@ -211,7 +216,15 @@ class Checkpoint(ApiModel):
         description="Retain keeps the claim when the pipeline is deleted.",
     )
     generation: int = Field(
-        1, ge=1, le=10**6, description="Raise it to begin a new checkpoint, at startingOffsets."
+        1,
+        ge=1,
+        le=10**6,
+        description="Raise it to begin a new checkpoint. It cannot be lowered.",
+    )
+    resume: bool | None = Field(
+        None,
+        description="A new generation begins at the offsets that the previous one has committed."
+        " false: at startingOffsets. Default: true.",
     )
 
     @property

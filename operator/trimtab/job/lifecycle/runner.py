@@ -165,8 +165,14 @@ class Runner:
             return events.ConnectFailed(failure)
         return events.TopicsFound()
 
-    def _open_checkpoint(self) -> events.CheckpointOpened:
+    def _open_checkpoint(self) -> events.CheckpointOpened | events.ConnectFailed:
+        try:
+            identity = self._source.identity()
+        except JobFailureError as failure:
+            return events.ConnectFailed(failure)
         self._checkpoint.require_topics(self._source.topics)
+        self._checkpoint.require_kafka(identity)
+        self._builder.inherit(identity)
         self._batches.last_commit = self._checkpoint.last_commit_time()
         return events.CheckpointOpened(self._batches.last_commit is not None)
 
@@ -187,6 +193,7 @@ class Runner:
         self._show()
         with self._driver.writing() as driver:
             driver.not_ready = None
+            driver.reads_committed = options.isolation_level is None
             driver.uses_python = self._builder.uses_python
             if self._builder.one_to_one and driver.totals.ledger_mismatch is None:
                 driver.totals.ledger_mismatch = 0

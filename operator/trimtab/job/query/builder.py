@@ -17,10 +17,11 @@ from trimtab.job.batches.timing import Split
 from trimtab.job.gateway import JavaObject
 from trimtab.job.lifecycle.boundary import Gate
 from trimtab.job.pending import pending_map
-from trimtab.job.query import plan, stateful, transform, writer
-from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query import generations, plan, stateful, transform, writer
+from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.termination import Cause
+from trimtab.kafka.admin import KafkaIdentity
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class StreamBuilder:
         sink: Sink,
     ) -> None:
         """Nothing is read or started yet."""
+        self._inherited: Offsets | None = None
         self._session = session
         self._job = job
         self._checkpoint = checkpoint
@@ -61,6 +63,12 @@ class StreamBuilder:
         """
         return bool(self._sink.phases) and not self.stateful
 
+    def inherit(self, now: KafkaIdentity) -> None:
+        """Let a new checkpoint begin where the last generation ended, unless the job forbids it."""
+        if self._job.resume is None and not self._checkpoint.begun:
+            uri, context = self._job.checkpoint_uri, self._session.sparkContext
+            self._inherited = generations.inherited(uri, self._source.topics, now, context)
+
     def start(
         self,
         knobs: Mapping[str, float],
@@ -79,7 +87,8 @@ class StreamBuilder:
             JobFailureError: its state does not fit the checkpoint.
         """
         job = self._job
-        records = self._source.read(self._session, how, knobs)
+        first = None if self._checkpoint.begun else self._inherited
+        records = self._source.read(self._session, how, knobs, first)
         with pending_map.declaring() as self.stages:
             frame = transform.apply(records, job.transform)
         if not frame.isStreaming:

@@ -14,6 +14,7 @@ from pyspark import SparkContext
 from trimtab.job import gateway
 from trimtab.job.query.storage import HadoopStorage, LocalStorage, Storage, local_path
 from trimtab.job.termination import JobFailureError, Reason
+from trimtab.kafka.admin import KafkaIdentity
 
 RUN_NUMBER = "run_number"
 
@@ -134,6 +135,56 @@ class Checkpoint:
     @property
     def _state_file(self) -> str:
         return f"{self._name}.state.json"
+
+    def require_kafka(self, now: KafkaIdentity) -> None:
+        """Raise JobFailureError if its offsets belong to another cluster, or to another topic.
+
+        Addresses may change. An id that is unknown on either side is not compared.
+        """
+        before = self.kafka()
+        if before is None:
+            self._remember_kafka(now)
+            return
+        if before.cluster and now.cluster and before.cluster != now.cluster:
+            raise JobFailureError(
+                Reason.CHECKPOINT_INCOMPATIBLE,
+                f"the checkpoint belongs to the Kafka cluster with the id {before.cluster}, and the"
+                f" one at the source's address is {now.cluster}: correct the address, or raise"
+                " checkpoint.generation to begin a new checkpoint",
+            )
+        anew = sorted(t for t, i in before.topics.items() if now.topics.get(t, i) != i)
+        if anew:
+            raise JobFailureError(
+                Reason.CHECKPOINT_INCOMPATIBLE,
+                f"{', '.join(anew)} was deleted and created again since the checkpoint was written;"
+                " its first records would be skipped: raise checkpoint.generation to begin at the"
+                " new topic's own offsets",
+            )
+        known = KafkaIdentity(now.cluster or before.cluster, {**before.topics, **now.topics})
+        if known != before:
+            self._remember_kafka(known)
+
+    def kafka(self) -> KafkaIdentity | None:
+        """What its offsets belong to; None if that is not known."""
+        try:
+            document = json.loads(self._beside.read(self._kafka_file) or "")
+            topics = {str(name): str(each) for name, each in document["topics"].items()}
+            return KafkaIdentity(document["cluster"], topics)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def _remember_kafka(self, now: KafkaIdentity) -> None:
+        document = {"cluster": now.cluster, "topics": dict(now.topics)}
+        self._beside.replace(self._kafka_file, json.dumps(document))
+
+    @property
+    def _kafka_file(self) -> str:
+        return f"{self._name}.kafka.json"
+
+    @property
+    def begun(self) -> bool:
+        """Whether a query has ever planned a batch here."""
+        return self._last("offsets") is not None
 
     def require_topics(self, topics: list[str]) -> None:
         """Raises JobFailureError if the checkpoint has offsets of a topic that is not read now."""

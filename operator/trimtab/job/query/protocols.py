@@ -12,6 +12,8 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from trimtab.api.contract import SourceOptions
+from trimtab.job.query.checkpoint import Offsets
+from trimtab.kafka.admin import KafkaIdentity
 
 
 class Source(Protocol):
@@ -40,6 +42,9 @@ class Source(Protocol):
     def require(self) -> None:
         """Raise JobFailureError if it is missing, or a healing one if it does not answer."""
 
+    def identity(self) -> KafkaIdentity:
+        """What the offsets in a checkpoint belong to; raises a healing JobFailureError."""
+
     def partition_count(self) -> int:
         """Partitions of all topics; raises a healing JobFailureError without an answer."""
 
@@ -52,9 +57,16 @@ class Source(Protocol):
         """
 
     def read(
-        self, session: SparkSession, options: SourceOptions, knobs: Mapping[str, float]
+        self,
+        session: SparkSession,
+        options: SourceOptions,
+        knobs: Mapping[str, float],
+        begin: Offsets | None,
     ) -> DataFrame:
-        """The records as a stream, with their side of the ledger and their ages observed."""
+        """The records as a stream, with their side of the ledger and their ages observed.
+
+        A new checkpoint begins at `begin` if it is given, and otherwise where the options say.
+        """
 
 
 class Sink(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trimtab.errors import UnavailableError
 from trimtab.job.termination import JobFailureError, Reason
-from trimtab.kafka.admin import KafkaAdmin
+from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
 
 START_TIMEOUT_S = 15.0
 """Limit of one request before a start: a Kafka that is coming up may take its time."""
@@ -16,6 +16,14 @@ def partitions_of(kafka: KafkaAdmin, topics: Sequence[str]) -> dict[str, int]:
     """Partition counts of the topics that exist; raises a healing JobFailureError if unanswered."""
     try:
         return kafka.partitions(topics)
+    except UnavailableError as error:
+        raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
+
+
+def identity_of(kafka: KafkaAdmin, topics: Sequence[str]) -> KafkaIdentity:
+    """The ids of the cluster and of topics; raises a healing JobFailureError if unanswered."""
+    try:
+        return kafka.identity(topics)
     except UnavailableError as error:
         raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
 

@@ -78,6 +78,8 @@ class PartitionLag:
     end: int
     records: int | None
     seconds: float | None
+    beyond: bool = False
+    """Whether the position is beyond the end: the topic is another one, or has lost its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,8 @@ class DriverState:
     calls: Mapping[str, StageCalls] = field(default_factory=dict)
     """The calls of the last batch, by stage."""
     lag: Mapping[tuple[str, int], PartitionLag] | None = None
+    reads_committed: bool = True
+    """Whether the query leaves out what is in open or aborted transactions."""
     out_of_sync: int | None = None
     """Partitions of the source whose replicas are not all in sync."""
     heartbeat: float | None = None

@@ -1,8 +1,8 @@
 """Lag and input of each partition, polled every second with the driver's own admin client.
 
 Lag in records is the end offset of the partition minus the committed offset. Lag in seconds is how
-long ago the partition ended where the query is now, interpolated between polls. It is unknown, and
-omitted, while the history does not reach back that far.
+long ago the partition ended where the query is now, interpolated between polls. Where the history
+does not reach back that far, such as after a restart, the waiting record itself tells its age.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import logging
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from trimtab.errors import UnavailableError
 from trimtab.job.clock import Clock, wall_s
 from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
+from trimtab.kafka.admin import Topics
 
 log = logging.getLogger(__name__)
 
@@ -26,21 +28,28 @@ INTERVAL_S = 1.0
 """Well below a scrape interval: the input rate is computed between two scrapes, and a poll on the
 wrong side of one must not look as if the input had stopped or doubled."""
 
-REPLICAS_S = 15.0
-"""Seconds between two looks at the replicas: they matter to changes, which come more rarely."""
+LOOK_S = 15.0
+"""Seconds between two looks at the topics themselves: partitions are added rarely, and replicas
+matter to changes, which come more rarely still."""
+
+BEYOND_POLLS = 5
+"""Polls in a row after which a position beyond the end is no commit between two requests."""
 
 HISTORY = 2000
 """Samples kept; when full, every other one is dropped, so that the history reaches further back."""
 
 
-class EndOffsets(Protocol):
-    """What the poller needs of Kafka."""
+class Kafka(Protocol):
+    """What the poller needs of Kafka; everything raises UnavailableError."""
 
-    def end_offsets(self, topics: Sequence[str]) -> Offsets:
-        """Where each partition ends; raises UnavailableError."""
+    def look(self, topics: Sequence[str]) -> Topics:
+        """How many partitions the topics have, and how many of them are not in sync."""
 
-    def out_of_sync(self, topics: Sequence[str]) -> int:
-        """Partitions whose replicas are not all in sync; raises UnavailableError."""
+    def end_offsets(self, partitions: Mapping[str, int], *, committed: bool) -> Offsets:
+        """Where each partition ends, for a reader of committed records or of all."""
+
+    def timestamps(self, positions: Offsets) -> Mapping[tuple[str, int], float]:
+        """When the records at these offsets were written, in seconds since 1970, where known."""
 
 
 class EndHistory:
@@ -56,6 +65,11 @@ class EndHistory:
         self._samples.append((at, end))
         if len(self._samples) > HISTORY:
             self._samples = deque(list(self._samples)[::2])
+
+    def begin(self, at: float, position: int) -> None:
+        """What was written before the first sample: the record at `position` at that time."""
+        if self._samples and self._samples[0][1] > position and self._samples[0][0] > at:
+            self._samples.appendleft((at, position))
 
     def age_of(self, position: int, now: float) -> float | None:
         """Seconds since the record at `position` was written; 0 if it is not written yet."""
@@ -80,7 +94,7 @@ class LagPoller:
     def __init__(
         self,
         driver: DriverState,
-        kafka: EndOffsets,
+        kafka: Kafka,
         topics: Sequence[str],
         committed: Callable[[], Offsets | None],
         clock: Clock = wall_s,
@@ -95,33 +109,53 @@ class LagPoller:
         self._committed = committed
         self._clock = clock
         self._histories: dict[tuple[str, int], EndHistory] = {}
-        self._looked_s = -math.inf
+        self._looked_s = self._read_s = -math.inf
+        self._partitions: Mapping[str, int] = {}
+        self._beyond: dict[tuple[str, int], int] = {}
 
     def poll(self, now: float) -> None:
         """Poll once; without an answer the lag is unknown, never an old value."""
         try:
-            ends = self._kafka.end_offsets(self._topics)
+            self._look(now)
+            ends = self._kafka.end_offsets(self._partitions, committed=self._driver.reads_committed)
         except UnavailableError as error:
             log.warning("lag is unknown: %s", error)
+            self._looked_s = -math.inf
             self._driver.lag = self._driver.out_of_sync = None
             return
-        self._look_at_replicas(now)
         # read after the ends: a commit in between makes the lag smaller, never negative
         committed = self._committed()
-        self._driver.lag = {
-            key: self._partition(key, end, committed, now) for key, end in sorted(ends.items())
+        lag = {
+            key: self._partition_lag(key, end, committed, now) for key, end in sorted(ends.items())
         }
+        self._driver.lag = self._with_ages(lag, committed, now)
 
-    def _look_at_replicas(self, now: float) -> None:
-        if now - self._looked_s < REPLICAS_S:
+    def _with_ages(
+        self, lag: dict[tuple[str, int], PartitionLag], committed: Offsets | None, now: float
+    ) -> dict[tuple[str, int], PartitionLag]:
+        """The lag with the ages that the history does not tell, from the waiting records."""
+        unknown = [key for key, each in lag.items() if each.records and each.seconds is None]
+        if committed is None or not unknown or now - self._read_s < LOOK_S:
+            return lag
+        self._read_s = now
+        positions = {key: committed.get(key, 0) for key in unknown}
+        for key, written_s in self._kafka.timestamps(positions).items():
+            if key in positions:
+                history = self._histories[key]
+                history.begin(written_s, positions[key])
+                lag[key] = replace(lag[key], seconds=history.age_of(positions[key], now))
+        return lag
+
+    def _look(self, now: float) -> None:
+        if now - self._looked_s < LOOK_S:
             return
-        self._looked_s = now
-        try:
-            self._driver.out_of_sync = self._kafka.out_of_sync(self._topics)
-        except UnavailableError:
-            self._driver.out_of_sync = None
+        found = self._kafka.look(self._topics)
+        if not found.partitions:
+            raise UnavailableError(f"Kafka has none of the topics {', '.join(self._topics)}")
+        self._partitions, self._looked_s = found.partitions, now
+        self._driver.out_of_sync = found.out_of_sync
 
-    def _partition(
+    def _partition_lag(
         self, key: tuple[str, int], end: int, committed: Offsets | None, now: float
     ) -> PartitionLag:
         history = self._histories.setdefault(key, EndHistory())
@@ -130,7 +164,13 @@ class LagPoller:
             return PartitionLag(end, None, None)
         position = committed.get(key, 0)  # a new partition is read from its beginning
         history.forget_before(position)
-        return PartitionLag(end, max(0, end - position), history.age_of(position, now))
+        self._beyond[key] = self._beyond.get(key, 0) + 1 if position > end else 0
+        return PartitionLag(
+            end,
+            max(0, end - position),
+            history.age_of(position, now),
+            beyond=self._beyond[key] >= BEYOND_POLLS,
+        )
 
     def start(self, stopping: threading.Event) -> threading.Thread:
         """Poll every second until `stopping` is set."""

@@ -191,6 +191,8 @@ def _source(driver: DriverState) -> Iterator[Metric]:
     yield _family("lag_seconds", seconds)
     yield _family("partition_input", {key: lag.end for key, lag in partitions.items()})
     yield _one("partitions_out_of_sync", driver.out_of_sync)
+    beyond = [each.beyond for each in driver.lag.values()] if driver.lag else None
+    yield _one("partitions_beyond_end", None if beyond is None else sum(beyond))
 
 
 def _calls(driver: DriverState) -> Iterator[Metric]:

@@ -49,13 +49,26 @@ def _checkpoint_obstacle(seen: Observation) -> Words | None:
         )
         return "CheckpointIncompatible", message
     known = (seen.identity_holder or {}).get("metadata", {}).get("annotations", {})
-    before = known.get(pipeline.IDENTITY_ANNOTATION)
-    now = pipeline.checkpoint_identity(spec)
-    if before and before != now and before.split(":")[0] == now.split(":")[0]:
+    return _foreign(known.get(pipeline.IDENTITY_ANNOTATION, ""), pipeline.checkpoint_identity(spec))
+
+
+def _foreign(before: str, now: str) -> Words | None:
+    """Why a checkpoint does not belong to the spec; both identities as the annotation has them."""
+    generation, _, rest = before.partition(":")
+    wanted, _, asked = now.partition(":")
+    if not generation.isdigit():
+        return None
+    if int(wanted) < int(generation):
         message = (
-            "the checkpoint belongs to other topics, another sink, another output mode or"
-            " another number of shuffle partitions: restore them, or raise"
-            " spec.checkpoint.generation to begin a new checkpoint"
+            f"checkpoint.generation was {generation} and cannot be lowered to {wanted}: the query"
+            " would read again what it has read since. Restore it, or raise it"
         )
         return "CheckpointIncompatible", message
-    return None
+    first_form = ":" not in rest
+    if wanted != generation or rest == asked or first_form:
+        return None
+    message = (
+        "the checkpoint belongs to other topics, another output mode or another number of shuffle"
+        " partitions: restore them, or raise spec.checkpoint.generation to begin a new checkpoint"
+    )
+    return "CheckpointIncompatible", message

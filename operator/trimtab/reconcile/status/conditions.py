@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trimtab.api.common import Condition, get_condition, set_condition, timestamp
+from trimtab.api.quantities import counted
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.pipeline import Mode
 from trimtab.api.v1alpha1.status import ConditionType as Type
@@ -111,7 +112,18 @@ def _stalled(situation: Situation) -> Verdict:
     failure = situation.obstacle or situation.driver.failure
     if failure:
         return Verdict(True, failure[0], failure[1])
+    signals = situation.snapshot.signals if situation.snapshot else None
+    if signals and signals.beyond_end:
+        return Verdict(True, "PositionBeyondEnd", _beyond_end(signals.beyond_end))
     return Verdict(False, "NotStalled")
+
+
+def _beyond_end(count: int) -> str:
+    return (
+        f"the query's position in {counted(count, 'partition')} of the source is beyond the end:"
+        " the topic was deleted and created again, or Kafka lost its newest records. New records"
+        " are skipped until the end has passed the position: raise checkpoint.generation"
+    )
 
 
 def _ready(situation: Situation, stalled: Verdict) -> Verdict:

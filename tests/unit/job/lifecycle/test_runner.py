@@ -21,6 +21,7 @@ from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.writer import Live
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.termination import ExitCode, JobFailureError, Reason
+from trimtab.kafka.admin import KafkaIdentity
 
 
 def settings(**knobs: object) -> Settings:
@@ -104,6 +105,9 @@ class FakeBuilder:
         self.queries: list[FakeQuery] = []
         self.gate = Gate()
 
+    def inherit(self, _: KafkaIdentity) -> None:
+        return None
+
     def start(self, knobs: Mapping[str, float], _how: Any, gate: Gate, *_: Any) -> FakeQuery:
         self.knobs.append(knobs)
         self.queries.append(FakeQuery())
@@ -118,6 +122,9 @@ class Checkpoint:
         self.number = 0
 
     def require_topics(self, _: list[str]) -> None:
+        return None
+
+    def require_kafka(self, _: KafkaIdentity) -> None:
         return None
 
     def last_commit_time(self) -> float | None:
@@ -173,6 +180,9 @@ class Shell:
     def require(self) -> None:
         if self.now < self.away_until:
             raise AWAY
+
+    def identity(self) -> KafkaIdentity:
+        return KafkaIdentity("kafka", {"in": "id"})
 
 
 def test_runs_until_the_signal_and_ends_cleanly() -> None:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from trimtab.errors import UnavailableError
 from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
-from trimtab.job.telemetry.lag import HISTORY, EndHistory, LagPoller
+from trimtab.job.telemetry.lag import BEYOND_POLLS, HISTORY, LOOK_S, EndHistory, LagPoller
+from trimtab.kafka.admin import Topics
 
 
 def history(*samples: tuple[float, int]) -> EndHistory:
@@ -44,16 +45,24 @@ class FakeKafka:
     def __init__(self) -> None:
         self.ends: Offsets | None = {("in", 0): 100, ("in", 1): 30}
         self.looks = 0
+        self.levels: list[bool] = []
+        self.written: dict[tuple[str, int], float] = {}
+        self.asked: list[Offsets] = []
 
-    def end_offsets(self, topics: Sequence[str]) -> Offsets:
-        if self.ends is None or topics != ["in"]:
+    def look(self, topics: Sequence[str]) -> Topics:
+        assert topics == ["in"]
+        self.looks += 1
+        return Topics({"in": 2}, self.looks)
+
+    def end_offsets(self, partitions: Mapping[str, int], *, committed: bool) -> Offsets:
+        self.levels.append(committed)
+        if self.ends is None or partitions != {"in": 2}:
             raise UnavailableError("no answer")
         return self.ends
 
-    def out_of_sync(self, topics: Sequence[str]) -> int:
-        assert topics == ["in"]
-        self.looks += 1
-        return self.looks
+    def timestamps(self, positions: Offsets) -> Mapping[tuple[str, int], float]:
+        self.asked.append(dict(positions))
+        return self.written
 
 
 def test_polls_and_forgets_when_kafka_is_away() -> None:
@@ -90,3 +99,49 @@ def test_before_the_position_is_known_only_the_input_is() -> None:
     LagPoller(driver, FakeKafka(), ["in"], lambda: None).poll(now=10)
     assert driver.lag is not None
     assert driver.lag["in", 0] == PartitionLag(100, None, None)
+
+
+def test_after_a_restart_the_waiting_records_tell_their_age() -> None:
+    kafka, driver = FakeKafka(), DriverState()
+    poller = LagPoller(driver, kafka, ["in"], lambda: {("in", 0): 40, ("in", 1): 30})
+    kafka.written = {("in", 0): 100.0}
+    poller.poll(now=700)
+    assert kafka.asked == [{("in", 0): 40}], "nothing waits in the other partition"
+    assert driver.lag is not None
+    assert driver.lag["in", 0] == PartitionLag(100, 60, 600.0)
+    poller.poll(now=701)
+    assert driver.lag["in", 0].seconds == 601.0
+    assert len(kafka.asked) == 1
+
+
+def test_a_record_that_cannot_be_read_leaves_the_age_unknown_and_is_asked_for_again() -> None:
+    kafka, driver = FakeKafka(), DriverState()
+    poller = LagPoller(driver, kafka, ["in"], lambda: {("in", 0): 40, ("in", 1): 30})
+    for now in (10.0, 11.0, 10 + LOOK_S):
+        poller.poll(now=now)
+        assert driver.lag is not None
+        assert driver.lag["in", 0].seconds is None
+    assert len(kafka.asked) == 2
+
+
+def test_a_position_beyond_the_end_is_told_once_it_stays_there() -> None:
+    kafka, driver = FakeKafka(), DriverState()
+    poller = LagPoller(driver, kafka, ["in"], lambda: {("in", 0): 5000, ("in", 1): 30})
+    seen = []
+    for now in range(BEYOND_POLLS):
+        poller.poll(now=now)
+        assert driver.lag is not None
+        seen.append([each.beyond for each in driver.lag.values()])
+    assert seen == [[False, False]] * (BEYOND_POLLS - 1) + [[True, False]]
+    kafka.ends = {("in", 0): 5000, ("in", 1): 30}
+    poller.poll(now=10)
+    assert not driver.lag["in", 0].beyond
+
+
+def test_the_end_is_the_one_that_the_query_can_read() -> None:
+    kafka, driver = FakeKafka(), DriverState()
+    poller = LagPoller(driver, kafka, ["in"], dict)
+    poller.poll(now=1)
+    driver.reads_committed = False
+    poller.poll(now=2)
+    assert kafka.levels == [True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
-from trimtab.api import contract, placement
+from trimtab.api import contract, offsets, placement
 from trimtab.api.knobs import (
     FETCH_MAX,
     FETCH_PARTITION,
@@ -19,8 +20,9 @@ from trimtab.api.knobs import (
 )
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import AGE_SHARES, SOURCE
-from trimtab.job.query.topics import START_TIMEOUT_S, partitions_of, require_topics
-from trimtab.kafka.admin import KafkaAdmin
+from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.topics import START_TIMEOUT_S, identity_of, partitions_of, require_topics
+from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
 from trimtab.sizing import batches
 
 CONSUMER = {
@@ -41,6 +43,8 @@ CLOSEST_REPLICA = {
     "kafka.config.providers.env.param.allowlist.pattern": f"^{placement.ZONE_VARIABLE}$",
     "kafka.client.rack": f"${{env:{placement.ZONE_VARIABLE}}}",
 }
+
+READ_COMMITTED = "read_committed"
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
@@ -80,6 +84,10 @@ class KafkaSource:
         """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
         require_topics(self._admin, self._topics, "source")
 
+    def identity(self) -> KafkaIdentity:
+        """The ids of the cluster and of the topics; raises a healing JobFailureError."""
+        return identity_of(self._admin, self._topics)
+
     def partition_count(self) -> int:
         """Partitions of all topics; raises a healing JobFailureError without an answer."""
         return sum(partitions_of(self._admin, self._topics).values())
@@ -95,6 +103,7 @@ class KafkaSource:
         session: SparkSession,
         options: contract.SourceOptions,
         knobs: Mapping[str, float],
+        begin: Offsets | None = None,
     ) -> DataFrame:
         """The raw Kafka columns.
 
@@ -107,12 +116,47 @@ class KafkaSource:
             **CLOSEST_REPLICA,
             **self._connection.spark_options(),
             "subscribe": ",".join(self._topics),
-            "startingOffsets": options.starting_offsets,
+            **self._start(options.starting_offsets, begin),
             "failOnDataLoss": str(options.fail_on_data_loss).lower(),
+            "kafka.isolation.level": options.isolation_level or READ_COMMITTED,
             **limits(knobs),
         }
         frame = session.readStream.format("kafka").options(**said).load()
         return frame.observe(SOURCE, *_observations())
+
+    def _start(self, start: str, begin: Offsets | None) -> dict[str, str]:
+        """The options that say where a new checkpoint begins."""
+        if (at_ms := offsets.time_ms(start)) is not None and begin is None:
+            # a partition without any later record begins at its end
+            latest = {"startingOffsetsByTimestampStrategy": offsets.LATEST}
+            return {"startingTimestamp": str(at_ms), **latest}
+        said = offsets.by_partition(start)
+        if said is None and begin is None:
+            return {"startingOffsets": start}
+        counts = partitions_of(self._admin, self._topics)
+        return {"startingOffsets": json.dumps(complete(counts, start, said or {}, begin or {}))}
+
+
+def complete(
+    partitions: Mapping[str, int], start: str, said: offsets.TopicOffsets, begin: Offsets
+) -> dict[str, dict[str, int]]:
+    """An offset for each partition, as Spark requires: that of `begin`, else the one that was said.
+
+    Another partition of a topic that is known begins at its first record, so that none is skipped;
+    a topic that is not known begins at `start`, or at its first record if that is a time.
+    """
+    known = {topic for topic, _ in begin} | set(said)
+    first, new = offsets.SPECIAL[offsets.EARLIEST], offsets.SPECIAL.get(start)
+    return {
+        topic: {
+            str(number): begin.get(
+                (topic, number),
+                said.get(topic, {}).get(number, first if topic in known or new is None else new),
+            )
+            for number in range(count)
+        }
+        for topic, count in partitions.items()
+    }
 
 
 def limits(knobs: Mapping[str, float]) -> dict[str, str]:

@@ -1,0 +1,59 @@
+"""Where a new generation of a checkpoint begins: where the one before it ended."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+
+from pyspark import SparkContext
+
+from trimtab.job.query.checkpoint import Checkpoint, Offsets
+from trimtab.kafka.admin import KafkaIdentity
+
+log = logging.getLogger(__name__)
+
+_GENERATION = re.compile(r"^(?P<root>.*/g)(?P<number>\d+)(?P<name>/[^/]+)$")
+
+LOOKED_BACK = 10
+"""Generations that are looked at: those in between may have failed before their first batch."""
+
+
+def earlier(uri: str) -> list[str]:
+    """The URIs of the generations before one, the latest first."""
+    found = _GENERATION.match(uri)
+    if found is None:
+        return []
+    number = int(found["number"])
+    past = range(number - 1, max(0, number - 1 - LOOKED_BACK), -1)
+    return [f"{found['root']}{each}{found['name']}" for each in past]
+
+
+def inherited(
+    uri: str, topics: Sequence[str], now: KafkaIdentity, context: SparkContext | None = None
+) -> Offsets | None:
+    """The offsets that the last generation with any has committed; None if there are none.
+
+    Only of topics that are still read and still the same: the offsets of a topic that was created
+    again mean other records.
+
+    Raises:
+        JobFailureError: the file system of the URI cannot be reached.
+    """
+    for each in earlier(uri):
+        checkpoint = Checkpoint.of(each, context)
+        offsets = checkpoint.committed_offsets()
+        if offsets:
+            kept = {k: v for k, v in offsets.items() if k[0] in _same(checkpoint, topics, now)}
+            log.info("a new checkpoint begins where %s ended: %s", each, kept)
+            return kept or None
+    return None
+
+
+def _same(checkpoint: Checkpoint, topics: Sequence[str], now: KafkaIdentity) -> set[str]:
+    before = checkpoint.kafka()
+    if before is None:
+        return set(topics)
+    if before.cluster and now.cluster and before.cluster != now.cluster:
+        return set()
+    return {t for t in topics if before.topics.get(t) == now.topics.get(t)}
