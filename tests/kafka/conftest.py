@@ -57,7 +57,7 @@ def classes(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> No
                 "module": "trimtab.transforms.samples:transform",
                 "params": {"wait_ms": "0"},
             },
-            sparkConf={"spark.driver.defaultJavaOptions": f"-XX:DumpLoadedClassList={listed}"},
+            defaults={"spark.driver.defaultJavaOptions": f"-XX:DumpLoadedClassList={listed}"},
         )
         driver.settings(trigger="100ms", maxOffsetsPerTrigger=100)
         made = produce(broker.bootstrap, "train", [(0.5, 2000)])

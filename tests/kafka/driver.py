@@ -26,7 +26,10 @@ UID = "uid-of-the-test"
 class Driver:
     """Keeps one pipeline's files in a directory; a driver can be started on them many times."""
 
-    def __init__(self, directory: Path, bootstrap: str, **job: Any) -> None:
+    def __init__(
+        self, directory: Path, bootstrap: str, defaults: dict[str, str] | None = None, **job: Any
+    ) -> None:
+        """`defaults` are for spark-defaults.conf, which may set what a pipeline may not."""
         self.directory = directory
         self.port = free_port()
         self.generation = 0
@@ -44,21 +47,30 @@ class Driver:
             "checkpointUri": str(directory / "checkpoint" / "1"),
             "drainTimeout": "30s",
             "sparkConf": {
-                "spark.master": "local[2]",
-                "spark.driver.extraClassPath": class_path(),
-                "spark.driver.defaultJavaOptions": f"-XX:SharedArchiveFile={archive()}",
-                # a test's driver lives for seconds: it would never win back the time of C2
-                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 # a trigger of 0 s asks the broker for news without a pause, or after this one
                 "spark.sql.streaming.pollingDelay": "100ms",
-                "spark.driver.memory": "640m",
-                "spark.driver.host": "127.0.0.1",
-                "spark.driver.bindAddress": "127.0.0.1",
                 **job.pop("sparkConf", {}),
             },
             **job,
         }
         (directory / "job.json").write_text(json.dumps(document))
+        self._write_defaults(defaults or {})
+
+    def _write_defaults(self, changes: dict[str, str]) -> None:
+        """How Spark runs on this machine, from where the image has its own."""
+        keys = {
+            "spark.master": "local[2]",
+            "spark.driver.extraClassPath": class_path(),
+            "spark.driver.defaultJavaOptions": f"-XX:SharedArchiveFile={archive()}",
+            # a test's driver lives for seconds: it would never win back the time of C2
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.memory": "640m",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        } | changes
+        self.conf.mkdir(exist_ok=True)
+        lines = "".join(f"{key} {value}\n" for key, value in keys.items())
+        (self.conf / "spark-defaults.conf").write_text(lines)
 
     def settings(self, *, schema: int = 1, uid: str = UID, **knobs: Any) -> int:
         """Write the next generation of settings.json, as a ConfigMap volume would: at once."""
@@ -91,7 +103,13 @@ class Driver:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*module, "--metrics-port", str(self.port)],
-                env={**os.environ, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1", **env},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": path,
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "SPARK_CONF_DIR": str(self.conf),
+                    **env,
+                },
                 stdout=log,
                 stderr=log,
             )
@@ -99,6 +117,10 @@ class Driver:
     @property
     def log(self) -> Path:
         return self.directory / "driver.log"
+
+    @property
+    def conf(self) -> Path:
+        return self.directory / "conf"
 
     def get(self, path: str) -> tuple[int, str]:
         url = f"http://127.0.0.1:{self.port}{path}"

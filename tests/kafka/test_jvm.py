@@ -26,7 +26,7 @@ def test_collections_are_counted_whatever_the_collector(
     collector: str,
 ) -> None:
     options = f"-XX:TieredStopAtLevel=1 -XX:+Use{collector}GC"
-    driver = make_driver(transform=GARBAGE, sparkConf={"spark.driver.extraJavaOptions": options})
+    driver = make_driver(transform=GARBAGE, defaults={"spark.driver.extraJavaOptions": options})
     driver.settings(trigger="0s", maxOffsetsPerTrigger=1000)
     produce(broker.bootstrap, topics[0], [(2.0, 20_000)])
     driver.start()

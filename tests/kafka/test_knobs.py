@@ -97,7 +97,7 @@ def test_producer_options_change_live_and_old_producers_are_closed(
         "spark.kafka.producer.cache.timeout": "1s",
         "spark.kafka.producer.cache.evictorThreadRunInterval": "200ms",
     }
-    driver = make_driver(sparkConf=with_log_of_clients(tmp_path, **conf))
+    driver = make_driver(defaults=with_log_of_clients(tmp_path, **conf))
     first = driver.settings(**BASE)
     made = produce(broker.bootstrap, topics[0], [(0.5, 20_000)])
     driver.start()
@@ -141,7 +141,7 @@ def test_source_options_split_what_a_task_reads(
     make_driver: Callable[..., Driver],
     tmp_path: Path,
 ) -> None:
-    driver = make_driver(sparkConf=with_log_of_clients(tmp_path), transform=WHICH_TASK)
+    driver = make_driver(defaults=with_log_of_clients(tmp_path), transform=WHICH_TASK)
     scope = {"locality": {"scope": "Process"}}
     first = driver.settings(**BASE, **scope)
     made = produce(broker.bootstrap, topics[0], [(0.5, 24_000)])

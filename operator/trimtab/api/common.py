@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -28,9 +29,25 @@ class StatusModel(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
 
-def cel(*rules: tuple[str, str]) -> dict[str, Any]:
-    """Schema extra with CEL rules, each as (rule, message that says what to write instead)."""
-    return {"x-kubernetes-validations": [{"rule": r, "message": m} for r, m in rules]}
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule, and the message that says what to write instead."""
+
+    rule: str
+    message: str
+    expression: str = ""
+    """CEL that computes a better message; if it fails, the API server shows `message`."""
+
+    def schema(self) -> dict[str, str]:
+        """The rule as an entry of x-kubernetes-validations."""
+        more = {"messageExpression": self.expression} if self.expression else {}
+        return {"rule": self.rule, "message": self.message, **more}
+
+
+def cel(*rules: Rule | tuple[str, str]) -> dict[str, Any]:
+    """Schema extra with CEL rules; a pair is a rule and its message."""
+    made = [rule if isinstance(rule, Rule) else Rule(*rule) for rule in rules]
+    return {"x-kubernetes-validations": [rule.schema() for rule in made]}
 
 
 def _check_topic(name: str) -> str:

@@ -1,13 +1,13 @@
 """The SparkSession: client mode with executor pods on Kubernetes, or Spark's local mode.
 
 Three layers of configuration, later ones win: trimtab's defaults, the pipeline's `sparkConf`, and
-the keys that trimtab owns, because it tunes them or its guarantees depend on them.
+the keys that trimtab owns, because it tunes them or its guarantees depend on them. A `sparkConf`
+that sets one of the latter is refused (`trimtab.api.reserved`).
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,12 +17,11 @@ from pyspark.sql import SparkSession
 
 from trimtab.api import placement
 from trimtab.api.contract import CHECKPOINT_DIRECTORY, USER_ID, Executors, Job
+from trimtab.api.reserved import env_faults, spark_faults
 from trimtab.job.definition import Options
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.sizing.heap import MIB, OVERHEAD_MIN_BYTES, overhead_bytes
-
-log = logging.getLogger(__name__)
 
 UID_LABEL = "trimtab.dev/pipeline-uid"
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
@@ -60,7 +59,6 @@ OWNED = {
     "spark.executor.maxNumFailures": str(2**31 - 1),
     "spark.executor.failuresValidityInterval": "10m",
 }
-OWNED_PREFIXES = ("spark.dynamicAllocation.", "spark.speculation.", "spark.locality.wait.")
 
 
 def configuration(
@@ -68,8 +66,13 @@ def configuration(
 ) -> dict[str, str]:
     """The whole Spark configuration of this driver.
 
-    `executors` is the initial count, `selector` the keys that choose where they run.
+    `executors` is the initial count, `selector` the keys that choose where they run. Without
+    executor pods, spark-submit's own defaults say where the query runs.
+
+    Raises:
+        JobFailureError: job.json uses a reserved name, or a pod is too small for Spark.
     """
+    _require_no_reserved(job)
     owned = dict(OWNED)
     owned["spark.app.name"] = job.pipeline
     if options.driver_memory_bytes is not None:
@@ -79,11 +82,16 @@ def configuration(
         owned["spark.driver.extraJavaOptions"] = options.driver_java_options
     if job.executors is not None:
         owned |= _kubernetes(job, job.executors, options, executors or 0) | dict(selector or {})
-    refused = sorted(k for k in job.spark_conf if k in owned or k.startswith(OWNED_PREFIXES))
-    for key in refused:
-        log.warning("sparkConf %s is ignored: trimtab owns it", key)
-    user = {k: v for k, v in job.spark_conf.items() if k not in refused}
-    return {"spark.master": "local[*]", **DEFAULTS, **_state_memory(job), **user, **owned}
+    return {**DEFAULTS, **_state_memory(job), **job.spark_conf, **owned}
+
+
+def _require_no_reserved(job: Job) -> None:
+    """The API server and the operator have checked the same; job.json may still be another's."""
+    faults = spark_faults(job.spark_conf)
+    if job.executors is not None:
+        faults += env_faults(job.executors.env)
+    if faults:
+        raise JobFailureError(Reason.SETTINGS_INVALID, "; ".join(faults))
 
 
 def _state_memory(job: Job) -> dict[str, str]:

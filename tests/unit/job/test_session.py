@@ -16,7 +16,7 @@ from trimtab.job.session import (
     memory_split,
     pod_template,
 )
-from trimtab.job.termination import JobFailureError
+from trimtab.job.termination import JobFailureError, Reason
 
 ENV = {
     "TRIMTAB_NAMESPACE": "shop",
@@ -40,7 +40,7 @@ def options(env: dict[str, str]) -> Options:
 
 def test_local_mode_without_executor_pods() -> None:
     conf = configuration(job(), options({}), executors=None)
-    assert conf["spark.master"] == "local[*]"
+    assert "spark.master" not in conf, "spark-submit's own default: on all cores here"
     assert "spark.executor.instances" not in conf
 
 
@@ -69,10 +69,8 @@ def test_client_mode_with_executor_pods() -> None:
 
 def test_executors_get_the_environment_and_the_nodes_of_the_pipeline() -> None:
     pod = POD | {"env": {"LOG_LEVEL": "info"}, "nodeSelector": {"example.com/disk": "ssd"}}
-    mine = {"spark.executorEnv.LOG_LEVEL": "debug", "spark.executorEnv.OTHER": "1"}
-    conf = configuration(job(executors=pod, sparkConf=mine), options(ENV), executors=1)
+    conf = configuration(job(executors=pod), options(ENV), executors=1)
     assert conf["spark.executorEnv.LOG_LEVEL"] == "info"
-    assert conf["spark.executorEnv.OTHER"] == "1"
     assert conf["spark.kubernetes.executor.node.selector.example.com/disk"] == "ssd"
 
 
@@ -109,21 +107,21 @@ def test_state_is_kept_by_rocksdb_within_the_memory_beside_the_heap() -> None:
     assert conf[f"{ROCKSDB}.maxMemoryUsageMB"] == "300"
 
 
-def test_owned_keys_win_over_the_users() -> None:
-    mine = {
-        "spark.executor.instances": "99",
-        "spark.dynamicAllocation.maxExecutors": "9",
-        "spark.locality.wait.node": "5s",
-        "spark.speculation": "true",
-        "spark.ui.enabled": "true",
-        "spark.memory.fraction": "0.7",
-    }
+def test_the_users_keys_win_over_the_defaults() -> None:
+    mine = {"spark.sql.session.timeZone": "Europe/Berlin", "spark.memory.fraction": "0.7"}
     conf = configuration(job(executors=POD, sparkConf=mine), options(ENV), executors=1)
-    assert conf["spark.executor.instances"] == "1"
+    assert mine.items() <= conf.items()
     assert conf["spark.speculation"] == "false"
-    assert "spark.dynamicAllocation.maxExecutors" not in conf
-    assert "spark.locality.wait.node" not in conf
-    assert (conf["spark.ui.enabled"], conf["spark.memory.fraction"]) == ("true", "0.7")
+
+
+def test_a_reserved_name_ends_the_driver_with_words() -> None:
+    mine = {"spark.speculation": "true", "spark.memory.fraction": "0.7"}
+    pod = POD | {"env": {"LD_PRELOAD": "x"}}
+    with pytest.raises(
+        JobFailureError, match=r"'spark.speculation' is reserved.*'LD_PRELOAD'"
+    ) as e:
+        configuration(job(executors=pod, sparkConf=mine), options(ENV), executors=1)
+    assert (e.value.reason, e.value.heals) == (Reason.SETTINGS_INVALID, False)
 
 
 def test_says_what_is_missing_from_the_environment() -> None:

@@ -12,20 +12,11 @@ from trimtab.api.knobs import (
     KnobValues,
 )
 from trimtab.api.quantities import Duration
+from trimtab.api.reserved import ENV_NAME, ENV_RULE, SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.limits import Limits, Resources
 from trimtab.api.v1alpha1.query import Checkpoint, Sink, Source, Transform
 
-OWNED_SPARK_PREFIXES = (
-    "spark.master", "spark.app.", "spark.submit.", "spark.kubernetes.", "spark.driver.",
-    "spark.executor.", "spark.dynamicAllocation.", "spark.decommission.", "spark.speculation",
-    "spark.locality.", "spark.jars", "spark.plugins", "spark.extraListeners", "spark.metrics.",
-    "spark.ui.", "spark.sql.streaming.checkpointLocation", "spark.sql.streaming.metricsEnabled",
-)  # fmt: skip
-"""Spark keys that trimtab owns or that could run foreign code or touch credentials."""
-
 SHUFFLE_PARTITIONS_KEY = "spark.sql.shuffle.partitions"
-
-_OWNED_RULE = " || ".join(f"k.startsWith('{p}')" for p in OWNED_SPARK_PREFIXES)
 
 
 class Mode(StrEnum):
@@ -153,7 +144,10 @@ class EnvVar(ApiModel):
     """One environment variable of driver and executors."""
 
     name: str = Field(
-        max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Name of the variable."
+        max_length=128,
+        pattern=ENV_NAME,
+        description="Name of the variable; some are reserved.",
+        json_schema_extra=cel(ENV_RULE),
     )
     value: str = Field(max_length=4096, description="Its literal value.")
 
@@ -206,21 +200,22 @@ class StreamPipelineSpec(ApiModel):
         None, max_length=512, description="Image with Spark and the transform; default: trimtab's."
     )
     env: list[EnvVar] = Field(
-        default_factory=list, max_length=64, description="Environment of driver and executors."
+        default_factory=list,
+        max_length=64,
+        description="Environment of driver and executors.",
+        json_schema_extra=cel(
+            (
+                "self.all(e, self.exists_one(other, other.name == e.name))",
+                "env has one name twice: keep one of the entries",
+            )
+        ),
     )
     spark_conf: dict[str, Annotated[str, Field(max_length=2048)]] = Field(
         default_factory=dict,
         alias="sparkConf",
         max_length=64,
-        description="Spark settings other than those that trimtab owns.",
-        json_schema_extra=cel(
-            (
-                f"self.all(k, !({_OWNED_RULE}))",
-                "sparkConf has a key that trimtab owns (spark.kubernetes.*, spark.executor.*,"
-                " spark.driver.*, dynamic allocation, locality, jars, ...): remove it; sizes go"
-                " into resources, counts into limits",
-            )
-        ),
+        description="Spark settings other than those that are reserved.",
+        json_schema_extra=cel(*SPARK_RULES),
     )
     node_selector: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         default_factory=dict,
@@ -241,3 +236,13 @@ class StreamPipelineSpec(ApiModel):
     )
     tuning: Tuning = Field(default_factory=Tuning)
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")
+
+    @model_validator(mode="after")
+    def _reserved(self) -> StreamPipelineSpec:
+        names = [variable.name for variable in self.env]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        faults = [*spark_faults(self.spark_conf), *env_faults(names)]
+        faults += [f"env {name!r} is there twice: keep one" for name in twice]
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
