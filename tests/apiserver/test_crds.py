@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
 import pytest
+from tests.bounds import (
+    KAFKA_REFUSED,
+    KAFKA_TAKEN,
+    PIPELINES_REFUSED,
+    PIPELINES_TAKEN,
+    change,
+)
 
 pytestmark = pytest.mark.apiserver
-
-
-def change(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The manifest with the value at a dotted path replaced; None removes it."""
-    changed = copy.deepcopy(manifest)
-    *parents, last = path.split(".")
-    node: Any = changed
-    for part in parents:
-        node = node[int(part)] if part.isdigit() else node.setdefault(part, {})
-    if value is None:
-        node.pop(last)
-    else:
-        node[int(last) if last.isdigit() else last] = value
-    return changed
 
 
 REFUSED = [
     ("spec.goal.throughput", {"recordsPerSecond": 5}, "write exactly one goal"),
     ("spec.goal.latency", None, "write exactly one goal"),
-    ("spec.goal.latency.target", "0s", "write a duration above zero, like 500ms, 10s"),
-    ("spec.goal.latency.target", "soon", "write a duration above zero, like 500ms, 10s"),
+    ("spec.goal.latency.target", "0s", "write a duration above zero in whole milliseconds, like"),
+    ("spec.goal.latency.target", "soon", "write a duration above zero in whole milliseconds, like"),
+    ("spec.goal.latency.target", "0.4ms", "in whole milliseconds"),
+    ("spec.goal.latency.target", "1500.5ms", "in whole milliseconds"),
     ("spec.goal.latency.percentile", 90, "supported values"),
     ("spec.goal", {"throughput": {}}, "write exactly one of throughput"),
     ("spec.goal", {"throughput": {"recordsPerSecond": 5, "max": True}}, "write exactly one of"),
@@ -43,7 +37,6 @@ REFUSED = [
     ("spec.limits.cores", 0, "should be greater than or equal to 1"),
     ("spec.tuning.pinned", {"executors": 9}, "must lie within limits.executors"),
     ("spec.tuning.bounds", {"higher": 0.5, "lower": 0.8}, "lower must be smaller than higher"),
-    ("spec.tuning.initial", {"trigger": "0s"}, "write a duration above zero"),
     ("spec.resources.executor.memory", "lots", "write a size in bytes with a unit"),
     ("spec.resources.driver.cpuRequest", "some", "write a CPU quantity"),
     (
@@ -88,7 +81,18 @@ REFUSED = [
         "limits.topicPartitions is for one topic of a KafkaCluster here",
     ),
     ("metadata.name", "x" * 41, "use at most 40 characters"),
+    ("metadata.name", "a.b", "begin with a letter, and use only a-z, 0-9 and -"),
+    ("metadata.name", "2x", "begin with a letter, and use only a-z, 0-9 and -"),
 ]
+
+TAKEN = [("metadata.name", "a" * 40), ("metadata.name", "a--b-1"), *PIPELINES_TAKEN]
+
+
+@pytest.mark.parametrize(("path", "value"), TAKEN)
+def test_a_bound_itself_is_taken(
+    kubectl: Any, pipeline: dict[str, Any], path: str, value: Any
+) -> None:
+    kubectl("apply", "--dry-run=server", "-f", "-", manifest=change(pipeline, path, value))
 
 
 def test_a_goal_of_the_highest_rate_is_taken(kubectl: Any, pipeline: dict[str, Any]) -> None:
@@ -96,28 +100,34 @@ def test_a_goal_of_the_highest_rate_is_taken(kubectl: Any, pipeline: dict[str, A
     kubectl("apply", "--dry-run=server", "-f", "-", manifest=most)
 
 
-@pytest.mark.parametrize(("path", "value", "words"), REFUSED)
+@pytest.mark.parametrize(("path", "value", "words"), [*REFUSED, *PIPELINES_REFUSED])
 def test_bad_pipelines_are_refused_with_what_to_write_instead(
     kubectl: Any, pipeline: dict[str, Any], path: str, value: Any, words: str
 ) -> None:
-    fields = {f"spec.{p}": v for p, v in value.items()} if path == "spec" else {path: value}
-    bad = pipeline
-    for field, wrong in fields.items():
-        bad = change(bad, field, wrong)
+    bad = change(pipeline, path, value)
     done = kubectl("apply", "--dry-run=server", "-f", "-", manifest=bad, check=False)
     assert done.returncode != 0
     assert words in done.stderr
 
 
-KAFKA_REFUSED = [
+ONLY_HERE = [
     ("spec.replicas", 2, "replicas must be odd"),
     ("spec.topics.0.name", "a b", "Kafka refuses this topic name"),
     ("spec.topics.0.partitions", 0, "should be greater than or equal to 1"),
     ("spec.storage.size", "big", "write a size in bytes"),
+    ("metadata.name", "2x", "begin with a letter"),
+    ("metadata.name", "a.b", "begin with a letter"),
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "words"), KAFKA_REFUSED)
+@pytest.mark.parametrize(("path", "value"), KAFKA_TAKEN)
+def test_the_bounds_of_a_kafka_cluster_are_taken(
+    kubectl: Any, kafka: dict[str, Any], path: str, value: Any
+) -> None:
+    kubectl("apply", "--dry-run=server", "-f", "-", manifest=change(kafka, path, value))
+
+
+@pytest.mark.parametrize(("path", "value", "words"), [*ONLY_HERE, *KAFKA_REFUSED])
 def test_bad_kafka_clusters_are_refused(
     kubectl: Any, kafka: dict[str, Any], path: str, value: Any, words: str
 ) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from trimtab.api.common import API_VERSION, GROUP, MAX_NAME_LENGTH, VERSION
+from trimtab.api.common import API_VERSION, GROUP, MAX_NAME_LENGTH, VERSION, cel
 from trimtab.api.kinds import KAFKA_CLUSTER, STREAM_PIPELINE, Kind
 from trimtab.api.quantities import UNIT_KEY, format_duration, format_quantity
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
@@ -23,6 +23,19 @@ from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 
 Schema = dict[str, Any]
+
+NAME_RULES = cel(
+    (
+        f"self.metadata.name.size() <= {MAX_NAME_LENGTH}",
+        f"the name is too long: use at most {MAX_NAME_LENGTH} characters",
+    ),
+    (
+        "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+        "the name is also that of Services and pods: begin with a letter, and use only a-z, 0-9"
+        " and -",
+    ),
+)
+"""The names of the children are the name and a suffix, and a Service's is a label of DNS-1035."""
 
 _KEPT = (
     "type", "description", "enum", "pattern", "maxLength", "minLength", "minimum", "maximum",
@@ -92,14 +105,10 @@ def _crd(
     conditions = status_schema["properties"]["conditions"]
     conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
     conditions.pop("default", None)
-    name_rule = {
-        "rule": f"self.metadata.name.size() <= {MAX_NAME_LENGTH}",
-        "message": f"the name is too long: use at most {MAX_NAME_LENGTH} characters",
-    }
     root = {
         "type": "object",
         "required": ["spec"],
-        "x-kubernetes-validations": [name_rule],
+        **NAME_RULES,
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},

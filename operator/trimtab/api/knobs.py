@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from trimtab.api.quantities import Duration, format_duration
+from trimtab.api.quantities import Duration, between, format_duration
 
 TRIGGERS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 """The triggers that the batch-size knob chooses from, in seconds."""
@@ -192,7 +192,7 @@ class KnobValues(BaseModel):
     executors: int | None = Field(
         None, ge=0, le=MAX_EXECUTORS, description="Executor pods. Changed live."
     )
-    trigger: Duration | None = Field(
+    trigger: Annotated[Duration, between(TRIGGER.minimum, TRIGGER.maximum)] | None = Field(
         None,
         description="Time between the starts of two micro-batches. Changed by a query restart.",
     )

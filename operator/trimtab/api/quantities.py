@@ -7,12 +7,22 @@ value read and written again does not change.
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import (
+    BeforeValidator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, core_schema
 
-DURATION_PATTERN = r"^([0-9]{1,9}([.][0-9]{1,3})?(ms|s|m|h))+$"
+DURATION_PATTERN = r"^([0-9]{1,9}(ms|([.][0-9]{1,3})?(s|m|h)))+$"
+"""Whole milliseconds: less would become nothing where a duration is written."""
 QUANTITY_PATTERN = r"^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti|k|M|G|T)?$"
 CPU_PATTERN = r"^([1-9][0-9]{0,3}|[1-9][0-9]{0,5}m|[0-9]{1,3}[.][0-9]{1,3})$"
 
@@ -102,6 +112,52 @@ def _string_schema(rule: str, message: str, unit: str = "") -> dict[str, Any]:
     return {**schema, UNIT_KEY: unit} if unit else schema
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Annotation: the smallest and the largest number that a field takes, at every door."""
+
+    least: float
+    most: float
+    rule: str
+    """The same as CEL, true also for what is no number."""
+    message: str
+
+    def _check(self, number: float) -> float:
+        if not self.least <= number <= self.most:
+            raise ValueError(self.message)
+        return number
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        found, key = handler(schema), "x-kubernetes-validations"
+        return found | {key: [*found[key], {"rule": self.rule, "message": self.message}]}
+
+
+def between(least_s: float, most_s: float) -> Bounds:
+    """Bounds of a Duration, in seconds."""
+    least, most = format_duration(least_s), format_duration(most_s)
+    rule = (
+        f"!self.matches('{DURATION_PATTERN}') || (duration(self) >= duration('{least}')"
+        f" && duration(self) <= duration('{most}'))"
+    )
+    return Bounds(least_s, most_s, rule, f"write a duration from {least} to {most}")
+
+
+def at_least(size_bytes: int, why: str) -> Bounds:
+    """The least of a Quantity, in bytes; `why` ends the message."""
+    least = format_quantity(size_bytes)
+    rule = (
+        f"!self.matches('{QUANTITY_PATTERN}') || quantity(self).compareTo(quantity('{least}')) >= 0"
+    )
+    return Bounds(size_bytes, math.inf, rule, f"write at least {least}: {why}")
+
+
 Duration = Annotated[
     float,
     BeforeValidator(parse_duration),
@@ -109,7 +165,7 @@ Duration = Annotated[
     WithJsonSchema(
         _string_schema(
             f"self.matches('{DURATION_PATTERN}') && duration(self) > duration('0s')",
-            "write a duration above zero, like 500ms, 10s, 5m or 1h30m",
+            "write a duration above zero in whole milliseconds, like 500ms, 10s, 5m or 1h30m",
             "seconds",
         )
     ),

@@ -17,18 +17,17 @@ from pyspark.sql import SparkSession
 
 from trimtab.api import placement
 from trimtab.api.contract import CHECKPOINT_DIRECTORY, USER_ID, Executors, Job
+from trimtab.api.memory import HEAP_MIN_BYTES, POD_MIN_BYTES
 from trimtab.api.reserved import env_faults, spark_faults
 from trimtab.job.definition import Options
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
-from trimtab.sizing.heap import MIB, OVERHEAD_MIN_BYTES, overhead_bytes
+from trimtab.sizing.heap import MIB, overhead_bytes
 
 UID_LABEL = "trimtab.dev/pipeline-uid"
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 ROCKSDB_SHARE = 0.25
 """Share of an executor's memory outside the heap that RocksDB may use for all its state."""
-HEAP_MIN_BYTES = 450 * MIB
-"""Spark refuses to start an executor with less."""
 GRACE_S = 15
 """Seconds beyond the drain timeout that an executor has for the tasks it is running."""
 POD_TEMPLATE = Path(tempfile.gettempdir(), "trimtab-executor-pod.json")
@@ -157,11 +156,10 @@ def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int
     overhead = asked_overhead or overhead_bytes(pod_bytes)
     heap = pod_bytes - overhead
     if heap < HEAP_MIN_BYTES:
-        least = (OVERHEAD_MIN_BYTES + HEAP_MIN_BYTES) // MIB
         raise JobFailureError(
             Reason.SETTINGS_INVALID,
             f"a driver or executor of {pod_bytes // MIB}Mi is too small for Spark: "
-            f"give it {least}Mi",
+            f"give it {POD_MIN_BYTES // MIB}Mi",
         )
     return heap, overhead
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trimtab.api.memory import OVERHEAD_MIN_BYTES, OVERHEAD_SHARE
+
 GIB = 1 << 30
 MIB = 1 << 20
-
-OVERHEAD_MIN_BYTES, OVERHEAD_SHARE = 384 * MIB, 0.2
-"""Outside the heap a pod holds the Python workers, the network buffers and the JVM itself: at least
-this many bytes, or this share of the pod."""
 
 NEW_GEN_EVERY_S, NEW_GEN_PAUSE_S, NEW_GEN_GOAL_S = 10.0, 0.050, 0.010
 """New-gen collections at most every 10 s and for at most 50 ms; the goal is 10 ms."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 
-from trimtab.sizing.heap import MIB, OVERHEAD_MIN_BYTES, OVERHEAD_SHARE
+from trimtab.api.memory import OVERHEAD_MIN_BYTES, OVERHEAD_SHARE
+from trimtab.sizing.heap import MIB
 
 TIGHT = 0.95
 """Share of its memory that a pod may need at most."""

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping
 
 from trimtab.api import placement
+from trimtab.api.memory import BROKER_HEAP_SHARE
 from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.ports import Manifest
@@ -212,7 +213,7 @@ def _spread(labels: dict[str, str]) -> list[Manifest]:
 def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) -> Manifest:
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     service = service_name(name)
-    heap_mib = max(128, spec.resources.memory // 2 // (1 << 20))
+    heap_mib = int(spec.resources.memory * BROKER_HEAP_SHARE) >> 20
     index = "metadata.labels['apps.kubernetes.io/pod-index']"
     host = f"{service}-$(POD_INDEX).{service}.{namespace}.svc"
     probe = {"tcpSocket": {"port": "client"}, "periodSeconds": 5, "timeoutSeconds": 3}

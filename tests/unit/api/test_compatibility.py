@@ -20,14 +20,29 @@ Schema = dict[str, Any]
 RELEASED = sorted(Path("tests/unit/api/released").iterdir())[-1]
 """The CRDs of the last release: `make generate` and a copy of crds/ make the next one's."""
 
-NARROWED: dict[str, tuple[str, ...]] = {
-    "kafkaclusters.yaml": (),
+DURATIONS = (
+    ".spec.goal.latency.target", ".spec.goal.latency.catchUp", ".spec.goal.throughput.catchUp",
+    ".spec.drainTimeout", ".spec.tuning.initial.trigger", ".spec.tuning.pinned.trigger",
+    ".status.effective.trigger", ".status.recommended.trigger",
+)  # fmt: skip
+NARROWED = {
+    "kafkaclusters.yaml": (
+        ": new rule: the name is also that of Services",
+        ".spec.resources.memory: new rule: write at least 512Mi",
+        ".spec.topics[].retentionMs: maximum was None, is 1000000000000",
+        ".spec.topics[].retentionMs: new rule: write -1 to keep records forever",
+    ),
     "streampipelines.yaml": (
+        ": new rule: the name is also that of Services",
+        ".spec: new rule: the sink's topic is one of the source's topics",
+        ".spec.resources.driver.memory: new rule: write at least 834Mi",
+        ".spec.resources.executor.memory: new rule: write at least 834Mi",
         ".spec.env: new rule: env has one name twice",
         ".spec.env[].name: new rule: the name is reserved",
         ".spec.sparkConf: new rule: sparkConf has a key that is none",
         ".spec.sparkConf: new rule: sparkConf has a reserved key",
         ".spec.sparkConf: new rule: sparkConf has a value that refers to a variable",
+        *(f"{path}: new rule: write a duration" for path in DURATIONS),
     ),
 }
 """What the CRDs refuse on purpose though the last release took it, as `breaks` begins to say it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from trimtab.api.quantities import (
@@ -30,6 +30,13 @@ def test_a_duration_survives_to_the_millisecond(milliseconds: int) -> None:
     text = format_duration(milliseconds / 1000)
     assert re.match(DURATION_PATTERN, text)
     assert round(parse_duration(text) * 1000) == milliseconds
+
+
+@given(st.from_regex(DURATION_PATTERN, fullmatch=True).filter(lambda text: len(text) <= 32))
+def test_a_duration_is_whole_milliseconds(text: str) -> None:
+    seconds = parse_duration(text)
+    assume(seconds < 10**6)  # far above every bound
+    assert parse_duration(format_duration(seconds)) == pytest.approx(seconds, rel=1e-12, abs=1e-6)
 
 
 @given(st.integers(1, 10**6), st.sampled_from(sorted(UNITS)))
@@ -57,7 +64,10 @@ def test_durations_as_we_write_them(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
 
 
-@pytest.mark.parametrize("text", ["", "10", "s", "-1s", "1 s", "1d", "1s ", "1s\n", "1,5s", True])
+@pytest.mark.parametrize(
+    "text",
+    ["", "10", "s", "-1s", "1 s", "1d", "1s ", "1s\n", "1,5s", "0.4ms", "1.5ms", "1s0.5ms", True],
+)
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="write it like 500ms"):
         parse_duration(text)

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.job.samples import job
 
 from trimtab.api.contract import CHECKPOINT_DIRECTORY
+from trimtab.api.memory import HEAP_MIN_BYTES, OVERHEAD_MIN_BYTES, POD_MIN_BYTES
 from trimtab.job.definition import Options, parse_options
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.session import (
@@ -133,8 +134,10 @@ def test_the_pod_is_heap_and_overhead_and_not_too_small() -> None:
     heap, overhead = memory_split(4000 * MIB)
     assert heap + overhead == 4000 * MIB
     assert overhead == 800 * MIB
-    with pytest.raises(JobFailureError, match="834Mi"):
-        memory_split(600 * MIB)
+    assert memory_split(POD_MIN_BYTES) == (HEAP_MIN_BYTES, OVERHEAD_MIN_BYTES)
+    for size in (POD_MIN_BYTES - 1, 600 * MIB):
+        with pytest.raises(JobFailureError, match="834Mi"):
+            memory_split(size)
 
 
 def test_the_options_of_the_jvms_are_those_that_were_advised() -> None:

@@ -456,6 +456,14 @@ def unreadable_status(stage: Stage) -> None:
     stage.cluster.put(live | {"status": {"conditions": "none"}})
 
 
+def endless_loop(stage: Stage) -> None:
+    """The sink names the KafkaCluster, the source one of its addresses."""
+    address = "elsewhere:9092,events-kafka-0.events-kafka.n.svc:9092"
+    source = {"kafka": {"bootstrapServers": address, "topics": ["a", "clicks"]}}
+    sink = {"kafka": {"cluster": "events", "topic": "clicks"}}
+    stage.put_pipeline("broken", source=source, sink=sink)
+
+
 def unavailable_api(stage: Stage) -> None:
     stage.put_pipeline("broken")
     get = stage.cluster.get
@@ -471,7 +479,7 @@ def unavailable_api(stage: Stage) -> None:
     "breaks",
     [
         missing_kafka, missing_module, unreadable_spec, unreadable_kafka, unreadable_status,
-        unavailable_api,
+        endless_loop, unavailable_api,
     ],
 )  # fmt: skip
 def test_one_broken_pipeline_does_not_keep_the_others_waiting(breaks: Any) -> None:
@@ -487,7 +495,7 @@ def test_one_broken_pipeline_does_not_keep_the_others_waiting(breaks: Any) -> No
     ("breaks", "reason"),
     [
         (missing_kafka, "KafkaClusterNotFound"), (missing_module, "ModuleNotFound"),
-        (unreadable_spec, "InvalidSpec"),
+        (unreadable_spec, "InvalidSpec"), (endless_loop, "InvalidSpec"),
     ],
 )  # fmt: skip
 def test_a_broken_pipeline_says_what_is_wrong(breaks: Any, reason: str) -> None:

@@ -7,6 +7,8 @@ import re
 import pytest
 from tests.unit.workloads.manifests import LONGEST, Json, changed, example, kafka_children, pods
 
+from trimtab.api.memory import BROKER_MIN_BYTES
+from trimtab.api.quantities import format_quantity
 from trimtab.workloads.kafka import bootstrap_servers, cluster_id
 
 KAFKA = example("kafka")
@@ -52,6 +54,9 @@ def test_the_heap_is_half_of_the_memory() -> None:
     heap = next(e["value"] for e in broker["env"] if e["name"] == "KAFKA_HEAP_OPTS")
     assert heap == "-Xms512m -Xmx512m"
     assert broker["resources"]["limits"] == {"memory": "1Gi"}
+    least = changed(KAFKA, "resources.memory", format_quantity(BROKER_MIN_BYTES))
+    (broker,) = by_kind(least)["StatefulSet"]["spec"]["template"]["spec"]["containers"]
+    assert {"name": "KAFKA_HEAP_OPTS", "value": "-Xms256m -Xmx256m"} in broker["env"]
 
 
 def test_the_voters_find_each_other_before_they_are_ready() -> None:
@@ -109,6 +114,9 @@ def test_the_topics_job_is_named_by_what_it_makes() -> None:
     (container,) = one["spec"]["template"]["spec"]["containers"]
     assert container["args"][0] == "topics"
     assert "clicks:12::1" in container["args"]
+    forever = changed(KAFKA, "topics", [{"name": "a", "retentionMs": -1}])
+    (container,) = by_kind(forever)["Job"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"][-1] == "a:1:-1:1", "as retention.ms is written for Kafka"
 
 
 def test_names_and_labels_of_the_longest_cluster_fit() -> None:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from trimtab.api.common import ApiModel, Condition, Name, StatusModel, Topic, cel
-from trimtab.api.quantities import Cpu, Quantity
+from trimtab.api.memory import BROKER_MIN_BYTES
+from trimtab.api.quantities import Cpu, Quantity, at_least
+
+FOREVER = -1
+"""A retention without an end, as Kafka writes it."""
+
+RETENTION_MS = (1000, 10**12)
+"""The bounds of any other retention, in milliseconds: from a second to 31 years."""
+
+_RETENTION_WORDS = (
+    f"write {FOREVER} to keep records forever, or from {RETENTION_MS[0]} to {RETENTION_MS[1]}"
+    " milliseconds"
+)
 
 
 class Storage(ApiModel):
@@ -33,9 +45,21 @@ class TopicSpec(ApiModel):
     retention_ms: int | None = Field(
         None,
         alias="retentionMs",
-        ge=1000,
-        description="Milliseconds for which records are kept. Absent: the brokers' default.",
+        ge=FOREVER,
+        le=RETENTION_MS[1],
+        description="Milliseconds for which records are kept; -1: forever. Absent: the brokers'"
+        " default.",
+        json_schema_extra=cel(
+            (f"self == {FOREVER} || self >= {RETENTION_MS[0]}", _RETENTION_WORDS)
+        ),
     )
+
+    @field_validator("retention_ms")
+    @classmethod
+    def _retention(cls, milliseconds: int | None) -> int | None:
+        if milliseconds is not None and FOREVER < milliseconds < RETENTION_MS[0]:
+            raise ValueError(_RETENTION_WORDS)
+        return milliseconds
 
 
 class BrokerResources(ApiModel):
@@ -44,7 +68,13 @@ class BrokerResources(ApiModel):
     cpu_request: Cpu = Field(
         "200m", alias="cpuRequest", description="CPU reserved for each broker."
     )
-    memory: Quantity = Field(1 << 30, description="Memory limit of each broker's pod.")
+    memory: Annotated[
+        Quantity,
+        at_least(
+            BROKER_MIN_BYTES,
+            "half of it is the heap, and what a broker needs beside it does not fit into less",
+        ),
+    ] = Field(1 << 30, description="Memory limit of each broker's pod.")
 
 
 class KafkaClusterSpec(ApiModel):

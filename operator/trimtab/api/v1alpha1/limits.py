@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from trimtab.api.common import ApiModel, cel
 from trimtab.api.knobs import EXECUTOR_CORES, MAX_EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS
-from trimtab.api.quantities import Cpu, Duration, Quantity
+from trimtab.api.memory import HEAP_MIN_BYTES, OVERHEAD_MIN_BYTES, POD_MIN_BYTES
+from trimtab.api.quantities import Cpu, Duration, Quantity, at_least, format_quantity
+
+PodMemory = Annotated[
+    Quantity,
+    at_least(
+        POD_MIN_BYTES,
+        f"Spark needs a heap of {format_quantity(HEAP_MIN_BYTES)}, and a driver or executor"
+        f" {format_quantity(OVERHEAD_MIN_BYTES)} beside it",
+    ),
+]
+"""The memory of a driver's or an executor's pod."""
 
 IDLE_S = 600.0
 
@@ -15,7 +28,7 @@ class DriverResources(ApiModel):
     """What the driver pod gets."""
 
     cpu_request: Cpu = Field("200m", alias="cpuRequest", description="CPU that is reserved.")
-    memory: Quantity = Field(1 << 30, description="Memory limit of the pod.")
+    memory: PodMemory = Field(1 << 30, description="Memory limit of the pod.")
 
 
 class ExecutorResources(ApiModel):
@@ -23,7 +36,7 @@ class ExecutorResources(ApiModel):
 
     cores: int = Field(1, ge=1, le=64, description="Task slots.")
     cpu_request: Cpu = Field("1", alias="cpuRequest", description="CPU that is reserved.")
-    memory: Quantity = Field(900 << 20, description="Memory limit of the pod.")
+    memory: PodMemory = Field(900 << 20, description="Memory limit of the pod.")
 
 
 class Resources(ApiModel):

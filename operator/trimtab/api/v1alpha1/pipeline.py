@@ -11,12 +11,25 @@ from trimtab.api.common import ApiModel, cel
 from trimtab.api.knobs import (
     KnobValues,
 )
-from trimtab.api.quantities import Duration
+from trimtab.api.quantities import Duration, between
 from trimtab.api.reserved import ENV_NAME, ENV_RULE, SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.limits import Limits, Resources
-from trimtab.api.v1alpha1.query import Checkpoint, Sink, Source, Transform
+from trimtab.api.v1alpha1.query import (
+    LOOP,
+    Checkpoint,
+    Sink,
+    Source,
+    Transform,
+    in_one_kafka,
+)
 
 SHUFFLE_PARTITIONS_KEY = "spark.sql.shuffle.partitions"
+
+
+_HOUR_S, _DAY_S = 3600.0, 86400.0
+
+CatchUp = Annotated[Duration, between(1.0, 7 * _DAY_S)]
+"""How long draining a backlog may take."""
 
 
 class Mode(StrEnum):
@@ -31,8 +44,10 @@ class LatencyGoal(ApiModel):
     """From a record's timestamp in Kafka to the commit of its batch."""
 
     percentile: Literal[50, 95, 99] = Field(95, description="Percentile of a batch's records.")
-    target: Duration = Field(description="The percentile must stay at or below this.")
-    catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
+    target: Annotated[Duration, between(0.1, _DAY_S)] = Field(
+        description="The percentile must stay at or below this."
+    )
+    catch_up: CatchUp = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
 
 
 class ThroughputGoal(ApiModel):
@@ -52,7 +67,7 @@ class ThroughputGoal(ApiModel):
     max: bool = Field(
         False, description="As many records/s as the limits allow, whatever the backlog."
     )
-    catch_up: Duration = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
+    catch_up: CatchUp = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> ThroughputGoal:
@@ -139,6 +154,12 @@ class Tuning(ApiModel):
     locality: Locality = Field(default_factory=Locality)
     jvm: JvmTuning = Field(default_factory=JvmTuning)
 
+    @model_validator(mode="after")
+    def _trigger_above_zero(self) -> Tuning:
+        if any(values and values.trigger == 0 for values in (self.pinned, self.initial)):
+            raise ValueError("tuning: a trigger of 0s is none: write a duration above zero")
+        return self
+
 
 class EnvVar(ApiModel):
     """One environment variable of driver and executors."""
@@ -151,6 +172,12 @@ class EnvVar(ApiModel):
     )
     value: str = Field(max_length=4096, description="Its literal value.")
 
+
+_ONE_KAFKA = " || ".join(
+    f"has(self.source.kafka.{by}) && has(self.sink.kafka.{by})"
+    f" && self.source.kafka.{by} == self.sink.kafka.{by}"
+    for by in ("cluster", "bootstrapServers")
+)
 
 _PIN = "has(self.tuning.pinned) && has(self.tuning.pinned.executors)"
 
@@ -183,6 +210,7 @@ class StreamPipelineSpec(ApiModel):
                 "limits.topicPartitions is for one topic of a KafkaCluster here: name the cluster"
                 " in source.kafka.cluster and one topic, or remove the limit",
             ),
+            (f"!({_ONE_KAFKA}) || !(self.sink.kafka.topic in self.source.kafka.topics)", LOOP),
             (
                 "!has(self.transform.shufflePartitions)"
                 f" || !(has(self.sparkConf) && '{SHUFFLE_PARTITIONS_KEY}' in self.sparkConf)",
@@ -225,7 +253,7 @@ class StreamPipelineSpec(ApiModel):
     )
     resources: Resources = Field(default_factory=Resources)
     limits: Limits = Field(default_factory=Limits)
-    drain_timeout: Duration = Field(
+    drain_timeout: Annotated[Duration, between(1.0, 6 * _HOUR_S)] = Field(
         60.0, alias="drainTimeout", description="Maximum wait for the running batch at a stop."
     )
     hang_timeout: Duration | None = Field(
@@ -245,4 +273,11 @@ class StreamPipelineSpec(ApiModel):
         faults += [f"env {name!r} is there twice: keep one" for name in twice]
         if faults:
             raise ValueError("; ".join(faults))
+        return self
+
+    @model_validator(mode="after")
+    def _no_loop(self) -> StreamPipelineSpec:
+        source, sink = self.source.kafka, self.sink.reference
+        if sink and sink.topic in source.topics and in_one_kafka(source, sink):
+            raise ValueError(LOOP)
         return self

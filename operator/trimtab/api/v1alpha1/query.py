@@ -51,6 +51,12 @@ class KafkaSource(ApiModel):
     )
 
 
+LOOP = (
+    "the sink's topic is one of the source's topics: the pipeline would read what it writes,"
+    " forever; write to another topic"
+)
+
+
 class Source(ApiModel):
     """Where records come from."""
 
@@ -114,6 +120,18 @@ class KafkaSink(ApiModel):
         None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
     )
     topic: Topic = Field(description="Topic to write to.")
+
+
+def in_one_kafka(source: KafkaSource, sink: KafkaSink) -> bool:
+    """Whether both name the same cluster, or share one of their addresses."""
+    if source.bootstrap_servers and sink.bootstrap_servers:
+        return share_server(source.bootstrap_servers, sink.bootstrap_servers)
+    return source.cluster is not None and source.cluster == sink.cluster
+
+
+def share_server(one: str, other: str) -> bool:
+    """Whether two lists of bootstrap servers have an address in common."""
+    return not set(one.split(",")).isdisjoint(other.split(","))
 
 
 class Sink(ApiModel):

@@ -11,6 +11,7 @@ from trimtab.api.contract import SETTINGS_KEY, Settings
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.query import LOOP, share_server
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import ContractError
 from trimtab.ports import Key, Manifest, key_of
@@ -171,6 +172,9 @@ def _references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> 
             message = f"there is no KafkaCluster {named.cluster!r} in namespace {namespace!r}"
             return References(missing=("KafkaClusterNotFound", message))
         addresses.append(address)
+    sink = spec.sink.reference
+    if sink and sink.topic in spec.source.kafka.topics and share_server(*addresses):
+        return References(missing=("InvalidSpec", LOOP))
     python, modules = spec.transform.python, None
     if python and python.config_map:
         key = ("ConfigMap", namespace, python.config_map)

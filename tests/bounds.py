@@ -1,0 +1,92 @@
+"""What a spec may not say, with the words of the refusal, and what lies just within the bounds.
+
+Tried at the first door in tests/apiserver/test_crds.py and in the models in
+tests/unit/api/test_bounds.py.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+Manifest = dict[str, Any]
+Row = tuple[str, Any, str]
+"""A dotted path, the value there, and words of the message."""
+
+
+def change(manifest: Manifest, path: str, value: Any) -> Manifest:
+    """The manifest with the value at a dotted path replaced; None removes it.
+
+    Under the path `spec`, the value maps paths below it to values.
+    """
+    if path == "spec":
+        for field, wrong in value.items():
+            manifest = change(manifest, f"spec.{field}", wrong)
+        return manifest
+    changed = copy.deepcopy(manifest)
+    *parents, last = path.split(".")
+    node: Any = changed
+    for part in parents:
+        node = node[int(part)] if part.isdigit() else node.setdefault(part, {})
+    if value is None:
+        node.pop(last)
+    else:
+        node[int(last) if last.isdigit() else last] = value
+    return changed
+
+
+LOOP = "would read what it writes"
+
+PIPELINES_REFUSED: tuple[Row, ...] = (
+    ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
+    ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
+    ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
+    ("spec.goal.latency.catchUp", "169h", "write a duration from 1s to 168h"),
+    ("spec.goal", {"throughput": {"max": True, "catchUp": "169h"}}, "from 1s to 168h"),
+    ("spec.drainTimeout", "999ms", "write a duration from 1s to 6h"),
+    ("spec.drainTimeout", "2000000h", "write a duration from 1s to 6h"),
+    ("spec.drainTimeout", "999999999h", "drainTimeout"),
+    ("spec.tuning.initial", {"trigger": "61m"}, "write a duration from 0s to 60m"),
+    ("spec.tuning.pinned", {"trigger": "0s"}, "write a duration above zero"),
+    ("spec.tuning.initial", {"trigger": "0s"}, "write a duration above zero"),
+    ("spec.resources.executor.memory", "833Mi", "write at least 834Mi: Spark needs a heap of"),
+    ("spec.resources.driver.memory", "874512383", "write at least 834Mi: Spark needs a heap of"),
+    ("spec.sink.kafka.topic", "clicks", LOOP),
+    (
+        "spec",
+        {
+            "source.kafka": {"bootstrapServers": "k:9092", "topics": ["views", "clicks"]},
+            "sink.kafka": {"bootstrapServers": "k:9092", "topic": "clicks"},
+        },
+        LOOP,
+    ),
+)
+
+PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
+    ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),
+    ("spec.goal.latency", {"target": "24h"}),
+    ("spec.drainTimeout", "1s"),
+    ("spec.drainTimeout", "6h"),
+    ("spec.tuning.initial", {"trigger": "1ms"}),
+    ("spec.tuning.pinned", {"trigger": "1h"}),
+    ("spec.resources.executor.memory", "834Mi"),
+    ("spec.resources.driver.memory", "874512384"),
+    ("spec.resources.driver.memory", "1T"),
+    ("spec.sink.kafka", {"bootstrapServers": "other:9092", "topic": "clicks"}),
+)
+
+KAFKA_REFUSED: tuple[Row, ...] = (
+    ("spec.resources.memory", "100Mi", "write at least 512Mi: half of it is the heap"),
+    ("spec.resources.memory", "511Mi", "write at least 512Mi: half of it is the heap"),
+    ("spec.topics.0.retentionMs", 1e30, "retentionMs"),
+    ("spec.topics.0.retentionMs", 10**12 + 1, "should be less than or equal to 1000000000000"),
+    ("spec.topics.0.retentionMs", -2, "should be greater than or equal to -1"),
+    ("spec.topics.0.retentionMs", 0, "write -1 to keep records forever"),
+    ("spec.topics.0.retentionMs", 999, "write -1 to keep records forever"),
+)
+
+KAFKA_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.resources.memory", "512Mi"),
+    ("spec.topics", [{"name": f"t{ms}", "retentionMs": ms} for ms in (-1, 1000, 10**12)]),
+)
