@@ -101,7 +101,7 @@ class TestPrometheus(MetricSourceContract):
 
 
 def test_every_query_is_understood_and_becomes_a_signal(prometheus: Prometheus) -> None:
-    gathered = gather(prometheus, SCRAPE_S)
+    gathered = gather(prometheus, SCRAPE_S, {})
     assert gathered.failure == ""
     known = signals(gathered.metrics.get(("n", "clicks")), 0.95, time.time(), 60.0)
     assert isinstance(known, Signals)

@@ -48,7 +48,7 @@ def bottleneck(metrics: Mapping[str, float], settings: Settings, rate: float) ->
         {"input_rate": rate, "input_rate_long": rate, "lag_records": rate, "partitions": 4},
     )
     now_s = metrics["heartbeat_timestamp_seconds"]
-    seen = gather(source, SCRAPE_S).metrics["test", "clicks"]
+    seen = gather(source, SCRAPE_S, {}).metrics["test", "clicks"]
     told = signals(seen, 0.95, now_s, SCRAPE_S)
     assert not isinstance(told, Missing)
     batch = told.batch

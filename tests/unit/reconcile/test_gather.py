@@ -22,7 +22,7 @@ def gathered(*drivers: dict[str, Any], failure: str = "") -> tuple[Gathered, Mem
     asked = queries(SCRAPE_S)
     answers = {q: [s for d in drivers for s in d.get(what, ())] for what, q in asked.items()}
     metrics = MemoryMetrics(answers, failure=failure)
-    return gather(metrics, SCRAPE_S), metrics
+    return gather(metrics, SCRAPE_S, {}), metrics
 
 
 def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> Signals | Missing:

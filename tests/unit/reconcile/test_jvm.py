@@ -11,6 +11,7 @@ from tests.unit.workloads.manifests import Json
 
 from trimtab.api.contract import Job
 from trimtab.ports import Sample
+from trimtab.workloads.common import MANAGED_BY
 
 MIB = 1 << 20
 HEAP = 516 * MIB  # of an executor's pod of 900Mi
@@ -227,14 +228,22 @@ def test_words_alone_go_with_what_they_are_for(stage: Stage) -> None:
     assert advice(stage, "driver") == {}
 
 
-def held(mib: float, role: str = "executor") -> Json:
-    """What the kubelets say of the pods: their series know no driver process."""
-    labels = {"namespace": NAMESPACE, "pipeline": "clicks", "role": role}
-    return {"pod_memory": [Sample(labels, mib * MIB)]}
+def held(mib: float, pod: str = "clicks-0123456789abcdef-exec-1") -> Json:
+    """What the kubelets say of a pod: their series know its name and no pipeline."""
+    return {"executor_memory": [Sample({"namespace": NAMESPACE, "pod": pod}, mib * MIB)]}
+
+
+def run_executor(stage: Stage, name: str = "clicks-0123456789abcdef-exec-1", **of: str) -> None:
+    """An executor of clicks, or of the pipeline that `pipeline` names, as Spark makes it."""
+    owner = {"trimtab.dev/pipeline": "clicks", "trimtab.dev/component": "executor"}
+    labels = MANAGED_BY | owner | {f"trimtab.dev/{key}": value for key, value in of.items()}
+    meta = {"name": name, "namespace": NAMESPACE, "labels": labels}
+    stage.cluster.put({"kind": "Pod", "metadata": meta})
 
 
 def test_where_the_limit_cuts_the_heap_gives_way_and_not_what_is_beside_it(stage: Stage) -> None:
     """The heap would have 2150 MiB, of which the limit leaves 1440: the workers need 608."""
+    run_executor(stage)
     stage.edit("limits.memory", "8Gi")
     busy = executors(**OFTEN, jvm_heap_peak_bytes=350.0 * MIB)
     look(stage, busy, held(880))
@@ -251,6 +260,7 @@ def test_where_the_limit_cuts_the_heap_gives_way_and_not_what_is_beside_it(stage
 
 def test_python_workers_get_room_beside_the_heap(stage: Stage) -> None:
     calm = executors(**CALM, jvm_heap_peak_bytes=350.0 * MIB)
+    run_executor(stage)
     look(stage, calm, held(620))
     assert advice(stage) == {}
     look(stage, calm, held(880))
@@ -267,3 +277,31 @@ def test_python_workers_get_room_beside_the_heap(stage: Stage) -> None:
     found = job(stage).executors
     assert found
     assert (found.memory_bytes, found.overhead_bytes) == (1000 * MIB, None)
+
+
+@pytest.mark.parametrize(
+    ("pod", "of"),
+    [
+        # Spark writes a--b as a-b, so the name of a pod does not tell whose it is
+        ("clicks-fedcba9876543210-exec-1", {"pipeline": "clicks--"}),
+        ("clicks-driver-0", {"pipeline": "clicks-driver", "component": "driver"}),
+        ("clicks-fedcba9876543210-exec-1", {"component": "other"}),
+        ("clicks-fedcba9876543210-exec-1", None),
+    ],
+)
+def test_the_pods_of_others_do_not_count(stage: Stage, pod: str, of: dict[str, str] | None) -> None:
+    calm = executors(**CALM, jvm_heap_peak_bytes=350.0 * MIB)
+    run_executor(stage)
+    if of is not None:
+        run_executor(stage, pod, **of)
+    look(stage, calm, held(620), held(880, pod))
+    assert advice(stage) == {}
+
+
+def test_the_largest_of_the_executors_counts(stage: Stage) -> None:
+    calm = executors(**CALM, jvm_heap_peak_bytes=350.0 * MIB)
+    other = "clicks-fedcba9876543210-exec-2"
+    run_executor(stage)
+    run_executor(stage, other)
+    look(stage, calm, held(880, other), held(620))
+    assert advice(stage)["overhead"] == "608Mi"

@@ -14,7 +14,7 @@ from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.errors import UnavailableError
 from trimtab.ports import MetricSource, Sample
-from trimtab.reconcile.observe.executor_pods import Name
+from trimtab.reconcile.observe.executor_pods import Name, Owners
 from trimtab.sizing.jvm import WATCHED_S
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
@@ -23,6 +23,9 @@ _AS_THEY_STAND = tuple(figure.series for figure in DRIVER if figure.reader is Re
 _BY = "sum by (namespace, pipeline, instance)"
 _OWN_LABELS = tuple(dict.fromkeys(label for figure in DRIVER for label in figure.labels))
 """Labels that tell the series of a figure apart."""
+
+EXECUTOR_MEMORY = "executor_memory"
+"""The query whose series know a pod and no pipeline."""
 
 _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
@@ -80,7 +83,7 @@ def queries(scrape_s: float) -> dict[str, str]:
         "tasks": f"{_BY} (rate({tasks}[{minute_s:g}s]))",
         "tasks_near": f'{_BY} (rate({tasks}{{level=~"PROCESS_LOCAL|NODE_LOCAL"}}[{minute_s:g}s]))',
         **_jvm_queries(),
-        "pod_memory": _pod_memory(),
+        EXECUTOR_MEMORY: _executor_memory(),
         "worst_latency": "max by (namespace, pipeline, instance, quantile)"
         f" (max_over_time({latency}[{minute_s:g}s]))",
     }
@@ -99,22 +102,17 @@ def _jvm_queries() -> dict[str, str]:
     }
 
 
-def _pod_memory() -> str:
-    """The recent peak memory of driver and executor pods, as the kubelets report it.
+def _executor_memory() -> str:
+    """The recent peak memory of each executor's pod, as the kubelets report it."""
+    held = 'container_memory_working_set_bytes{container="spark-kubernetes-executor"}'
+    return f"max by (namespace, pod) (max_over_time({held}[{WATCHED_S:g}s]))"
 
-    A kubelet does not know the pipeline: the pod's name begins with it.
+
+def gather(metrics: MetricSource, scrape_s: float, pods: Owners) -> Gathered:
+    """Run every query once; any failure makes everything unknown, as partial data misleads.
+
+    `pods` are the executors whose memory counts.
     """
-    held = 'container_memory_working_set_bytes{container=~"driver|spark-kubernetes-executor"}'
-    query = f"max_over_time({held}[{WATCHED_S:g}s])"
-    names = "(.+)-(?:driver-[0-9]+|[0-9a-f]+-exec-[0-9]+)"
-    query = f'label_replace({query}, "pipeline", "$1", "pod", "{names}")'
-    query = f'label_replace({query}, "role", "driver", "container", "driver")'
-    query = f'label_replace({query}, "role", "executor", "container", "spark-.+")'
-    return f"max by (namespace, pipeline, role) ({query})"
-
-
-def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
-    """Run every query once; any failure makes everything unknown, as partial data misleads."""
     by_instance: dict[tuple[str, str, str], DriverMetrics] = {}
     asked = queries(scrape_s)
     for what, promql in asked.items():
@@ -123,7 +121,7 @@ def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
         except UnavailableError as error:
             return Gathered({}, str(error), len(asked))
         for sample in samples:
-            _take(by_instance, what, sample)
+            _take(by_instance, what, _owned(sample, pods) if what == EXECUTOR_MEMORY else sample)
     newest: dict[Name, tuple[float, DriverMetrics]] = {}
     for (namespace, pipeline, _), seen in by_instance.items():
         beat = seen.number("heartbeat_timestamp_seconds")
@@ -133,6 +131,14 @@ def gather(metrics: MetricSource, scrape_s: float) -> Gathered:
         if (of_pods := by_instance.get((*name, ""))) is not None:
             seen.values.update(of_pods.values)
     return Gathered({name: seen for name, (_, seen) in newest.items()}, "", len(asked))
+
+
+def _owned(sample: Sample, pods: Owners) -> Sample:
+    """The sample of a pod with the label of its pipeline; unchanged if the pod is not known."""
+    place = sample.labels.get("namespace", ""), sample.labels.get("pod", "")
+    if place not in pods:
+        return sample
+    return Sample({"namespace": place[0], "pipeline": pods[place]}, sample.value)
 
 
 def _take(
@@ -145,7 +151,8 @@ def _take(
     seen = by_instance.setdefault(key, DriverMetrics())
     own = "/".join(labels[k] for k in _OWN_LABELS if k in labels)
     if what != "gauges":
-        seen.values[what, own] = sample.value
+        # of several pods of one pipeline, the largest
+        seen.values[what, own] = max(sample.value, seen.values.get((what, own), sample.value))
         return
     seen.values[labels["__name__"].removeprefix(PREFIX), own] = sample.value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.reconcile.observe.gather import DriverMetrics
+from trimtab.reconcile.observe.gather import EXECUTOR_MEMORY, DriverMetrics
 from trimtab.sizing.collector import Collector, usual_collector
 from trimtab.sizing.heap import Collections
 from trimtab.sizing.jvm import Figures
@@ -34,7 +34,7 @@ def _figures(seen: DriverMetrics, role: str) -> Figures | None:
         allocated_bytes_per_s=None if allocated is None else allocated / over_s,
         new_bytes=seen.number("jvm_new_generation_bytes", role),
         heap_peak_bytes=seen.number("jvm_heap_peak_bytes", role),
-        pod_used_bytes=seen.number("pod_memory", role) if role == "executor" else None,
+        pod_used_bytes=seen.number(EXECUTOR_MEMORY) if role == "executor" else None,
     )
 
 
