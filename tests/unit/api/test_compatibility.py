@@ -37,6 +37,7 @@ NARROWED = {
         ".spec: new rule: the sink's topic is one of the source's topics",
         ".spec.resources.driver.memory: new rule: write at least 834Mi",
         ".spec.resources.executor.memory: new rule: write at least 834Mi",
+        ".spec.source.kafka.startingOffsets: new rule: write latest, earliest, a time",  # wider
         ".spec.env: new rule: env has one name twice",
         ".spec.env[].name: new rule: the name is reserved",
         ".spec.sparkConf: new rule: sparkConf has a key that is none",

@@ -9,7 +9,7 @@ from pydantic import Field
 from trimtab.api.common import ApiModel, cel
 from trimtab.api.knobs import EXECUTOR_CORES, MAX_EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS
 from trimtab.api.memory import HEAP_MIN_BYTES, OVERHEAD_MIN_BYTES, POD_MIN_BYTES
-from trimtab.api.quantities import Cpu, Duration, Quantity, at_least, format_quantity
+from trimtab.api.quantities import Cpu, Duration, Quantity, at_least, between, format_quantity
 
 PodMemory = Annotated[
     Quantity,
@@ -62,7 +62,7 @@ class ExecutorRange(ApiModel):
         " start again with the first record.",
     )
     max: int = Field(8, ge=1, le=MAX_EXECUTORS, description="Most executors.")
-    idle_after: Duration | None = Field(
+    idle_after: Annotated[Duration, between(10.0, 7 * 86_400.0)] | None = Field(
         None,
         alias="idleAfter",
         description="With min 0: time without input after which all executors are released."

@@ -256,7 +256,7 @@ class StreamPipelineSpec(ApiModel):
     drain_timeout: Annotated[Duration, between(1.0, 6 * _HOUR_S)] = Field(
         60.0, alias="drainTimeout", description="Maximum wait for the running batch at a stop."
     )
-    hang_timeout: Duration | None = Field(
+    hang_timeout: Annotated[Duration, between(60.0, _DAY_S)] | None = Field(
         None,
         alias="hangTimeout",
         description="The driver restarts if a batch has made no progress for this long: no task has"
