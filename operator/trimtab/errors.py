@@ -4,6 +4,7 @@ TrimtabError
 ├── BadInputError        what a person wrote cannot be used: what, where, what to write instead
 │   └── ContractError    a tuning or job document is of an unknown schema or holds an unknown key
 ├── ConflictError        the object changed since it was read: the decision is dropped
+│   └── ExistsError      there is an object of this name already, so none was created
 ├── UnavailableError     a system we depend on did not answer in time, or answered with an error
 └── TransformError       the user's SQL or Python could not be turned into a query
 """
@@ -25,6 +26,10 @@ class ContractError(BadInputError):
 
 class ConflictError(TrimtabError):
     """The object changed since it was read, so what was decided on it is stale."""
+
+
+class ExistsError(ConflictError):
+    """There is an object of this name already; it is as it was."""
 
 
 class UnavailableError(TrimtabError):

@@ -43,8 +43,23 @@ class Cluster(Protocol):
     def get(self, key: Key) -> Manifest | None:
         """One object, or None where it is not there."""
 
+    def create(self, manifest: Manifest) -> Manifest:
+        """Server-side apply of an object that is not there yet.
+
+        Raises ExistsError, and changes nothing, where an object of that name is there.
+        """
+
     def apply(self, manifest: Manifest) -> Manifest:
-        """Server-side apply under our field manager; a resourceVersion in it is a precondition."""
+        """Server-side apply under our field manager.
+
+        A uid or a resourceVersion in it is a precondition: raises ConflictError if it fails.
+        """
+
+    def replace(self, manifest: Manifest) -> Manifest:
+        """Store an object without any field that others have added.
+
+        Its resourceVersion is a precondition: raises ConflictError if it fails.
+        """
 
     def patch_status(self, kind: str, manifest: Manifest, status: Manifest) -> Manifest:
         """Replace status fields, with the object's resourceVersion as precondition.

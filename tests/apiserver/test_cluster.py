@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contracts.cluster import ClusterContract
+from tests.contracts.cluster import ClusterContract, Edit
+from tests.unit.workloads.manifests import example as in_memory
+from tests.unit.workloads.manifests import kafka_children, pipeline_children
 
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.memory import ManualClock
+from trimtab.errors import ExistsError
+from trimtab.ports import Key, Manifest, key_of
+from trimtab.reconcile.apply.drift import CLOSED
 
 pytestmark = pytest.mark.apiserver
 
@@ -19,3 +25,35 @@ class TestKubernetesCluster(ClusterContract):
     def cluster(self, kubectl: Any, kubeconfig: Path, namespace: str) -> KubernetesCluster:
         del kubectl  # it installs the CRDs
         return KubernetesCluster((namespace,), ManualClock(), str(kubeconfig))
+
+    @pytest.fixture
+    def edit(self, kubectl: Any) -> Edit:
+        def edit(key: Key, patch: Manifest) -> None:
+            kind, namespace, name = key
+            text = json.dumps(patch)
+            kubectl("patch", kind, name, "-n", namespace, "--type=merge", "-p", text)
+
+        return edit
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "PersistentVolumeClaim",
+            "StatefulSet", "Service", "Job",
+        ],
+    )  # fmt: skip
+    def test_a_child_of_each_kind_is_created_once(
+        self, cluster: KubernetesCluster, namespace: str, kind: str
+    ) -> None:
+        """Which of a create and an update an apply is, the API server decides for each kind."""
+        of_kafka = {child["kind"]: child for child in kafka_children(in_memory("kafka"))}
+        child = (of_kafka | pipeline_children(in_memory("pipeline")))[kind]
+        child["metadata"]["namespace"] = namespace
+        made = cluster.create(child)
+        with pytest.raises(ExistsError):
+            cluster.create(child)
+        assert cluster.get(key_of(child)) == made
+        if kind in CLOSED:
+            exact = {k: made["metadata"][k] for k in ("uid", "resourceVersion")}
+            replaced = cluster.replace(child | {"metadata": child["metadata"] | exact})
+            assert replaced.get("spec") == made.get("spec")

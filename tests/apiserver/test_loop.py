@@ -90,10 +90,13 @@ class Stage:
     def driver_runs(self) -> None:
         """Make the pod that the StatefulSet controller would make, and call it ready."""
         self.kafka_runs()
-        template = self.get("statefulset", "clicks-driver")["spec"]["template"]
+        made_by = self.get("statefulset", "clicks-driver")
+        template = made_by["spec"]["template"]
+        controller = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True}
+        controller |= {"name": "clicks-driver", "uid": made_by["metadata"]["uid"]}
+        known = {"name": "clicks-driver-0", "ownerReferences": [controller]}
         pod = {
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {**template["metadata"], "name": "clicks-driver-0"},
+            "apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"] | known,
             "spec": template["spec"],
         }  # fmt: skip
         self.apply(pod)
@@ -358,6 +361,57 @@ def test_a_refused_child_is_told_and_heals(stage: Stage, pipeline: dict[str, Any
     stage.apply(pipeline)
     stage.tick(2)
     assert stage.condition("Stalled")["status"] == "False"
+
+
+def test_objects_that_have_childrens_names_stay_as_they_are(stage: Stage) -> None:
+    names = {"ServiceAccount": "clicks-driver", "Role": "clicks-driver", "ConfigMap": "clicks-job"}
+    groups = {"Role": "rbac.authorization.k8s.io/v1"}
+    for kind, name in names.items():
+        meta = {"metadata": {"name": name}}
+        stage.apply({"apiVersion": groups.get(kind, "v1"), "kind": kind} | meta)
+    for kind, name in names.items():
+        before = stage.get(kind, name)
+        stage.tick(2)
+        assert stage.get(kind, name) == before
+        assert stage.condition("Stalled")["reason"] == "NameTaken"
+        assert f"{kind} {name} exists" in stage.condition("Stalled")["message"]
+        stage.kubectl("delete", kind, name, "-n", stage.namespace)
+    stage.tick(2)
+    assert stage.condition("Stalled")["status"] == "False"
+    assert stage.get("Role", "clicks-driver")["rules"]
+
+
+def test_what_others_change_is_put_back(stage: Stage) -> None:
+    stage.tick(2)
+    stage.driver_runs()
+    stage.tick()
+    kinds = (("statefulset", "clicks-driver"), ("role", "clicks-driver"))
+    before = [lasting(stage.get(kind, name)) for kind, name in kinds]
+    namespace = ("-n", stage.namespace)
+    stage.kubectl("scale", "statefulset", "clicks-driver", "--replicas=2", *namespace)
+    rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    for (kind, name), path, value in (
+        (kinds[1], "/rules/-", rule),
+        (kinds[0], "/spec/template/spec/containers/-", {"name": "miner", "image": "miner:1"}),
+        (kinds[0], "/spec/template/spec/hostNetwork", True),
+        (kinds[0], "/spec/template/spec/containers/0/env/-", {"name": "OTHER", "value": "1"}),
+    ):
+        patch = json.dumps([{"op": "add", "path": path, "value": value}])
+        stage.kubectl("patch", kind, name, *namespace, "--type=json", "-p", patch)
+    patch = '[{"op": "remove", "path": "/spec/template/spec/containers/0/readinessProbe"}]'
+    stage.kubectl("patch", "statefulset", "clicks-driver", *namespace, "--type=json", "-p", patch)
+    assert [lasting(stage.get(kind, name)) for kind, name in kinds] != before
+    stage.tick()
+    assert [lasting(stage.get(kind, name)) for kind, name in kinds] == before
+    stage.tick(2)
+    assert stage.telemetry.ticks[-1]["writes"] == 0
+
+
+def lasting(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The object without what changes with each write."""
+    passing = {"resourceVersion", "managedFields", "generation"}
+    meta = {k: v for k, v in manifest["metadata"].items() if k not in passing}
+    return {k: v for k, v in manifest.items() if k != "status"} | {"metadata": meta}
 
 
 def test_suspend_stops_the_driver_of_a_pipeline_whose_kafka_is_missing(

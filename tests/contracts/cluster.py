@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from trimtab.errors import ConflictError
-from trimtab.ports import Cluster, Manifest
+from trimtab.api.common import FIELD_MANAGER
+from trimtab.errors import ConflictError, ExistsError
+from trimtab.ports import Cluster, Key, Manifest
 from trimtab.workloads.common import MANAGED_BY
+
+Edit = Callable[[Key, Manifest], None]
+"""Somebody else merges a patch into an object."""
 
 PIPELINE: Manifest = {
     "apiVersion": "trimtab.dev/v1alpha1",
@@ -24,7 +29,7 @@ PIPELINE: Manifest = {
 
 
 class ClusterContract:
-    """The promises, each a test; a subclass gives the fixtures `cluster` and `namespace`."""
+    """The promises, each a test; a subclass gives the fixtures `cluster`, `namespace`, `edit`."""
 
     @staticmethod
     def config_map(namespace: str, data: dict[str, str], name: str = "one") -> Manifest:
@@ -72,6 +77,68 @@ class ClusterContract:
         with pytest.raises(ConflictError):
             cluster.apply(stale)
 
+    def test_create_makes_what_is_not_there_and_owns_its_fields(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        made = cluster.create(self.config_map(namespace, {"a": "1", "b": "2"}))
+        assert made["data"] == {"a": "1", "b": "2"}
+        again = cluster.apply(self.config_map(namespace, {"a": "1"}))
+        assert again["data"] == {"a": "1"}
+        assert again["metadata"]["uid"] == made["metadata"]["uid"]
+
+    def test_create_changes_nothing_of_what_is_there(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        before = cluster.apply(self.config_map(namespace, {"a": "1"}))
+        with pytest.raises(ExistsError):
+            cluster.create(self.config_map(namespace, {"a": "2"}))
+        assert cluster.get(("ConfigMap", namespace, "one")) == before
+
+    def test_an_apply_to_another_object_of_the_name_is_refused(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        first = cluster.apply(self.config_map(namespace, {"a": "1"}))
+        ours = self.config_map(namespace, {"a": "2"})
+        ours["metadata"]["uid"] = first["metadata"]["uid"]
+        assert cluster.apply(ours)["data"] == {"a": "2"}
+        cluster.delete(("ConfigMap", namespace, "one"))
+        with pytest.raises(ConflictError):
+            cluster.apply(ours)
+        assert cluster.get(("ConfigMap", namespace, "one")) is None
+        other = cluster.apply(self.config_map(namespace, {"a": "3"}))
+        with pytest.raises(ConflictError):
+            cluster.apply(ours)
+        assert cluster.get(("ConfigMap", namespace, "one")) == other
+
+    def test_what_others_change_is_recorded_until_it_is_put_back(
+        self, cluster: Cluster, namespace: str, edit: Edit
+    ) -> None:
+        key, ours = ("ConfigMap", namespace, "one"), self.config_map(namespace, {"a": "1"})
+        assert others(cluster.apply(ours)) == []
+        edit(key, {"data": {"a": "2", "b": "3"}})
+        live = cluster.get(key)
+        assert live is not None
+        assert others(live) == [{"f:data": {"f:a": {}, "f:b": {}}}]
+        applied = cluster.apply(ours)
+        assert applied["data"] == {"a": "1", "b": "3"}
+        assert others(applied) == [{"f:data": {"f:b": {}}}]
+
+    def test_a_replacement_holds_nothing_else(
+        self, cluster: Cluster, namespace: str, edit: Edit
+    ) -> None:
+        key, ours = ("ConfigMap", namespace, "one"), self.config_map(namespace, {"a": "1"})
+        made = cluster.apply(ours)
+        edit(key, {"data": {"b": "3"}})
+        found = cluster.get(key)
+        assert found is not None
+        ours["metadata"] |= {k: found["metadata"][k] for k in ("uid", "resourceVersion")}
+        replaced = cluster.replace(ours)
+        assert replaced["data"] == {"a": "1"}
+        assert replaced["metadata"]["uid"] == made["metadata"]["uid"]
+        assert others(replaced) == []
+        with pytest.raises(ConflictError):
+            cluster.replace(ours)
+
     def test_lists_hold_what_carries_our_label(self, cluster: Cluster, namespace: str) -> None:
         for name in ("one", "two"):
             cluster.apply(self.config_map(namespace, {}, name))
@@ -117,3 +184,13 @@ class ClusterContract:
         cluster.delete(key, uid=made["metadata"]["uid"])
         assert cluster.get(key) is None
         cluster.delete(key)
+
+
+def others(manifest: Manifest) -> list[Any]:
+    """The fields that others than us have set, by manager."""
+    entries = manifest["metadata"].get("managedFields") or []
+    return [_leaves(e["fieldsV1"]) for e in entries if e["manager"] != FIELD_MANAGER]
+
+
+def _leaves(fields: Manifest) -> Manifest:
+    return {name: _leaves(below) for name, below in fields.items() if name != "."}

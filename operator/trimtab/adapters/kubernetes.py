@@ -22,13 +22,15 @@ from urllib3.exceptions import HTTPError
 
 from trimtab.api.common import FIELD_MANAGER, GROUP, VERSION, timestamp
 from trimtab.api.kinds import KINDS, STREAM_PIPELINE
-from trimtab.errors import BadInputError, ConflictError, UnavailableError
+from trimtab.errors import BadInputError, ConflictError, ExistsError, UnavailableError
 from trimtab.ports import Clock, Key, Manifest
 from trimtab.workloads.common import MANAGED_BY
 
 _TIMEOUT_S = (5.0, 30.0)  # connect, read
 _TRANSIENT = {408, 429, 500, 502, 503, 504}
 _PAGE = 500
+_NO_VERSION = "1"
+"""A resource version that no object has: the store itself begins with it."""
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +95,18 @@ class KubernetesCluster:
 
         return _plain(self._safely(call))
 
+    def create(self, manifest: Manifest) -> Manifest:
+        """Server-side apply of an object that is not there yet; raises ExistsError if it is.
+
+        The API server compares the resource version of an apply with that of the object, if there
+        is one. A POST would not do: the fields of an object made by it never go with a later apply.
+        """
+        meta = manifest["metadata"] | {"resourceVersion": _NO_VERSION}
+        try:
+            return self.apply(manifest | {"metadata": meta})
+        except ConflictError as error:
+            raise ExistsError(f"there is an object of this name: {error}") from error
+
     def apply(self, manifest: Manifest) -> Manifest:
         """Server-side apply; returns the object as the API server stored it."""
         resource = self._resource(manifest["kind"])
@@ -103,6 +117,18 @@ class KubernetesCluster:
                     body=manifest, name=meta["name"], namespace=meta.get("namespace"),
                     field_manager=FIELD_MANAGER, force_conflicts=True,
                     _request_timeout=_TIMEOUT_S,
+                )
+            )
+        )  # fmt: skip
+
+    def replace(self, manifest: Manifest) -> Manifest:
+        """Update an object as a whole; returns it as the API server stored it."""
+        resource = self._resource(manifest["kind"])
+        return _plain(
+            self._safely(
+                lambda: resource.replace(
+                    body=manifest, namespace=manifest["metadata"]["namespace"],
+                    field_manager=FIELD_MANAGER, _request_timeout=_TIMEOUT_S,
                 )
             )
         )  # fmt: skip
@@ -229,11 +255,22 @@ def _may_heal(error: BaseException) -> bool:
 def _translated(error: ApiException) -> Exception:
     if error.status == 409:
         return ConflictError(f"the object has changed: {error.reason}")
+    if error.status == 422 and _another_uid(error):
+        return ConflictError("the object is another one of the same name")
     if error.status in {400, 403, 422}:
         return BadInputError(f"the API server refused: {_words(error)}")
     if error.status == 404:
         return ConflictError(f"the object no longer exists: {error.reason}")
     return UnavailableError(f"the API server answered {error.status} {error.reason}")
+
+
+def _another_uid(error: ApiException) -> bool:
+    """Whether the uid of an apply is not that of the object: the API server calls it immutable."""
+    try:
+        causes = json.loads(error.body)["details"]["causes"]
+        return any(cause["field"] == "metadata.uid" for cause in causes)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _words(error: ApiException) -> str:

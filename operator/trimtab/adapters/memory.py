@@ -1,7 +1,7 @@
 """Ports in memory, for tests and simulated loops, with real semantics where they matter.
 
-The cluster maintains resource versions and generations, refuses stale preconditions, and records
-every write so that tests can count them.
+The cluster maintains resource versions and generations, refuses stale preconditions, records which
+fields others than the operator have set, and every write so that tests can count them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.adapters import fields
+from trimtab.adapters.fields import Path
 from trimtab.api.kinds import KINDS
-from trimtab.errors import ConflictError, UnavailableError
+from trimtab.errors import ConflictError, ExistsError, UnavailableError
 from trimtab.ports import Key, Manifest, Sample, key_of
 from trimtab.workloads.common import MANAGED_BY
 
@@ -28,16 +30,25 @@ class MemoryCluster:
     _version: int = 0
     _applied: dict[Key, Manifest] = field(default_factory=dict)
     """The last applied manifests by key: the fields that we own."""
+    _others: dict[Key, set[Path]] = field(default_factory=dict)
+    """The fields that others have set."""
 
     def put(self, manifest: Manifest) -> Manifest:
         """Store an object as a user or a controller would; returns the stored object."""
+        key = key_of(manifest)
+        before = self._others.get(key, set()) if key in self.objects else set()
+        return self._store(manifest, before | fields.changed(self.objects.get(key, {}), manifest))
+
+    def _store(self, manifest: Manifest, others: set[Path]) -> Manifest:
         self._version += 1
-        stored = copy.deepcopy(manifest)
+        stored, key = copy.deepcopy(manifest), key_of(manifest)
         meta = stored.setdefault("metadata", {})
         meta.setdefault("uid", f"uid-{self._version}")
         meta.setdefault("generation", 1)
         meta["resourceVersion"] = str(self._version)
-        self.objects[key_of(stored)] = stored
+        self._others[key] = {path for path in others if fields.at(stored, path) is not None}
+        meta["managedFields"] = fields.managed(self._others[key])
+        self.objects[key] = stored
         return copy.deepcopy(stored)
 
     def list_all(self, kind: str) -> list[Manifest]:
@@ -52,22 +63,48 @@ class MemoryCluster:
         self._check()
         return copy.deepcopy(self.objects.get(key))
 
+    def create(self, manifest: Manifest) -> Manifest:
+        """The same as apply, if there is no object of that name."""
+        self._check()
+        if key_of(manifest) in self.objects:
+            raise ExistsError("there is an object of this name")
+        return self.apply(manifest)
+
     def apply(self, manifest: Manifest) -> Manifest:
         """Server-side apply: fields that were applied before and now are not are removed.
 
-        A resourceVersion is a precondition. An apply that changes nothing makes no new version.
+        Uid and resourceVersion are preconditions. An apply that changes nothing makes no new
+        version.
         """
         self._check()
         key = key_of(manifest)
         old = self.objects.get(key)
-        self._precondition(old, manifest["metadata"].get("resourceVersion"))
+        self._precondition(old, manifest)
         self.writes.append(("apply", key))
         kept = _without(old, self._applied.get(key, {}), manifest) if old else {}
         self._applied[key] = copy.deepcopy(manifest)
         merged = _merge(kept, manifest)
         if old:
             merged["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        return copy.deepcopy(old) if old and merged == old else self.put(merged)
+        if old and merged == old:
+            return copy.deepcopy(old)
+        return self._store(merged, self._same(key, old or {}, merged))
+
+    def replace(self, manifest: Manifest) -> Manifest:
+        """Store the object with nothing but the manifest's fields, and its status."""
+        self._check()
+        key = key_of(manifest)
+        old = self.objects.get(key)
+        self._precondition(old, manifest)
+        self.writes.append(("replace", key))
+        assert old is not None
+        kept = {k: old[k] for k in ("status",) if k in old}
+        return self._store(kept | manifest, self._same(key, old, manifest))
+
+    def _same(self, key: Key, old: Manifest, new: Manifest) -> set[Path]:
+        """What others have set and stays as it is."""
+        others = self._others.get(key, set())
+        return {path for path in others if fields.at(old, path) == fields.at(new, path)}
 
     def patch_status(self, kind: str, manifest: Manifest, status: Manifest) -> Manifest:
         """Merge the status, provided that the object has not changed."""
@@ -77,9 +114,9 @@ class MemoryCluster:
         old = self.objects.get(key)
         if old is None:
             raise ConflictError("the object no longer exists")
-        self._precondition(old, meta["resourceVersion"])
+        self._precondition(old, manifest)
         self.writes.append(("status", key))
-        return self.put(_merge(old, {"status": status}))
+        return self._store(_merge(old, {"status": status}), self._others.get(key, set()))
 
     def delete(self, key: Key, *, uid: str | None = None) -> None:
         """Remove the object."""
@@ -89,6 +126,7 @@ class MemoryCluster:
             self.writes.append(("delete", key))
             del self.objects[key]
             self._applied.pop(key, None)
+            self._others.pop(key, None)
 
     def event(self, about: Manifest, *, warning: bool, reason: str, message: str) -> None:
         """Keep reason and message."""
@@ -100,9 +138,11 @@ class MemoryCluster:
             raise UnavailableError("the API server does not answer")
 
     @staticmethod
-    def _precondition(old: Manifest | None, version: str | None) -> None:
-        if version and (old is None or old["metadata"]["resourceVersion"] != version):
-            raise ConflictError("the object has changed")
+    def _precondition(old: Manifest | None, new: Manifest) -> None:
+        known = old["metadata"] if old else {}
+        for name in ("uid", "resourceVersion"):
+            if new["metadata"].get(name, known.get(name)) != known.get(name):
+                raise ConflictError("the object has changed")
 
 
 def _labelled(manifest: Manifest) -> bool:

@@ -7,16 +7,20 @@ from pydantic import ValidationError
 from trimtab.api.common import Condition, set_condition, timestamp
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus, RaisedTopic
 from trimtab.ports import Manifest
-from trimtab.reconcile.apply.apply import differs
+from trimtab.reconcile.apply.children import write_children
 from trimtab.reconcile.observe import partitions
+from trimtab.reconcile.observe.refusals import CHILD_REFUSED, NAME_TAKEN, WRITTEN
 from trimtab.reconcile.tick import TickContext
 from trimtab.workloads import kafka
 from trimtab.workloads.common import COMPONENT_LABEL, KAFKA_LABEL
+from trimtab.workloads.ownership import ours, own
 
 State = tuple[bool, str, str]
 """Ready, reason, message."""
 
 TOPICS_READY = "TopicsReady"
+STALLED = frozenset({"InvalidSpec", "TopicsFailed", CHILD_REFUSED, NAME_TAKEN})
+"""Reasons that do not go away without a person."""
 
 
 def reconcile(parent: Manifest, tick: TickContext) -> None:
@@ -29,16 +33,15 @@ def reconcile(parent: Manifest, tick: TickContext) -> None:
     except ValidationError as error:
         _report(parent, None, 0, (False, "InvalidSpec", str(error)[:1000]), tick)
         return
-    children = kafka.children(parent, spec, tick.config)
-    refused = [tick.writer.apply(child) for child in children if differs(child, tick.cache)]
+    refusal = write_children(parent, kafka.children(parent, spec, tick.config), tick)
     live = tick.cache.get("StatefulSet", meta["namespace"], kafka.service_name(meta["name"]))
-    ready = ((live or {}).get("status") or {}).get("readyReplicas", 0)
+    ready = ((own(live, parent) or {}).get("status") or {}).get("readyReplicas", 0)
     state: State = (False, "BrokersStarting", f"{ready} of {spec.replicas} brokers are ready")
     wanted = _with_raised(parent, spec, tick)
     if ready == spec.replicas:
         state = _topics(parent, wanted, tick)
-    if words := "; ".join(w for w in refused if w):
-        state = (False, "ChildRefused", words)
+    if refusal != WRITTEN:
+        state = (False, refusal.reason, refusal.message)
     _report(parent, spec, ready, state, tick, made=wanted if state[1] == TOPICS_READY else None)
 
 
@@ -60,15 +63,16 @@ def _topics(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Stat
     name = job["metadata"]["name"]
     for old in tick.cache.all("Job", meta["namespace"]):
         labels = old["metadata"].get("labels", {})
-        ours = labels.get(KAFKA_LABEL) == meta["name"] and labels.get(COMPONENT_LABEL)
-        if ours and old["metadata"]["name"] != name:
+        for_topics = labels.get(KAFKA_LABEL) == meta["name"] and labels.get(COMPONENT_LABEL)
+        if for_topics and ours(old, parent) and old["metadata"]["name"] != name:
             key = ("Job", meta["namespace"], old["metadata"]["name"])
             tick.writer.delete(key)
             tick.cache.forget(key)
-    live = tick.cache.get("Job", meta["namespace"], name)
+    live = own(tick.cache.get("Job", meta["namespace"], name), parent)
     if live is None:
-        if words := tick.writer.apply(job):
-            return False, "ChildRefused", words
+        refusal = tick.writer.apply(job, parent)
+        if refusal != WRITTEN:
+            return False, refusal.reason, refusal.message
         return False, "TopicsPending", "the topics are being created"
     status = live.get("status") or {}
     if status.get("succeeded"):
@@ -87,21 +91,12 @@ def _report(
     """`made` is the spec with the partitions that its topics have now; None if unknown."""
     meta = parent["metadata"]
     old = KafkaClusterStatus.model_validate(parent.get("status") or {})
-    flag, reason, message = state
-    condition = Condition(
-        type="Ready",
-        status="True" if flag else "False",
-        reason=reason,
-        message=message[:1024],
-        observed_generation=meta["generation"],
-        last_transition_time=timestamp(tick.now_s),
-    )
     servers = old.bootstrap_servers
     if spec:
         servers = kafka.bootstrap_servers(meta["name"], meta["namespace"], spec.replicas)
     new = KafkaClusterStatus(
         observed_generation=meta["generation"],
-        conditions=set_condition(old.conditions, condition),
+        conditions=_conditions(old.conditions, state, meta["generation"], tick.now_s),
         bootstrap_servers=servers,
         ready_replicas=ready,
         raised=_beyond(spec, made) if spec and made else old.raised,
@@ -115,6 +110,31 @@ def _report(
                 " requested: records of a key may now go to another partition than before"
             )
             tick.writer.event(parent, warning=False, reason="PartitionsRaised", message=message)
+
+
+def _conditions(
+    old: tuple[Condition, ...], state: State, generation: int, now_s: float
+) -> tuple[Condition, ...]:
+    """Ready, Reconciling and Stalled, as in a StreamPipeline."""
+    ready, reason, message = state
+    stalled = reason in STALLED
+    told = (True, reason, message)
+    verdicts = {
+        "Ready": state,
+        "Reconciling": (False, "Settled", "") if ready or stalled else told,
+        "Stalled": told if stalled else (False, "NotStalled", ""),
+    }
+    for type_, (flag, why, words) in verdicts.items():
+        condition = Condition(
+            type=type_,
+            status="True" if flag else "False",
+            reason=why,
+            message=words[:1024],
+            observed_generation=generation,
+            last_transition_time=timestamp(now_s),
+        )
+        old = set_condition(old, condition)
+    return old
 
 
 def _beyond(spec: KafkaClusterSpec, made: KafkaClusterSpec) -> tuple[RaisedTopic, ...]:

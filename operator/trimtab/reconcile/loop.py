@@ -15,6 +15,7 @@ from trimtab.ports import Clock, Cluster, Manifest, MetricSource, Telemetry, key
 from trimtab.reconcile import kafka, pipeline
 from trimtab.reconcile.apply.writer import Writer
 from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.driver_pod import drivers
 from trimtab.reconcile.observe.executor_pods import by_pipeline, owners
 from trimtab.reconcile.observe.gather import Gathered, gather
 from trimtab.reconcile.tick import TickContext
@@ -49,14 +50,15 @@ class ControlLoop:
         if self._synced_s is None or started_s - self._synced_s > RESYNC_S:
             self.resync()
         pipelines = self.cache.all("StreamPipeline")
-        executors = by_pipeline(self.cache.all("Pod"))
+        pods = self.cache.all("Pod")
+        executors = by_pipeline(pods)
         gathered = Gathered({})
         if pipelines:
             gathered = gather(self._metrics, self._config.scrape_s, owners(executors))
         writer = Writer(self._cluster, self.cache)
         context = TickContext(
             self.cache, self._cluster, writer, self._config, self._telemetry, started_s,
-            executors,
+            executors, drivers(pods),
         )  # fmt: skip
         for parent in self.cache.all("KafkaCluster"):
             with _contained(parent):

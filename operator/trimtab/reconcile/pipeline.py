@@ -13,6 +13,7 @@ from trimtab.reconcile.observe.gather import Gathered
 from trimtab.reconcile.observe.observation import observe
 from trimtab.reconcile.tick import TickContext
 from trimtab.workloads.names import driver_name
+from trimtab.workloads.ownership import own
 
 
 def reconcile(parent: Manifest, gathered: Gathered, tick: TickContext) -> None:
@@ -25,6 +26,7 @@ def reconcile(parent: Manifest, gathered: Gathered, tick: TickContext) -> None:
         spec = StreamPipelineSpec.model_validate(parent["spec"])
     except ValidationError as error:
         live = tick.cache.get("StatefulSet", meta["namespace"], driver_name(meta["name"]))
+        live = own(live, parent)
         write(parent, old, "", refusal(parent, old, str(error), tick.now_s, live), tick)
         return
     seen = observe(parent, spec, old, gathered, tick)

@@ -24,3 +24,5 @@ class TickContext:
     now_s: float
     executors: Mapping[Name, Sequence[Manifest]]
     """The executor pods of each pipeline."""
+    drivers: Mapping[str, tuple[str, ...]]
+    """The names of all drivers' pods, by the uid of the StatefulSet that made them."""

@@ -12,7 +12,8 @@ from trimtab.api.kinds import KINDS
 from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
 
-MANAGED_BY = {"app.kubernetes.io/managed-by": "trimtab"}
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY = {MANAGED_BY_LABEL: "trimtab"}
 HASH_ANNOTATION = "trimtab.dev/applied-hash"
 INPUTS_ANNOTATION = "trimtab.dev/inputs-hash"
 PIPELINE_LABEL = "trimtab.dev/pipeline"

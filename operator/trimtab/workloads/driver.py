@@ -65,16 +65,16 @@ def with_inputs(stateful_set: Manifest, inputs: str) -> Manifest:
     return stateful_set
 
 
-def stopped(live: Manifest) -> Manifest:
-    """A driver's StatefulSet scaled to zero; its hash then matches no desired state."""
+def scaled(live: Manifest, replicas: int) -> Manifest:
+    """A driver's StatefulSet with other replicas; its hash then matches no desired state."""
     meta = live["metadata"]
     kept = {k: meta[k] for k in ("name", "namespace", "labels", "ownerReferences") if k in meta}
-    annotations = (meta.get("annotations") or {}) | {HASH_ANNOTATION: "stopped"}
+    annotations = (meta.get("annotations") or {}) | {HASH_ANNOTATION: "scaled"}
     return {
         "apiVersion": KINDS["StatefulSet"].api_version,
         "kind": "StatefulSet",
         "metadata": kept | {"annotations": annotations},
-        "spec": live["spec"] | {"replicas": 0},
+        "spec": live["spec"] | {"replicas": replicas},
     }
 
 

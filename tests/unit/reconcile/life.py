@@ -42,6 +42,11 @@ class MortalCluster(MemoryCluster):
         self._written()
         return applied
 
+    def replace(self, manifest: Manifest) -> Manifest:
+        replaced = super().replace(manifest)
+        self._written()
+        return replaced
+
     def patch_status(self, kind: str, manifest: Manifest, status: Manifest) -> Manifest:
         patched = super().patch_status(kind, manifest, status)
         self._written()

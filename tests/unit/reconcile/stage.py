@@ -13,6 +13,7 @@ from trimtab.ports import Sample
 from trimtab.reconcile.loop import ControlLoop
 from trimtab.reconcile.observe.gather import queries
 from trimtab.tuning.capacity.points import ENOUGH
+from trimtab.workloads.common import MANAGED_BY, owner
 
 NAMESPACE = "n"
 SCRAPE_S = CONFIG.scrape_s
@@ -101,8 +102,11 @@ class Stage:
 
     def put_kafka(self) -> None:
         """A Kafka whose brokers run, as far as its StatefulSet tells."""
-        self.cluster.put(changed(example("kafka"), "topics", None))
-        meta = {"name": "events-kafka", "namespace": NAMESPACE}
+        kafka = self.cluster.put(changed(example("kafka"), "topics", None))
+        meta = {
+            "name": "events-kafka", "namespace": NAMESPACE, "labels": dict(MANAGED_BY),
+            "ownerReferences": [owner(kafka)],
+        }  # fmt: skip
         status = {"readyReplicas": 1}
         self.cluster.put({"kind": "StatefulSet", "metadata": meta, "status": status})
 
@@ -157,10 +161,15 @@ class Stage:
         read: Json = json.loads(text)
         return read
 
-    def run_driver(self, name: str = "clicks", **status: Any) -> None:
+    def run_driver(self, name: str = "clicks", ordinal: int = 0, **status: Any) -> None:
         """The pod that the StatefulSet controller would make."""
-        template = self.get("StatefulSet", f"{name}-driver")["spec"]["template"]
-        meta = {**template["metadata"], "name": f"{name}-driver-0", "namespace": NAMESPACE}
+        made_by = self.get("StatefulSet", f"{name}-driver")
+        uid = {"uid": made_by["metadata"]["uid"], "name": f"{name}-driver"}
+        controller = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True} | uid
+        meta = made_by["spec"]["template"]["metadata"] | {
+            "name": f"{name}-driver-{ordinal}", "namespace": NAMESPACE,
+            "ownerReferences": [controller],
+        }  # fmt: skip
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         self.cluster.put({"kind": "Pod", "metadata": meta, "status": status or ready})
 

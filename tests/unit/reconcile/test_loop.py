@@ -421,13 +421,14 @@ def test_a_refused_child_of_a_kafka_cluster_is_told_too(kind: str) -> None:
     stage.cluster.put(changed(example("kafka"), "topics", [{"name": "a", "partitions": 1}]))
     stage.refuse(kind)
     stage.tick()
-    (ready,) = stage.get("KafkaCluster", "events")["status"]["conditions"]
+    ready, _, stalled = stage.get("KafkaCluster", "events")["status"]["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "ChildRefused")
     assert f"exceeded quota of {kind}" in ready["message"]
+    assert (stalled["status"], stalled["reason"]) == ("True", "ChildRefused")
     stage.refuse("")
     stage.tick()
-    (ready,) = stage.get("KafkaCluster", "events")["status"]["conditions"]
-    assert ready["reason"] == "TopicsPending"
+    ready, _, stalled = stage.get("KafkaCluster", "events")["status"]["conditions"]
+    assert (ready["reason"], stalled["status"]) == ("TopicsPending", "False")
 
 
 def missing_kafka(stage: Stage) -> None:

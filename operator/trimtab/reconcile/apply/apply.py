@@ -17,11 +17,12 @@ from trimtab.api.contract import SETTINGS_KEY, Settings
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import ContractError
 from trimtab.ports import Manifest, key_of
+from trimtab.reconcile.apply.children import differs, write_child, write_children
 from trimtab.reconcile.decide.outcome import Outcome
 from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.refusals import WRITTEN, Refusal
 from trimtab.reconcile.status.report import differ, merge_patch
 from trimtab.reconcile.tick import TickContext
-from trimtab.workloads.common import HASH_ANNOTATION
 from trimtab.workloads.names import driver_pod
 
 log = logging.getLogger(__name__)
@@ -35,57 +36,45 @@ def write(
     if differ(new, old) and not tick.writer.status(parent, merge_patch(old, new)):
         return
     _tell(parent, outcome, tick)
-    if outcome.stopped:
-        tick.writer.apply(outcome.stopped)
+    if outcome.scaled:
+        tick.writer.apply(outcome.scaled, parent)
     if outcome.children is None:
         return
-    refused = _document(outcome, tick)
-    if not refused and not _stands(parent, outcome.document, outcome.generation, tick.cache):
+    refused = _document(parent, outcome, tick)
+    if refused == WRITTEN and not _stands(parent, outcome, tick.cache):
         return  # a conflict: a driver that starts now would find older source options
-    words = [refused, *(tick.writer.apply(c) for c in outcome.children if differs(c, tick.cache))]
-    refusals = "; ".join(w for w in words if w)
-    tick.cache.refuse(key_of(parent), refusals)
-    if outcome.restart and not refusals:
+    refusal = write_children(parent, outcome.children, tick, refused)
+    tick.cache.refuse(key_of(parent), refusal)
+    if outcome.restart and refusal == WRITTEN:
         namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
         tick.writer.delete(("Pod", namespace, driver_pod(name)), uid=uid)
 
 
-def differs(child: Manifest, cache: ObjectCache) -> bool:
-    """Whether the live object differs from the desired one, by the hash stamped on it."""
-    live = cache.get(*key_of(child))
-    if live is None:
-        return True
-    stamped = (live["metadata"].get("annotations") or {}).get(HASH_ANNOTATION)
-    return bool(stamped != child["metadata"]["annotations"][HASH_ANNOTATION])
-
-
-def _document(outcome: Outcome, tick: TickContext) -> str:
-    """Write the tuning document if it differs; returns the reason if it was refused."""
+def _document(parent: Manifest, outcome: Outcome, tick: TickContext) -> Refusal:
+    """Write the tuning document if it differs; returns why it could not."""
     wanted = outcome.document
     if wanted is None:
-        return ""
+        return WRITTEN
     known = tick.cache.get(*key_of(wanted))
     text = ((known or {}).get("data") or {}).get(SETTINGS_KEY)
-    if not differs(wanted, tick.cache) and text == wanted["data"][SETTINGS_KEY]:
-        return ""
+    if not differs(wanted, parent, tick.cache) and text == wanted["data"][SETTINGS_KEY]:
+        return WRITTEN
     if known:
         version = {"resourceVersion": known["metadata"]["resourceVersion"]}
         wanted = wanted | {"metadata": wanted["metadata"] | version}
-    return tick.writer.apply(wanted)
+    return write_child(parent, wanted, tick)
 
 
-def _stands(
-    parent: Manifest, document: Manifest | None, generation: int, cache: ObjectCache
-) -> bool:
-    """Whether the cached document has this generation."""
-    live = cache.get(*key_of(document)) if document else None
+def _stands(parent: Manifest, outcome: Outcome, cache: ObjectCache) -> bool:
+    """Whether the cached document has the generation of the settings."""
+    live = cache.get(*key_of(outcome.document)) if outcome.document else None
     try:
         found = Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
     except (ContractError, KeyError):
         return False
     ours = found is not None and found.pipeline_uid == parent["metadata"]["uid"]
-    return ours and found is not None and found.generation == generation
+    return ours and found is not None and found.generation == outcome.generation
 
 
 def _tell(parent: Manifest, outcome: Outcome, tick: TickContext) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from trimtab.errors import BadInputError, ConflictError
+from trimtab.errors import BadInputError, ConflictError, ExistsError
 from trimtab.ports import Cluster, Key, Manifest, key_of
+from trimtab.reconcile.apply.drift import CLOSED, meddled, signature
 from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.refusals import CHILD_REFUSED, WRITTEN, Refusal, taken
 
 log = logging.getLogger(__name__)
 
@@ -18,18 +20,48 @@ class Writer:
         self._cluster, self._cache = cluster, cache
         self.count = 0
 
-    def apply(self, manifest: Manifest) -> str:
-        """Apply a child; leaves a conflict to the next tick. Returns the reason if refused."""
-        self.count += 1
-        kind, _, name = key_of(manifest)
+    def apply(self, child: Manifest, parent: Manifest) -> Refusal:
+        """Create or update a child; leaves a conflict to the next tick.
+
+        Returns why it could not: the API server refused it, or an object that is not ours has its
+        name. That object stays as it is.
+        """
+        kind, _, name = key_of(child)
         try:
-            self._cache.observe(self._cluster.apply(manifest))
+            live = self._cache.get(*key_of(child)) or self._created(child)
+            refusal = taken(live, parent) if live else WRITTEN
+            if live and refusal == WRITTEN:
+                self._update(child, live)
+            return refusal
         except ConflictError as error:
-            log.info("%s: %s", "/".join(key_of(manifest)), error)
+            log.info("%s: %s", "/".join(key_of(child)), error)
         except BadInputError as error:
-            log.warning("%s: %s", "/".join(key_of(manifest)), error)
-            return f"{kind} {name}: {error}"
-        return ""
+            log.warning("%s: %s", "/".join(key_of(child)), error)
+            return Refusal(CHILD_REFUSED, f"{kind} {name}: {error}")
+        return WRITTEN
+
+    def _created(self, child: Manifest) -> Manifest | None:
+        """Create a child; returns the object that has its name already, if there is one."""
+        self.count += 1
+        try:
+            self._cache.observe(self._cluster.create(child))
+        except ExistsError:
+            live = self._cluster.get(key_of(child))
+            if live is None:
+                raise  # gone meanwhile: the next tick creates the child
+            return live
+        return None
+
+    def _update(self, child: Manifest, live: Manifest) -> None:
+        """Update a child of ours, provided that it is still that one."""
+        self.count += 1
+        stored = self._cluster.apply(_exactly(child, live, "uid"))
+        if meddled(child, stored) and child["kind"] in CLOSED:
+            self.count += 1
+            stored = self._cluster.replace(_exactly(child, stored, "uid", "resourceVersion"))
+        if meddled(child, stored):
+            self._cache.tolerate(key_of(child), signature(stored))
+        self._cache.observe(stored)
 
     def status(self, manifest: Manifest, status: Manifest) -> bool:
         """Write a status; False if the object has changed, so that the tick's result is void."""
@@ -53,3 +85,9 @@ class Writer:
         """Record an Event."""
         self.count += 1
         self._cluster.event(about, warning=warning, reason=reason, message=message)
+
+
+def _exactly(child: Manifest, live: Manifest, *preconditions: str) -> Manifest:
+    """The child on condition that the object is still the same."""
+    known = {name: live["metadata"][name] for name in preconditions}
+    return child | {"metadata": known | child["metadata"]}

@@ -43,8 +43,8 @@ class Outcome:
     """Generation of the settings: the children wait until the document has it."""
     restart: bool = False
     """Whether to delete the driver's pod, so that it restarts with new inputs."""
-    stopped: Manifest | None = None
-    """The driver's StatefulSet scaled to zero, if nothing else may be created."""
+    scaled: Manifest | None = None
+    """The driver's StatefulSet scaled as it must be, if nothing else may be written."""
 
 
 def outcome(seen: Observation) -> Outcome:
@@ -59,7 +59,8 @@ def outcome(seen: Observation) -> Outcome:
         policy=seen.policy,
         suspended=seen.spec.suspend,
         obstacle=planned.obstacle or _refused(seen),
-        waiting=seen.references.not_ready,
+        waiting=_waiting(seen) or seen.references.not_ready,
+        extra_drivers=seen.extra_drivers,
         driver=replace(seen.pod, failure=oversize.failure(seen.pod.failure, seen.advice.oversize)),
         inputs=planned.inputs,
         metrics=seen.metrics,
@@ -75,7 +76,7 @@ def outcome(seen: Observation) -> Outcome:
     told_now = news(seen.status.decisions, decision)
     out = Outcome(new, events.announcements(seen, wide, new, told_now), tuple(told_now))
     if planned.obstacle is not None:
-        return replace(out, stopped=stopped(seen.stateful_set) if seen.spec.suspend else None)
+        return replace(out, scaled=scaled(seen.stateful_set, suspended=seen.spec.suspend))
     return replace(
         out,
         document=document(memory, seen),
@@ -102,12 +103,13 @@ def refusal(
         "observed_generation": generation,
         "conditions": conditions(old.conditions, situation),
     }
-    return Outcome(old.model_copy(update=changed), stopped=stopped(live) if suspended else None)
+    return Outcome(old.model_copy(update=changed), scaled=scaled(live, suspended=suspended))
 
 
-def stopped(live: Manifest | None) -> Manifest | None:
-    """The driver's StatefulSet scaled to zero; None if there is none to stop."""
-    return driver.stopped(live) if live and live["spec"].get("replicas", 1) else None
+def scaled(live: Manifest | None, *, suspended: bool) -> Manifest | None:
+    """The driver's StatefulSet scaled down to what it may have; None if it has no more."""
+    most = 0 if suspended else 1
+    return driver.scaled(live, most) if live and live["spec"].get("replicas", 1) > most else None
 
 
 def _decided(
@@ -154,7 +156,13 @@ def _restarting(seen: Observation, planned: Plan) -> bool:
 
 
 def _refused(seen: Observation) -> Words | None:
-    return ("ChildRefused", seen.refused) if seen.refused else None
+    refused = seen.refused
+    return (refused.reason, refused.message) if refused and not refused.heals else None
+
+
+def _waiting(seen: Observation) -> Words | None:
+    refused = seen.refused
+    return (refused.reason, refused.message) if refused and refused.heals else None
 
 
 def _advice(

@@ -7,9 +7,12 @@ from collections.abc import Callable
 
 from trimtab.ports import Key, Manifest, key_of
 from trimtab.reconcile.observe.executor_pods import Name, failed, pipeline_of
+from trimtab.reconcile.observe.refusals import Refusal
 
 FETCHED_S = 30.0
 """Seconds for which a cached object of a kind that is not watched counts as current."""
+NEWS_S = 600.0
+"""Seconds after which the same words about an object are news again."""
 
 
 class ObjectCache:
@@ -18,7 +21,9 @@ class ObjectCache:
     def __init__(self) -> None:
         self._objects: dict[Key, Manifest] = {}
         self._told: dict[Key, int] = {}
-        self._refused: dict[Key, str] = {}
+        self._refused: dict[Key, Refusal] = {}
+        self._tolerated: dict[Key, str] = {}
+        self._said: dict[Key, tuple[float, str]] = {}
         self._fetched: dict[Key, tuple[float, Manifest]] = {}
         self._failed: dict[Name, Manifest] = {}
         self._moment = 0
@@ -38,6 +43,7 @@ class ObjectCache:
             if deleted:
                 self._objects.pop(key, None)
                 self._refused.pop(key, None)
+                self._tolerated.pop(key, None)
             else:
                 self._objects[key] = manifest
 
@@ -61,15 +67,34 @@ class ObjectCache:
         self._fetched = fresh
         return fresh[key][1] if key in fresh else None
 
-    def refuse(self, parent: Key, words: str) -> None:
-        """Keep the API server's reason for refusing a parent's children; empty if it accepted."""
+    def refuse(self, parent: Key, refusal: Refusal) -> None:
+        """Keep why a parent's children could not be written; WRITTEN if they were."""
         with self._lock:
-            self._refused[parent] = words
+            self._refused[parent] = refusal
 
-    def refused(self, parent: Key) -> str | None:
-        """The last reason for refusing the children; None before any was written."""
+    def refused(self, parent: Key) -> Refusal | None:
+        """Why the children could not be written last; None before any was."""
         with self._lock:
             return self._refused.get(parent)
+
+    def tolerate(self, key: Key, signature: str) -> None:
+        """Keep the state of a child that stayed as others set it although it was put back."""
+        with self._lock:
+            self._tolerated[key] = signature
+
+    def tolerated(self, key: Key) -> str | None:
+        """That state, if there is one."""
+        with self._lock:
+            return self._tolerated.get(key)
+
+    def is_news(self, key: Key, words: str, now_s: float) -> bool:
+        """Whether these words about an object were not said lately; from now on they were."""
+        with self._lock:
+            self._said = {k: old for k, old in self._said.items() if now_s - old[0] < NEWS_S}
+            if key in self._said and self._said[key][1] == words:
+                return False
+            self._said[key] = now_s, words
+            return True
 
     def moment(self) -> int:
         """A mark in time: take it before requesting a list, and pass it to `resync`."""

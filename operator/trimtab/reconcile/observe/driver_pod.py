@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from trimtab.api.contract import DRIVER_STATE_ANNOTATION, EXECUTORS_ANNOTATION
 from trimtab.api.quantities import parse_quantity
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe.containers import CONFIG_REASONS, IMAGE_REASONS
-from trimtab.workloads.common import INPUTS_ANNOTATION
+from trimtab.workloads.common import COMPONENT_LABEL, INPUTS_ANNOTATION
+from trimtab.workloads.ownership import controller
 
 MAX_REASON = 64
 """Maximum characters of a reason in a condition or an Event."""
@@ -29,6 +31,23 @@ class DriverPod:
     failure: tuple[str, str] | None = None
     executors_refused: str = ""
     """The API server's answer when the driver asked for executors; empty if they are granted."""
+
+
+def drivers(pods: Iterable[Manifest]) -> Mapping[str, tuple[str, ...]]:
+    """The names of all drivers' pods, by the uid of the StatefulSet that made them."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pod in pods:
+        owner, labels = controller(pod), pod["metadata"].get("labels") or {}
+        if owner and labels.get(COMPONENT_LABEL) == "driver":
+            found[owner["uid"]] = (*found.get(owner["uid"], ()), pod["metadata"]["name"])
+    return found
+
+
+def made_by(pod: Manifest | None, stateful_set: Manifest | None) -> Manifest | None:
+    """The pod if this StatefulSet made it; any pod could have its name and its labels."""
+    owner = controller(pod) if pod else None
+    known = stateful_set["metadata"]["uid"] if stateful_set else None
+    return pod if owner and owner["uid"] == known else None
 
 
 def driver_pod(pod: Manifest | None) -> DriverPod:

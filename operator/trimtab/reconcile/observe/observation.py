@@ -14,13 +14,14 @@ from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.query import LOOP, share_server
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import ContractError
-from trimtab.ports import Key, Manifest, key_of
-from trimtab.reconcile.observe import partitions
+from trimtab.ports import Manifest, key_of
+from trimtab.reconcile.observe import partitions, refusals
 from trimtab.reconcile.observe.cache import ObjectCache
-from trimtab.reconcile.observe.driver_pod import DriverPod, driver_pod
+from trimtab.reconcile.observe.driver_pod import DriverPod, driver_pod, made_by
 from trimtab.reconcile.observe.executor_pods import Cause, cause
 from trimtab.reconcile.observe.gather import DriverMetrics, Gathered, Missing, signals
 from trimtab.reconcile.observe.jvms import jvms
+from trimtab.reconcile.observe.refusals import WRITTEN, Refusal
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 from trimtab.sizing.jvm import Figures
@@ -30,6 +31,7 @@ from trimtab.tuning.snapshot import Signals
 from trimtab.workloads import kafka, pipeline
 from trimtab.workloads.names import claim_name, driver_name, tuning_name
 from trimtab.workloads.names import driver_pod as driver_pod_name
+from trimtab.workloads.ownership import of_predecessor, ours, own
 
 log = logging.getLogger(__name__)
 
@@ -73,14 +75,16 @@ class Observation:
     pod: DriverPod
     missing_executors: Cause | None
     """Why executors are missing, as far as known; None while all run, or just start."""
+    extra_drivers: tuple[str, ...]
+    """The names of the driver's pods beside the one that there should be."""
     metrics: DriverMetrics | None
     signals: Signals | Missing
     jvms: Mapping[str, Figures]
     """The JVM figures by role, from fresh metrics of a running driver."""
     document: Settings | None
     """The tuning document that the driver reads."""
-    refused: str | None
-    """The API server's last reason for refusing the children; None before any was written."""
+    refused: Refusal | None
+    """Why children could not be written last; None if all were, or before any was."""
     topic_fixed: str
     """Why the source's topic must keep its number of partitions; empty if it may grow."""
 
@@ -115,7 +119,9 @@ def observe(
     """Read everything that one tick of a pipeline needs; raises UnavailableError."""
     meta, cache = parent["metadata"], tick.cache
     namespace, name = meta["namespace"], meta["name"]
-    pod = driver_pod(cache.get("Pod", namespace, driver_pod_name(name)))
+    stateful_set = own(cache.get("StatefulSet", namespace, driver_name(name)), parent)
+    pod_name = driver_pod_name(name)
+    pod = driver_pod(made_by(cache.get("Pod", namespace, pod_name), stateful_set))
     metrics = gathered.metrics.get((namespace, name))
     policy = Policy.of(spec)
     seen = _signals(policy, metrics, gathered, tick)
@@ -134,9 +140,9 @@ def observe(
         config=tick.config,
         memory=memory,
         references=references,
-        claim=cache.get("PersistentVolumeClaim", namespace, claim_name(name)),
-        identity_holder=cache.get(holder_kind, namespace, holder),
-        stateful_set=cache.get("StatefulSet", namespace, driver_name(name)),
+        claim=own(cache.get("PersistentVolumeClaim", namespace, claim_name(name)), parent),
+        identity_holder=own(cache.get(holder_kind, namespace, holder), parent),
+        stateful_set=stateful_set,
         pod=pod,
         missing_executors=cause(
             pod.executors_refused,
@@ -144,10 +150,11 @@ def observe(
             cache.failed_executor(namespace, name),
             tick.now_s,
         ),
+        extra_drivers=_extra(stateful_set, pod_name, tick),
         metrics=metrics,
         signals=seen,
         jvms=jvms(metrics if fresh else None),
-        document=_document(("ConfigMap", namespace, tuning_name(name)), references, tick),
+        document=_document(parent, references, tick),
         refused=_refused(parent, status, cache),
         topic_fixed=partitions.fixed(parent, spec, cache, gathered.metrics),
     )
@@ -207,24 +214,36 @@ def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> 
     return None
 
 
-def _document(key: Key, references: References, tick: TickContext) -> Settings | None:
-    """The tuning document; if the cache has none yet, another operator may have created one."""
+def _extra(stateful_set: Manifest | None, pod: str, tick: TickContext) -> tuple[str, ...]:
+    """The pods that the StatefulSet made beside the driver's, as when somebody scaled it."""
+    made = tick.drivers.get(stateful_set["metadata"]["uid"], ()) if stateful_set else ()
+    return tuple(name for name in made if name != pod)
+
+
+def _document(parent: Manifest, references: References, tick: TickContext) -> Settings | None:
+    """The tuning document, also that of an earlier pipeline of this name.
+
+    If the cache has none yet, another operator may have created one.
+    """
+    meta = parent["metadata"]
+    key = ("ConfigMap", meta["namespace"], tuning_name(meta["name"]))
     live = tick.cache.get(*key)
-    if live is None and references.missing is None and (live := tick.cluster.get(key)):
-        tick.cache.observe(live)  # otherwise it would be overwritten unseen
+    if live is None and references.missing is None:
+        live = tick.cluster.get(key)
+        if live and ours(live, parent):
+            tick.cache.observe(live)  # otherwise it would be overwritten unseen
+    if live is None or not (ours(live, parent) or of_predecessor(live, parent)):
+        return None
     try:
-        return Settings.from_json(live["data"][SETTINGS_KEY]) if live else None
+        return Settings.from_json(live["data"][SETTINGS_KEY])
     except (ContractError, KeyError):
         return None
 
 
-def _refused(parent: Manifest, status: StreamPipelineStatus, cache: ObjectCache) -> str | None:
-    """Why the last tick's writes were refused; they are retried in each tick.
+def _refused(parent: Manifest, status: StreamPipelineStatus, cache: ObjectCache) -> Refusal | None:
+    """Why the last tick could not write; it is tried again in each tick.
 
     An operator that has written nothing yet takes the reason from the status.
     """
-    words = cache.refused(key_of(parent))
-    told = get_condition(status.conditions, "Stalled")
-    if words is None and told and told.status == "True" and told.reason == "ChildRefused":
-        return told.message
-    return words
+    known = cache.refused(key_of(parent)) or refusals.told(status.conditions)
+    return None if known in {None, WRITTEN} else known

@@ -48,6 +48,7 @@ class Situation:
     obstacle: tuple[str, str] | None = None
     waiting: tuple[str, str] | None = None
     driver: DriverPod = NO_DRIVER
+    extra_drivers: tuple[str, ...] = ()
     inputs: str = ""
     metrics: DriverMetrics | None = None
     missing: Missing | None = None
@@ -132,6 +133,12 @@ def _ready(situation: Situation, stalled: Verdict) -> Verdict:
         return Verdict(False, "Suspended", "spec.suspend is true")
     if stalled.status:
         return Verdict(False, stalled.reason, stalled.message)
+    if situation.extra_drivers:
+        words = (
+            f"{', '.join(situation.extra_drivers)} exists beside the driver, on the same"
+            " checkpoint: trimtab scales the StatefulSet back to one and waits until it is gone"
+        )
+        return Verdict(False, "ExtraDriver", words)
     if not driver.exists and situation.waiting:
         return Verdict(False, situation.waiting[0], situation.waiting[1])
     if not driver.exists:
