@@ -31,7 +31,7 @@ class MetricSource(Protocol):
     """Where metrics come from."""
 
     def query(self, promql: str) -> list[Sample]:
-        """Every series of an instant query; raises UnavailableError. NaN series are left out."""
+        """Every series of an instant query that is a finite number; raises UnavailableError."""
 
 
 class Cluster(Protocol):
@@ -82,6 +82,9 @@ class Telemetry(Protocol):
 
     def decision(self, namespace: str, pipeline: str, action: str, reason: str) -> None:
         """One decision that was reported."""
+
+    def skipped(self, reason: str, series: int) -> None:
+        """Series in an answer of Prometheus that were not read."""
 
 
 class Clock(Protocol):

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
 
+from trimtab.api.figures import DRIVER
 from trimtab.errors import BadInputError
+
+Login = tuple[str, str]
+"""User and password."""
+
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_MATCHED = frozenset(
+    {"__name__", "namespace", "pipeline", "pod", "instance", "container"}
+    | {label for figure in DRIVER for label in figure.labels}
+)
+"""Labels that the operator's own queries match or group by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +30,10 @@ class OperatorSettings:
     pipeline_image: str
     kafka_image: str
     prometheus_url: str
+    """Without user and password."""
+    prometheus_login: Login | None = field(default=None, repr=False)
+    prometheus_matchers: Mapping[str, str] = field(default_factory=dict)
+    """Label values that the drivers' series have in a Prometheus that others use too."""
     namespaces: tuple[str, ...] = ()
     """Empty: all namespaces."""
     tick_s: float = 10.0
@@ -33,10 +51,15 @@ class OperatorSettings:
         """
         env = os.environ if environment is None else environment
         namespaces = tuple(n for n in env.get("TRIMTAB_NAMESPACES", "").split(",") if n)
+        url, login = _address(_text(env, "TRIMTAB_PROMETHEUS_URL"))
+        if user := env.get("TRIMTAB_PROMETHEUS_USERNAME", ""):
+            login = user, env.get("TRIMTAB_PROMETHEUS_PASSWORD", "")
         return cls(
             pipeline_image=_text(env, "TRIMTAB_PIPELINE_IMAGE"),
             kafka_image=_text(env, "TRIMTAB_KAFKA_IMAGE"),
-            prometheus_url=_text(env, "TRIMTAB_PROMETHEUS_URL"),
+            prometheus_url=url,
+            prometheus_login=login,
+            prometheus_matchers=_matchers(env.get("TRIMTAB_PROMETHEUS_MATCHERS", "")),
             namespaces=namespaces,
             tick_s=_number(env, "TRIMTAB_TICK_SECONDS", 10.0),
             scrape_s=_number(env, "TRIMTAB_SCRAPE_SECONDS", 5.0),
@@ -62,3 +85,41 @@ def _number(env: Mapping[str, str], name: str, default: float) -> float:
     if value <= 0:
         raise BadInputError(f"{name}={text!r} must be above zero")
     return value
+
+
+def _address(text: str) -> tuple[str, Login | None]:
+    """An address without its user and password, and these; never shows the text."""
+    try:
+        url = urlsplit(text)
+        host, port = url.hostname, url.port
+    except ValueError:
+        url, host, port = urlsplit(""), None, None
+    if url.scheme not in {"http", "https"} or not host or url.query or url.fragment:
+        raise BadInputError(
+            "TRIMTAB_PROMETHEUS_URL is not an address: write http://HOST:PORT or https://HOST/PATH"
+        )
+    host = f"[{host}]" if ":" in host else host
+    shown = f"{url.scheme}://{host}{'' if port is None else f':{port}'}{url.path.rstrip('/')}"
+    login = unquote(url.username or ""), unquote(url.password or "")
+    return shown, login if any(login) else None
+
+
+def _matchers(text: str) -> dict[str, str]:
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+        raise BadInputError(
+            "TRIMTAB_PROMETHEUS_MATCHERS is not a JSON object of strings:"
+            ' write it like {"cluster": "eu-1"}'
+        )
+    for name in found:
+        if not _LABEL.fullmatch(name):
+            raise BadInputError(f"TRIMTAB_PROMETHEUS_MATCHERS: {name!r} is not a label name")
+        if name in _MATCHED:
+            raise BadInputError(
+                f"TRIMTAB_PROMETHEUS_MATCHERS: trimtab's queries use the label {name!r}"
+                " themselves: choose another one, such as cluster or job"
+            )
+    return found

@@ -11,18 +11,25 @@ from dev.localcluster.binaries import binary
 from dev.localcluster.paths import from_environment
 from tests.apiserver.conftest import ROOT
 
+from trimtab.reconcile.observe.queries import MAX_SERIES
+from trimtab.settings import OperatorSettings
+
 pytestmark = pytest.mark.apiserver
 
 Json = dict[str, Any]
 
 
-def rendered(*values: str) -> list[Json]:
-    options = [f"--set={value}" for value in ("prometheus.install=true", *values)]
-    done = subprocess.run(
+def helm(*values: str) -> subprocess.CompletedProcess[str]:
+    options = [f"--set={value}" for value in values]
+    return subprocess.run(
         [binary(from_environment(), "helm"), "template", "t", ROOT / "charts/trimtab",
          "--namespace", "home", *options],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
+
+
+def rendered(*values: str, install: str = "prometheus.install=true") -> list[Json]:
+    done = helm(install, *values)
     assert done.returncode == 0, done.stderr
     return [m for m in yaml.safe_load_all(done.stdout) if m]
 
@@ -79,3 +86,58 @@ def test_prometheus_restarts_when_its_configuration_changes() -> None:
     slow, here = stamp("prometheus.scrapeSeconds=9"), stamp("watchNamespaces={a}")
     assert len({stamp(), slow, here}) == 3
     assert stamp() == stamp("prometheus.retention=1h")
+
+
+OWN = "prometheus.url=https://p.example:9090/prom"
+
+
+def environment(*values: str) -> dict[str, Json]:
+    (deployment,) = of(rendered(*values, install=OWN), "Deployment", "t-operator")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return {variable["name"]: variable for variable in container["env"]}
+
+
+def test_matchers_reach_the_operator_as_it_reads_them() -> None:
+    values = ("prometheus.matchers.cluster=eu-1", 'prometheus.matchers.job=a\\,b"c')
+    given = {name: v["value"] for name, v in environment(*values).items() if "value" in v}
+    settings = OperatorSettings.from_environment(given)
+    assert settings.prometheus_matchers == {"cluster": "eu-1", "job": 'a,b"c'}
+    assert settings.prometheus_url == "https://p.example:9090/prom"
+    assert "TRIMTAB_PROMETHEUS_MATCHERS" not in environment()
+
+
+def test_a_login_comes_from_a_secret_only() -> None:
+    known = environment("prometheus.basicAuth.secretName=prom")
+    for name, key in (("USERNAME", "username"), ("PASSWORD", "password")):
+        variable = known[f"TRIMTAB_PROMETHEUS_{name}"]
+        assert variable["valueFrom"] == {"secretKeyRef": {"name": "prom", "key": key}}
+    assert "TRIMTAB_PROMETHEUS_PASSWORD" not in environment()
+    done = helm("prometheus.url=http://me:s3cret@p:9090")
+    assert done.returncode != 0
+    assert "prometheus.basicAuth.secretName" in done.stderr
+    assert "s3cret" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("prometheus.matchers.the-cluster=a", "'the-cluster' does not match pattern"),
+        ("prometheus.matchers.a=1", "got number, want string"),
+    ],
+)
+def test_matchers_that_cannot_be_used_are_refused(value: str, words: str) -> None:
+    assert words in helm(OWN, value).stderr
+
+
+def test_the_small_prometheus_takes_no_matchers() -> None:
+    done = helm("prometheus.install=true", "prometheus.matchers.cluster=a")
+    assert "for a Prometheus of your own" in done.stderr
+
+
+def test_the_small_prometheus_tells_pods_apart_and_bounds_them() -> None:
+    (config,) = of(rendered(), "ConfigMap", "t-prometheus")
+    jobs = yaml.safe_load(config["data"]["prometheus.yml"])["scrape_configs"]
+    (drivers,) = (job for job in jobs if job["job_name"] == "trimtab-drivers")
+    told = {rule["target_label"] for rule in drivers["relabel_configs"] if "target_label" in rule}
+    assert told == {"namespace", "pipeline", "pod"}
+    assert drivers["sample_limit"] > 2 * MAX_SERIES

@@ -15,7 +15,7 @@ from trimtab.adapters.memory import ManualClock, MemoryMetrics, MemoryTelemetry
 from trimtab.cli import main
 from trimtab.ports import Sample
 from trimtab.reconcile.loop import ControlLoop
-from trimtab.reconcile.observe.gather import queries
+from trimtab.reconcile.observe.queries import queries
 from trimtab.settings import OperatorSettings
 
 pytestmark = pytest.mark.apiserver
@@ -108,11 +108,11 @@ class Stage:
 
     def see(self, **values: float) -> None:
         """Metrics as Prometheus would give them."""
-        labels = {"namespace": self.namespace, "pipeline": "clicks", "instance": "10.0.0.1:9400"}
+        labels = {"namespace": self.namespace, "pipeline": "clicks", "pod": "clicks-driver-0"}
         known = {
             "heartbeat_timestamp_seconds": self.clock.now_s + 9, "run_number": 1,
             "batch_committed_timestamp_seconds": self.clock.now_s, "batches_total": 9,
-            "batch_replayed": 0, "batch_limit_binding": 0, "batch_running_seconds": 0,
+            "batch_replayed": 0, "batch_running_seconds": 0,
         } | {k: v for k, v in values.items() if k.startswith(("batch", "settings"))}  # fmt: skip
         gauges = [Sample({**labels, "__name__": f"trimtab_{k}"}, v) for k, v in known.items()]
         for phase, seconds in (("total", values["duration"]), ("wal", 0.1)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import subprocess
@@ -12,21 +13,28 @@ from pathlib import Path
 import pytest
 from dev.localcluster.binaries import binary
 from dev.localcluster.paths import from_environment
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 from tests.contracts.metrics import GENERATION, MetricSourceContract
 from tests.unit.job.telemetry.test_metrics import full_state
 
 from trimtab import http
+from trimtab.adapters.clock import WallClock
 from trimtab.adapters.prometheus import Prometheus
 from trimtab.api.figures import DRIVER, Reader
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.telemetry.metrics import DriverCollector
-from trimtab.reconcile.observe.gather import gather, queries, signals
+from trimtab.ports import MetricSource
+from trimtab.reconcile.observe.gather import Gathered, Missing, gather, signals
+from trimtab.reconcile.observe.queries import MAX_SERIES, queries
+from trimtab.reconcile.observe.targets import Target
 from trimtab.tuning.snapshot import Signals
 
 pytestmark = pytest.mark.apiserver
 SCRAPE_S = 1.0
 WAIT_S = 60.0
+CLUSTER = 'eu-"1\\'
+SKIPPED: dict[str, int] = {}
+DRIVERS = {("n", name): Target(f"{name}-driver-0") for name in ("clicks", "crowd")}
 
 
 def a_driver() -> DriverState:
@@ -39,6 +47,28 @@ def a_driver() -> DriverState:
     return driver
 
 
+def exporter(driver: DriverState) -> int:
+    registry = CollectorRegistry()
+    registry.register(DriverCollector(driver, time.time))
+    return http.serve(0, registry, {})
+
+
+def liar() -> DriverState:
+    """What a pod with the pipeline's labels might export."""
+    driver = a_driver()
+    driver.heartbeat, driver.settings_generation = time.time() + 3600, 99
+    return driver
+
+
+def crowd() -> int:
+    """The port of an exporter of more series than are read from one driver."""
+    registry = CollectorRegistry()
+    gauge = Gauge("trimtab_effective_number", "Many", ["knob"], registry=registry)
+    for number in range(MAX_SERIES + 1):
+        gauge.labels(str(number)).set(number)
+    return http.serve(0, registry, {})
+
+
 def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -48,28 +78,38 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A server that has scraped a driver at least twice."""
-    registry = CollectorRegistry()
-    registry.register(DriverCollector(a_driver(), time.time))
-    exporter = http.serve(0, registry, {})
+    """A server that has scraped a driver at least twice, and others with its labels."""
     folder, port = tmp_path_factory.mktemp("prometheus"), free_port()
-    (folder / "prometheus.yml").write_text(
-        f"""
-global: {{scrape_interval: {SCRAPE_S:g}s, scrape_timeout: {SCRAPE_S:g}s}}
-scrape_configs:
-  - job_name: drivers
-    static_configs:
-      - {{targets: ["127.0.0.1:{exporter}"], labels: {{namespace: n, pipeline: clicks}}}}
-"""
-    )
+    here = {"namespace": "n", "pipeline": "clicks", "cluster": CLUSTER}
+    pods = [
+        (exporter(a_driver()), here | {"pod": "clicks-driver-0"}),
+        (exporter(liar()), here | {"pod": "clicks-liar-0"}),
+        (exporter(liar()), here | {"pod": "clicks-driver-0", "cluster": "eu-2"}),
+        (crowd(), here | {"pipeline": "crowd", "pod": "crowd-driver-0"}),
+    ]
+    config = {
+        "global": {"scrape_interval": f"{SCRAPE_S:g}s", "scrape_timeout": f"{SCRAPE_S:g}s"},
+        "scrape_configs": [
+            {
+                "job_name": "drivers",
+                "convert_classic_histograms_to_nhcb": True,
+                "static_configs": [
+                    {"targets": [f"127.0.0.1:{target}"], "labels": labels}
+                    for target, labels in pods
+                ],
+            }
+        ],
+    }
+    (folder / "prometheus.yml").write_text(json.dumps(config))
     server = subprocess.Popen(
         [
             binary(from_environment(), "prometheus"), f"--config.file={folder}/prometheus.yml",
             f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}",
+            "--enable-feature=native-histograms",
         ],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    source = Prometheus(f"http://127.0.0.1:{port}", 5.0)
+    source = Prometheus(f"http://127.0.0.1:{port}", 5.0, WallClock(), count)
     try:
         wait_for_two_scrapes(source)
         yield source
@@ -78,11 +118,16 @@ scrape_configs:
         server.wait(30)
 
 
+def count(reason: str, rows: int) -> None:
+    SKIPPED[reason] = SKIPPED.get(reason, 0) + rows
+
+
 def wait_for_two_scrapes(source: Prometheus) -> None:
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
         try:
-            if source.query(queries(SCRAPE_S)["input_rate"]):
+            asked = queries(SCRAPE_S)
+            if len(source.query(asked["input_rate"])) == 3 and source.query(asked["crowded"]):
                 return
         except Exception:
             time.sleep(0.2)
@@ -97,11 +142,26 @@ class TestPrometheus(MetricSourceContract):
 
     @pytest.fixture
     def away(self) -> Prometheus:
-        return Prometheus(f"http://127.0.0.1:{free_port()}", 1.0)
+        return Prometheus(f"http://127.0.0.1:{free_port()}", 1.0, WallClock(), count)
+
+    def test_a_series_comes_with_its_labels(self, source: MetricSource) -> None:
+        """Of the one driver, among those that have its labels."""
+        found = [s for s in source.query(GENERATION) if s.labels["pod"] == "clicks-driver-0"]
+        (sample,) = (s for s in found if s.labels["cluster"] == CLUSTER)
+        assert sample.value == 4
+
+    def test_a_histogram_is_left_out(self, source: MetricSource) -> None:
+        SKIPPED.clear()
+        super().test_a_histogram_is_left_out(source)
+        assert SKIPPED["histogram"] >= 1
+
+
+def of_the_driver(source: Prometheus) -> Gathered:
+    return gather(source, DRIVERS, time.time(), SCRAPE_S, {"cluster": CLUSTER})
 
 
 def test_every_query_is_understood_and_becomes_a_signal(prometheus: Prometheus) -> None:
-    gathered = gather(prometheus, SCRAPE_S, {})
+    gathered = of_the_driver(prometheus)
     assert gathered.failure == ""
     known = signals(gathered.metrics.get(("n", "clicks")), 0.95, time.time(), 60.0)
     assert isinstance(known, Signals)
@@ -110,6 +170,23 @@ def test_every_query_is_understood_and_becomes_a_signal(prometheus: Prometheus) 
     assert (known.executors_running, known.executors_pending) == (2, 2)
     assert (known.lag_records, known.partitions, known.input_rate) == (7, 2, 0)
     assert (known.slots_busy, known.cpu_ratio, known.executor_load) == (0.5, None, 0.9)
+
+
+def test_a_pod_with_the_labels_of_a_pipeline_does_not_speak_for_it(prometheus: Prometheus) -> None:
+    gathered = of_the_driver(prometheus)
+    assert gathered.metrics["n", "clicks"].whole("settings_generation") == 4
+    assert gathered.skipped["other_pod"] > 0
+    elsewhere = gather(prometheus, DRIVERS, time.time(), SCRAPE_S, {"cluster": "eu-2"})
+    assert elsewhere.metrics["n", "clicks"].whole("settings_generation") == 99
+
+
+def test_a_driver_with_too_many_series_is_left_out_and_told(prometheus: Prometheus) -> None:
+    rows = prometheus.query(queries(SCRAPE_S)["gauges"])
+    assert {row.labels["pipeline"] for row in rows} == {"clicks"}
+    crowded = of_the_driver(prometheus).metrics["n", "crowd"]
+    found = signals(crowded, 0.95, time.time(), 60.0)
+    assert isinstance(found, Missing)
+    assert f"{MAX_SERIES + 1} series" in found.words
 
 
 def test_what_the_table_gives_the_tuner_is_in_its_one_query(prometheus: Prometheus) -> None:

@@ -14,6 +14,7 @@ from trimtab.ports import MetricSource, Sample
 
 GENERATION = "trimtab_settings_generation"
 NOT_A_NUMBER = "trimtab_cpu_ratio"
+HISTOGRAM = "trimtab_record_latency_seconds"
 UNKNOWN = "trimtab_gc_ratio"
 
 
@@ -32,6 +33,9 @@ class MetricSourceContract:
 
     def test_what_is_no_number_is_left_out(self, source: MetricSource) -> None:
         assert source.query(NOT_A_NUMBER) == []
+
+    def test_a_histogram_is_left_out(self, source: MetricSource) -> None:
+        assert source.query(HISTOGRAM) == []
 
     def test_a_server_that_is_away_is_unavailable(self, away: Any) -> None:
         with pytest.raises(UnavailableError):

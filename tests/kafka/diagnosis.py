@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
 from trimtab.api.v1alpha1.pipeline import Goal, Tuning
 from trimtab.ports import Sample
-from trimtab.reconcile.observe.gather import Missing, gather, queries, signals
+from trimtab.reconcile.observe.gather import Missing, gather, signals
+from trimtab.reconcile.observe.queries import queries
+from trimtab.reconcile.observe.targets import Target
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.load import measure
 from trimtab.tuning.capacity.points import Point
@@ -19,7 +21,7 @@ from trimtab.tuning.snapshot import Snapshot
 
 SCRAPE_S = 5.0
 LABEL = re.compile(r'(\w+)="([^"]*)"')
-WHO = {"namespace": "test", "pipeline": "clicks", "instance": "driver"}
+WHO = {"namespace": "test", "pipeline": "clicks", "pod": "clicks-driver-0"}
 
 
 class Scraped:
@@ -48,7 +50,8 @@ def bottleneck(metrics: Mapping[str, float], settings: Settings, rate: float) ->
         {"input_rate": rate, "input_rate_long": rate, "lag_records": rate, "partitions": 4},
     )
     now_s = metrics["heartbeat_timestamp_seconds"]
-    seen = gather(source, SCRAPE_S, {}).metrics["test", "clicks"]
+    driver = {("test", "clicks"): Target("clicks-driver-0")}
+    seen = gather(source, driver, now_s, SCRAPE_S).metrics["test", "clicks"]
     told = signals(seen, 0.95, now_s, SCRAPE_S)
     assert not isinstance(told, Missing)
     batch = told.batch

@@ -11,9 +11,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "trimtab.prometheusUrl" -}}
-{{- if .Values.prometheus.url -}}
+{{- if contains "@" (.Values.prometheus.url | default "") -}}
+{{ fail "prometheus.url must not hold a login, which anybody could read in the Deployment: put it into a Secret, and name it in prometheus.basicAuth.secretName" }}
+{{- else if .Values.prometheus.url -}}
 {{ .Values.prometheus.url }}
 {{- else if .Values.prometheus.install -}}
+{{- if .Values.prometheus.matchers }}{{ fail "prometheus.matchers is for a Prometheus of your own: the small one holds these series only" }}{{ end -}}
 http://{{ .Release.Name }}-prometheus.{{ .Release.Namespace }}.svc:9090
 {{- else -}}
 {{ fail "say where Prometheus is: prometheus.url=http://..., or prometheus.install=true for a small one" }}

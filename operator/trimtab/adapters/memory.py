@@ -206,6 +206,7 @@ class MemoryTelemetry:
 
     ticks: list[dict[str, float]] = field(default_factory=list)
     decisions: list[tuple[str, str]] = field(default_factory=list)
+    unread: dict[str, int] = field(default_factory=dict)
 
     def tick(self, *, seconds: float, queries: int, writes: int, pipelines: int) -> None:
         """Keep a tick."""
@@ -217,3 +218,7 @@ class MemoryTelemetry:
         """Keep a decision."""
         del namespace, pipeline
         self.decisions.append((action, reason))
+
+    def skipped(self, reason: str, series: int) -> None:
+        """Keep the number."""
+        self.unread[reason] = self.unread.get(reason, 0) + series

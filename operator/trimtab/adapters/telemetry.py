@@ -25,6 +25,7 @@ class PrometheusTelemetry:
         self._tick_writes = Gauge(*_of("operator_tick_writes"), registry=self.registry)
         self._pipelines = Gauge(*_of("operator_pipelines"), registry=self.registry)
         self._decisions = Counter(*_of("operator_decisions"), registry=self.registry)
+        self._skipped = Counter(*_of("operator_series_skipped"), registry=self.registry)
         age = Gauge(*_of("operator_last_tick_age_seconds"), registry=self.registry)
         age.set_function(lambda: self.tick_age_s() or 0.0)
 
@@ -40,6 +41,10 @@ class PrometheusTelemetry:
     def decision(self, namespace: str, pipeline: str, action: str, reason: str) -> None:
         """Count one reported decision."""
         self._decisions.labels(namespace, pipeline, action, reason).inc()
+
+    def skipped(self, reason: str, series: int) -> None:
+        """Count series that were not read."""
+        self._skipped.labels(reason).inc(series)
 
     def tick_age_s(self) -> float | None:
         """Seconds since the last tick ended; None before the first."""

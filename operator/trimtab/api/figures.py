@@ -282,6 +282,10 @@ OPERATOR: tuple[Figure, ...] = (
         "operator_decisions", "Decisions that were reported", pipeline_namespace="", pipeline="",
         action="", reason="",
     ),
+    _counter(
+        "operator_series_skipped", "Series in Prometheus's answers that were not read",
+        reason="histogram, not_finite, malformed, unlabelled, no_driver, other_pod",
+    ),
     _gauge("operator_last_tick_age_seconds", "Seconds since the last tick ended"),
 )  # fmt: skip
 """What the operator exports about itself."""

@@ -35,7 +35,10 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     clock = WallClock()
     telemetry = PrometheusTelemetry(clock)
     cluster = KubernetesCluster(config.namespaces, clock, kubeconfig)
-    metrics = Prometheus(config.prometheus_url, config.query_timeout_s)
+    metrics = Prometheus(
+        config.prometheus_url, config.query_timeout_s, clock, telemetry.skipped,
+        config.prometheus_login,
+    )  # fmt: skip
     loop = ControlLoop(cluster, metrics, telemetry, clock, config)
     stop, died = threading.Event(), threading.Event()
     _wire_settings()

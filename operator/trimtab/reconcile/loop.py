@@ -16,8 +16,9 @@ from trimtab.reconcile import kafka, pipeline
 from trimtab.reconcile.apply.writer import Writer
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.driver_pod import drivers
-from trimtab.reconcile.observe.executor_pods import by_pipeline, owners
+from trimtab.reconcile.observe.executor_pods import by_pipeline
 from trimtab.reconcile.observe.gather import Gathered, gather
+from trimtab.reconcile.observe.targets import targets
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 
@@ -54,7 +55,13 @@ class ControlLoop:
         executors = by_pipeline(pods)
         gathered = Gathered({})
         if pipelines:
-            gathered = gather(self._metrics, self._config.scrape_s, owners(executors))
+            gathered = gather(
+                self._metrics, targets(pipelines, self.cache, executors), started_s,
+                self._config.scrape_s,
+                self._config.prometheus_matchers,
+            )  # fmt: skip
+            for reason, series in gathered.skipped.items():
+                self._telemetry.skipped(reason, series)
         writer = Writer(self._cluster, self.cache)
         context = TickContext(
             self.cache, self._cluster, writer, self._config, self._telemetry, started_s,

@@ -9,7 +9,7 @@ import pytest
 
 from trimtab.api import figures
 from trimtab.api.figures import DRIVER, OPERATOR, PREFIX, Reader
-from trimtab.reconcile.observe.gather import queries
+from trimtab.reconcile.observe.queries import queries
 
 PAGE = Path("docs/metrics.md")
 

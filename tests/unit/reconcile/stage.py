@@ -11,7 +11,7 @@ from trimtab.adapters.memory import ManualClock, MemoryCluster, MemoryMetrics, M
 from trimtab.errors import BadInputError
 from trimtab.ports import Sample
 from trimtab.reconcile.loop import ControlLoop
-from trimtab.reconcile.observe.gather import queries
+from trimtab.reconcile.observe.queries import queries
 from trimtab.tuning.capacity.points import ENOUGH
 from trimtab.workloads.common import MANAGED_BY, owner
 
@@ -33,7 +33,7 @@ def series(
         "batch_committed_timestamp_seconds": now_s - 5, "batch_records": 250,
         "batch_settings_generation": 1, "batch_executors_min": 1, "batches_total": 9,
         "settings_generation": 1, "settings_rejected_generation": 0, "batch_replayed": 0,
-        "batch_limit_binding": 0, "batch_running_seconds": 0, "batch_running_records": 0,
+        "batch_running_seconds": 0, "batch_running_records": 0,
     }  # fmt: skip
     labelled = {
         ("batch_duration_seconds", "phase", "total"): 2.4,
@@ -171,7 +171,8 @@ class Stage:
             "ownerReferences": [controller],
         }  # fmt: skip
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-        self.cluster.put({"kind": "Pod", "metadata": meta, "status": status or ready})
+        at = {"podIPs": [{"ip": f"10.0.0.{ordinal + 1}"}]}
+        self.cluster.put({"kind": "Pod", "metadata": meta, "status": at | (status or ready)})
 
     def see(self, *drivers: Json) -> None:
         """What Prometheus answers from now on."""

@@ -11,18 +11,25 @@ from trimtab.adapters.memory import MemoryMetrics
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.ports import Sample
-from trimtab.reconcile.observe.gather import Gathered, Missing, gather, queries, signals
+from trimtab.reconcile.observe.gather import Gathered, Missing, gather, signals
+from trimtab.reconcile.observe.queries import MAX_SERIES, queries
+from trimtab.reconcile.observe.targets import Name, Target
 from trimtab.tuning.snapshot import Signals
 
 NOW_S = 1_000_000.0
 NAME = ("n", "clicks")
 
 
-def gathered(*drivers: dict[str, Any], failure: str = "") -> tuple[Gathered, MemoryMetrics]:
+POD = Target("clicks-driver-0", frozenset({"10.0.0.1"}))
+
+
+def gathered(
+    *drivers: dict[str, Any], failure: str = "", targets: dict[Name, Target] | None = None
+) -> tuple[Gathered, MemoryMetrics]:
     asked = queries(SCRAPE_S)
     answers = {q: [s for d in drivers for s in d.get(what, ())] for what, q in asked.items()}
     metrics = MemoryMetrics(answers, failure=failure)
-    return gather(metrics, SCRAPE_S, {}), metrics
+    return gather(metrics, targets or {NAME: POD}, NOW_S, SCRAPE_S), metrics
 
 
 def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> Signals | Missing:
@@ -32,7 +39,9 @@ def seen(*drivers: dict[str, Any], now_s: float = NOW_S) -> Signals | Missing:
 
 @pytest.mark.parametrize("count", [1, 100])
 def test_the_number_of_queries_does_not_grow_with_the_pipelines(count: int) -> None:
-    found, metrics = gathered(*(series(f"p{i}", NOW_S) for i in range(count)))
+    names = [f"p{i}" for i in range(count)]
+    targets = {("n", name): Target(f"{name}-driver-0", POD.addresses) for name in names}
+    found, metrics = gathered(*(series(name, NOW_S) for name in names), targets=targets)
     assert len(found.metrics) == count
     assert found.queries == len(metrics.asked) == len(queries(SCRAPE_S))
 
@@ -136,25 +145,117 @@ def test_half_a_batch_is_no_batch(name: str) -> None:
     assert found.batch is None
 
 
-def test_the_newest_instance_wins_whatever_the_order() -> None:
-    old = series("clicks", NOW_S - 8, instance="10.0.0.1:9400", run_number=1, lag_records=9.0)
-    new = series("clicks", NOW_S, instance="10.0.0.2:9400", run_number=2)
+def labelled(driver: dict[str, Any], **labels: str) -> dict[str, Any]:
+    """The driver's series with more labels, or with others."""
+    return {
+        what: [Sample({**s.labels, **labels}, s.value) for s in samples]
+        for what, samples in driver.items()
+    }
+
+
+def read(*drivers: dict[str, Any]) -> tuple[int | None, float | None]:
+    """Run number and lag of what counts."""
+    found = seen(*drivers)
+    assert isinstance(found, Signals)
+    return (found.batch.run if found.batch else None), found.lag_records
+
+
+def test_only_the_drivers_own_pod_speaks_for_the_pipeline() -> None:
+    driver = series("clicks", NOW_S, run_number=2)
+    liar = series("clicks", NOW_S + 1, instance="10.0.0.9:9400", run_number=7, lag_records=0.0)
+    for drivers in ((driver, liar), (liar, driver)):
+        assert read(*drivers) == (2, 200.0)
+    found, _ = gathered(driver, liar)
+    assert found.skipped["other_pod"] == sum(len(samples) for samples in liar.values())
+    named, liar = labelled(driver, pod=POD.pod), labelled(liar, pod="clicks-liar-0")
+    assert read(named, liar) == (2, 200.0)
+
+
+def test_a_pod_that_says_nothing_about_itself_is_told_by_its_address() -> None:
+    assert read(series("clicks", NOW_S, run_number=2)) == (2, 200.0)
+    six = Target("clicks-driver-0", frozenset({"fd00::7"}))
+    found, _ = gathered(series("clicks", NOW_S, instance="[fd00::7]:9400"), targets={NAME: six})
+    assert NAME in found.metrics
+
+
+def test_the_name_of_the_pod_counts_more_than_its_address() -> None:
+    """A shared Prometheus may give the label `instance` any value."""
+    driver = labelled(series("clicks", NOW_S, run_number=2), pod=POD.pod, instance="node-a")
+    other = labelled(series("clicks", NOW_S, run_number=7), pod="web-0")
+    assert read(driver, other) == (2, 200.0)
+
+
+def test_a_pod_that_was_replaced_does_not_speak_for_its_successor() -> None:
+    old = series("clicks", NOW_S, instance="10.0.0.8:9400", run_number=1, lag_records=9.0)
+    new = series("clicks", NOW_S - 8, run_number=2)
+    old, new = labelled(old, pod=POD.pod), labelled(new, pod=POD.pod)
     for drivers in ((old, new), (new, old)):
-        found = seen(*drivers)
-        assert isinstance(found, Signals)
-        assert found.batch
-        assert (found.batch.run, found.lag_records) == (2, 200.0)
+        assert read(*drivers) == (2, 200.0)
+
+
+def test_among_processes_of_one_pod_the_newest_that_can_be_believed_counts() -> None:
+    def process(instance: str, age_s: float, run: int) -> dict[str, Any]:
+        beat = {"heartbeat_timestamp_seconds": NOW_S - age_s, "run_number": run}
+        return labelled(series("clicks", NOW_S, **beat), pod=POD.pod, instance=instance)
+
+    drivers = [process("a", 9, 1), process("b", 1, 2), process("c", -3600, 3)]
+    for order in (drivers, drivers[::-1]):
+        assert read(*order)[0] == 2
+
+
+def test_series_of_other_pods_alone_are_told() -> None:
+    found, _ = gathered(series("clicks", NOW_S, instance="10.0.0.9:9400"))
+    assert (found.metrics, found.strangers) == ({}, {NAME})
+
+
+def test_a_pipeline_without_a_driver_has_no_metrics() -> None:
+    driver = series("clicks", NOW_S)
+    found, _ = gathered(driver, targets={("n", "other"): POD})
+    assert found.metrics == {}
+    assert found.skipped == {"no_driver": sum(len(samples) for samples in driver.values())}
+
+
+@pytest.mark.parametrize(("ahead_s", "known"), [(14.9, True), (15.1, False), (86_400, False)])
+def test_a_heartbeat_from_the_future_is_not_believed(ahead_s: float, known: bool) -> None:
+    found = seen(series("clicks", NOW_S, heartbeat_timestamp_seconds=NOW_S + ahead_s))
+    assert isinstance(found, Signals) == known
+    if isinstance(found, Missing):
+        assert found.reason is Reason.METRICS_STALE
+        assert f"{ahead_s:.0f} s in the future" in found.words
+
+
+def test_a_driver_with_too_many_series_is_told_and_the_others_are_served() -> None:
+    labels = {"namespace": "n", "pipeline": "clicks", "instance": "10.0.0.1:9400"}
+    crowd = {"crowded": [Sample(labels, 5e6)], "lag_records": [Sample(labels, 7.0)]}
+    other = ("n", "other")
+    targets = {NAME: POD, other: Target("other-driver-0", POD.addresses)}
+    found, _ = gathered(crowd, series("other", NOW_S), targets=targets)
+    words = signals(found.metrics[NAME], 0.95, NOW_S, SCRAPE_S)
+    assert isinstance(words, Missing)
+    assert words.reason is Reason.NO_METRICS
+    assert "5000000 series" in words.words
+    assert str(MAX_SERIES) in words.words
+    assert isinstance(signals(found.metrics[other], 0.95, NOW_S, SCRAPE_S), Signals)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"__name__": "trimtab_batch_id", "namespace": "n"},
+        {"__name__": "trimtab_batch_id", "pipeline": "clicks"},
+        {"namespace": "n", "pipeline": "clicks", "instance": "10.0.0.1:9400"},
+        {"__name__": "up", "namespace": "n", "pipeline": "clicks", "instance": "10.0.0.1:9400"},
+        {},
+    ],
+)
+def test_a_series_without_its_labels_is_left_out(labels: dict[str, str]) -> None:
+    found, _ = gathered({"gauges": [Sample(labels, 1.0)]})
+    assert (found.metrics, found.skipped) == ({}, {"unlabelled": 1})
 
 
 def test_a_failure_of_any_query_makes_all_unknown() -> None:
     found, _ = gathered(series("clicks", NOW_S), failure="no answer in 5 s")
     assert (found.metrics, found.failure) == ({}, "no answer in 5 s")
-
-
-def test_a_series_without_the_pipeline_label_is_nobodys() -> None:
-    stray = {"gauges": [Sample({"__name__": "trimtab_batch_id", "namespace": "n"}, 1.0)]}
-    found, _ = gathered({**{what: [] for what in queries(SCRAPE_S)}, **stray})
-    assert found.metrics == {}
 
 
 def test_calls_are_those_of_the_stage_that_has_the_most() -> None:

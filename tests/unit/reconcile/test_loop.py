@@ -649,6 +649,28 @@ def test_without_metrics_nothing_moves_and_it_is_said(stage: Stage) -> None:
     assert stage.condition("Tuning") == ("False", "NoMetrics")
 
 
+def test_series_of_another_pod_are_counted_and_told(stage: Stage) -> None:
+    stage.see(series("clicks", stage.clock.now_s + 10, instance="10.0.0.9:9400"))
+    stage.tick()
+    assert stage.condition("MetricsAvailable") == ("False", "NoMetrics")
+    words = next(c for c in stage.status()["conditions"] if c["type"] == "MetricsAvailable")
+    assert "none of its driver's pod" in words["message"]
+    assert stage.telemetry.unread["other_pod"] > 30
+
+
+def test_why_there_are_no_metrics_is_told_anew_but_not_its_numbers(stage: Stage) -> None:
+    def told(failure: str) -> str:
+        stage.metrics.failure = failure
+        stage.tick()
+        conditions = stage.status()["conditions"]
+        return str(next(c["message"] for c in conditions if c["type"] == "MetricsAvailable"))
+
+    assert told("Prometheus answered 502 in 12 s") == "Prometheus answered 502 in 12 s"
+    assert told("Prometheus answered 502 in 13 s") == "Prometheus answered 502 in 12 s"
+    assert stage.cluster.writes == []
+    assert told("Prometheus did not answer") == "Prometheus did not answer"
+
+
 def test_an_old_heartbeat_is_told_apart_from_a_prometheus_that_is_away(stage: Stage) -> None:
     stage.see(series("clicks", stage.clock.now_s))
     for _ in range(3):

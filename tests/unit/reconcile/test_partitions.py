@@ -129,6 +129,7 @@ def test_what_forbids_it(topics: list[Json] | None, reader: Json | None, words: 
     made = stage(topics=topics)
     if reader is not None:
         made.put_pipeline("other", limits={"executors": {"min": 1, "max": 1}} | reader)
+        made.running("other")
     for batch in range(20, 26):
         made.overload(
             batch, partitions=2.0, executors=2.0, batch_executors_min=2,

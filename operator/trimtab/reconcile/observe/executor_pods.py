@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trimtab.api.common import moment
@@ -42,23 +42,6 @@ def by_pipeline(pods: Iterable[Manifest]) -> dict[Name, list[Manifest]]:
         if name := pipeline_of(pod):
             found[name].append(pod)
     return found
-
-
-Owners = Mapping[tuple[str, str], str]
-"""The pipeline of each executor pod, by namespace and name of the pod."""
-
-
-def owners(executors: Mapping[Name, Sequence[Manifest]]) -> Owners:
-    """Which pipeline each executor pod belongs to.
-
-    The pod's name does not tell: Spark writes several dashes as one, so that the executors of the
-    pipelines `a--b` and `a-b` are named alike.
-    """
-    return {
-        (namespace, pod["metadata"]["name"]): pipeline
-        for (namespace, pipeline), pods in executors.items()
-        for pod in pods
-    }
 
 
 def pipeline_of(pod: Manifest) -> Name | None:

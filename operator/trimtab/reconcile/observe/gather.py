@@ -1,32 +1,35 @@
-"""Signals of all pipelines from a constant number of grouped PromQL queries.
+"""Signals of all pipelines, from the answers of Prometheus.
 
-An instant query hides how old a sample is, so age is judged by the exported heartbeat. Of a
-pipeline's instances, only the series of the driver process with the newest heartbeat count.
+An instant query hides how old a sample is, so age is judged by the exported heartbeat. Only the
+series of the driver's own pod count: anybody who may make pods can give one a pipeline's labels.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trimtab.api.figures import DRIVER, PREFIX, Reader
+from trimtab.api.figures import DRIVER, PREFIX
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.errors import UnavailableError
 from trimtab.ports import MetricSource, Sample
-from trimtab.reconcile.observe.executor_pods import Name, Owners
-from trimtab.sizing.jvm import WATCHED_S
-from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
+from trimtab.reconcile.observe.executor_pods import Name
+from trimtab.reconcile.observe.queries import (
+    AS_THEY_STAND,
+    EXECUTOR_MEMORY,
+    MAX_SERIES,
+    NO_MATCHERS,
+    queries,
+)
+from trimtab.reconcile.observe.targets import Target, speaks
+from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals
 
-_AS_THEY_STAND = tuple(figure.series for figure in DRIVER if figure.reader is Reader.TUNER)
-
-_BY = "sum by (namespace, pipeline, instance)"
 _OWN_LABELS = tuple(dict.fromkeys(label for figure in DRIVER for label in figure.labels))
 """Labels that tell the series of a figure apart."""
 
-EXECUTOR_MEMORY = "executor_memory"
-"""The query whose series know a pod and no pipeline."""
-
+_HEARTBEAT = "heartbeat_timestamp_seconds"
 _OVERHEAD_PHASES = ("planning", "latest_offset", "wal", "state_commit")
 
 
@@ -53,6 +56,10 @@ class Gathered:
     metrics: Mapping[Name, DriverMetrics]
     failure: str = ""
     queries: int = 0
+    strangers: frozenset[Name] = frozenset()
+    """Pipelines whose labels are on series of other pods."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """How many series were not read, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,98 +70,98 @@ class Missing:
     words: str
 
 
-def queries(scrape_s: float) -> dict[str, str]:
-    """The PromQL of one tick, by what it yields; their number does not depend on what runs."""
-    names = "|".join(_AS_THEY_STAND)
-    total, latency = "trimtab_partition_input_total", "trimtab_batch_record_latency_seconds"
-    minute_s, tasks = long_window_s(scrape_s), "trimtab_task_locality_total"
-    return {
-        "gauges": f'{{__name__=~"{PREFIX}({names})"}}',
-        "input_rate": f"{_BY} (irate({total}[{4 * scrape_s:g}s]))",
-        "input_rate_long": f"{_BY} (rate({total}[{minute_s:g}s]))",
-        "hottest_rate": f"max by (namespace, pipeline, instance) (rate({total}[{minute_s:g}s]))",
-        "partitions": f"count by (namespace, pipeline, instance) ({total})",
-        "lag_records": f"{_BY} (trimtab_lag_records)",
-        "lag_s": "max by (namespace, pipeline, instance) (trimtab_lag_seconds)",
-        "executor_load": "avg by (namespace, pipeline, instance) (trimtab_executor_load)",
-        "executor_capacity": "avg by (namespace, pipeline, instance) (trimtab_executor_capacity)",
-        "least_capacity": "min by (namespace, pipeline, instance) (trimtab_executor_capacity)",
-        "most_capacity": "max by (namespace, pipeline, instance) (trimtab_executor_capacity)",
-        "tasks": f"{_BY} (rate({tasks}[{minute_s:g}s]))",
-        "tasks_near": f'{_BY} (rate({tasks}{{level=~"PROCESS_LOCAL|NODE_LOCAL"}}[{minute_s:g}s]))',
-        **_jvm_queries(),
-        EXECUTOR_MEMORY: _executor_memory(),
-        "worst_latency": "max by (namespace, pipeline, instance, quantile)"
-        f" (max_over_time({latency}[{minute_s:g}s]))",
-    }
-
-
-def _jvm_queries() -> dict[str, str]:
-    """How much the JVMs recently collected and allocated, by role and generation."""
-    by = "sum by (namespace, pipeline, instance, role, generation)"
-    counters = {
-        "jvm_seconds": "seconds", "jvm_collections": "collections",
-        "jvm_collection_s": "collection_seconds", "jvm_allocated": "allocated_bytes",
-    }  # fmt: skip
-    return {
-        what: f"{by} (increase(trimtab_jvm_{name}_total[{WATCHED_S:g}s]))"
-        for what, name in counters.items()
-    }
-
-
-def _executor_memory() -> str:
-    """The recent peak memory of each executor's pod, as the kubelets report it."""
-    held = 'container_memory_working_set_bytes{container="spark-kubernetes-executor"}'
-    return f"max by (namespace, pod) (max_over_time({held}[{WATCHED_S:g}s]))"
-
-
-def gather(metrics: MetricSource, scrape_s: float, pods: Owners) -> Gathered:
+def gather(
+    metrics: MetricSource, targets: Mapping[Name, Target], now_s: float, scrape_s: float,
+    matchers: Mapping[str, str] = NO_MATCHERS,
+) -> Gathered:  # fmt: skip
     """Run every query once; any failure makes everything unknown, as partial data misleads.
 
-    `pods` are the executors whose memory counts.
+    `targets` are the pods of the drivers that run, `matchers` go into every query.
     """
-    by_instance: dict[tuple[str, str, str], DriverMetrics] = {}
-    asked = queries(scrape_s)
+    reading, asked = _Reading(targets), queries(scrape_s, matchers)
     for what, promql in asked.items():
         try:
             samples = metrics.query(promql)
         except UnavailableError as error:
             return Gathered({}, str(error), len(asked))
         for sample in samples:
-            _take(by_instance, what, _owned(sample, pods) if what == EXECUTOR_MEMORY else sample)
-    newest: dict[Name, tuple[float, DriverMetrics]] = {}
-    for (namespace, pipeline, _), seen in by_instance.items():
-        beat = seen.number("heartbeat_timestamp_seconds")
-        if beat is not None and beat > newest.get((namespace, pipeline), (0.0, seen))[0]:
-            newest[namespace, pipeline] = (beat, seen)
-    for name, (_, seen) in newest.items():
-        if (of_pods := by_instance.get((*name, ""))) is not None:
-            seen.values.update(of_pods.values)
-    return Gathered({name: seen for name, (_, seen) in newest.items()}, "", len(asked))
+            reading.take(what, sample)
+    return Gathered(
+        {name: reading.of(name, _latest_s(now_s, scrape_s)) for name in reading.processes},
+        queries=len(asked),
+        strangers=frozenset(reading.strangers),
+        skipped=reading.skipped,
+    )
 
 
-def _owned(sample: Sample, pods: Owners) -> Sample:
-    """The sample of a pod with the label of its pipeline; unchanged if the pod is not known."""
-    place = sample.labels.get("namespace", ""), sample.labels.get("pod", "")
-    if place not in pods:
-        return sample
-    return Sample({"namespace": place[0], "pipeline": pods[place]}, sample.value)
+class _Reading:
+    """Sorts the series of all answers by pipeline and driver process."""
+
+    def __init__(self, targets: Mapping[Name, Target]) -> None:
+        self._targets = targets
+        self._owners = {
+            (name[0], pod): name for name, target in targets.items() for pod in target.executors
+        }
+        self.processes: dict[Name, dict[str, DriverMetrics]] = {}
+        """The processes of each pipeline, by instance."""
+        self.strangers: set[Name] = set()
+        self.skipped: Counter[str] = Counter()
+        self._of_pods: dict[Name, DriverMetrics] = {}
+
+    def take(self, what: str, sample: Sample) -> None:
+        """Keep a series, if it is that of a driver's pod."""
+        if what == EXECUTOR_MEMORY:
+            self._take_memory(sample)
+            return
+        labels = sample.labels
+        name = labels.get("namespace", ""), labels.get("pipeline", "")
+        metric = labels.get("__name__", "").removeprefix(PREFIX) if what == "gauges" else what
+        if not all(name) or (what == "gauges" and metric not in AS_THEY_STAND):
+            self.skipped["unlabelled"] += 1
+            return
+        if name not in self._targets:
+            self.skipped["no_driver"] += 1
+            return
+        own = "/".join(labels[k] for k in _OWN_LABELS if k in labels)
+        if not speaks(labels, self._targets[name]):
+            self.skipped["other_pod"] += 1
+            self.strangers.add(name)
+            return
+        processes = self.processes.setdefault(name, {})
+        seen = processes.setdefault(labels.get("instance", ""), DriverMetrics())
+        seen.values[metric, own] = sample.value
+
+    def _take_memory(self, sample: Sample) -> None:
+        """Keep what a kubelet says of an executor; of several of a pipeline, the largest counts."""
+        labels = sample.labels
+        name = self._owners.get((labels.get("namespace", ""), labels.get("pod", "")))
+        if name is None:
+            self.skipped["no_executor"] += 1
+            return
+        values = self._of_pods.setdefault(name, DriverMetrics()).values
+        values[EXECUTOR_MEMORY, ""] = max(sample.value, values.get((EXECUTOR_MEMORY, ""), 0.0))
+
+    def of(self, name: Name, latest_s: float) -> DriverMetrics:
+        """The metrics of a pipeline's driver.
+
+        A pod that was replaced has the name of its successor for as long as Prometheus remembers
+        it: the one at the pod's address counts, else the one with the newest heartbeat.
+        """
+        target = self._targets[name]
+
+        def rank(instance: str) -> tuple[bool, float]:
+            beat = self.processes[name][instance].number(_HEARTBEAT)
+            return target.at(instance), beat if beat is not None and beat <= latest_s else 0.0
+
+        seen = self.processes[name][max(sorted(self.processes[name]), key=rank)]
+        if name in self._of_pods:
+            seen.values.update(self._of_pods[name].values)
+        return seen
 
 
-def _take(
-    by_instance: dict[tuple[str, str, str], DriverMetrics], what: str, sample: Sample
-) -> None:
-    labels = sample.labels
-    if "pipeline" not in labels:
-        return
-    key = (labels.get("namespace", ""), labels["pipeline"], labels.get("instance", ""))
-    seen = by_instance.setdefault(key, DriverMetrics())
-    own = "/".join(labels[k] for k in _OWN_LABELS if k in labels)
-    if what != "gauges":
-        # of several pods of one pipeline, the largest
-        seen.values[what, own] = max(sample.value, seen.values.get((what, own), sample.value))
-        return
-    seen.values[labels["__name__"].removeprefix(PREFIX), own] = sample.value
+def _latest_s(now_s: float, scrape_s: float) -> float:
+    """Up to when a heartbeat is believed: clocks differ."""
+    return now_s + STALE_SCRAPES * scrape_s
 
 
 def signals(
@@ -163,10 +170,16 @@ def signals(
     """The signals of one pipeline, or why there are none."""
     if seen is None:
         return Missing(Reason.NO_METRICS, "Prometheus has no series of this pipeline's driver")
-    beat = seen.number("heartbeat_timestamp_seconds")
+    if (series := seen.whole("crowded")) is not None:
+        words = f"the driver has {series} series, and trimtab reads at most {MAX_SERIES} of one"
+        return Missing(Reason.NO_METRICS, f"{words}: does something else export metrics there?")
+    beat = seen.number(_HEARTBEAT)
     if beat is None or now_s - beat > STALE_SCRAPES * scrape_s:
         age = "never" if beat is None else f"{now_s - beat:.0f} s ago"
         return Missing(Reason.METRICS_STALE, f"the driver's last heartbeat was {age}")
+    if beat > _latest_s(now_s, scrape_s):
+        words = f"the driver's heartbeat is {beat - now_s:.0f} s in the future: its clock is wrong"
+        return Missing(Reason.METRICS_STALE, f"{words}, or the operator's")
     return Signals(
         sampled_at_s=beat,
         settings_generation=seen.whole("settings_generation") or 0,

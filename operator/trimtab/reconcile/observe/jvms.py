@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from trimtab.reconcile.observe.gather import EXECUTOR_MEMORY, DriverMetrics
+from trimtab.reconcile.observe.gather import DriverMetrics
+from trimtab.reconcile.observe.queries import EXECUTOR_MEMORY
 from trimtab.sizing.collector import Collector, usual_collector
 from trimtab.sizing.heap import Collections
 from trimtab.sizing.jvm import Figures

@@ -22,6 +22,7 @@ from trimtab.reconcile.observe.executor_pods import Cause, cause
 from trimtab.reconcile.observe.gather import DriverMetrics, Gathered, Missing, signals
 from trimtab.reconcile.observe.jvms import jvms
 from trimtab.reconcile.observe.refusals import WRITTEN, Refusal
+from trimtab.reconcile.observe.targets import Name
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 from trimtab.sizing.jvm import Figures
@@ -34,6 +35,11 @@ from trimtab.workloads.names import driver_pod as driver_pod_name
 from trimtab.workloads.ownership import of_predecessor, ours, own
 
 log = logging.getLogger(__name__)
+
+_NOT_OF_THE_POD = (
+    "Prometheus has series of this pipeline, but none of its driver's pod: let the scrape set the"
+    " label pod to the pod's name, or keep the pod's address in the label instance"
+)
 
 Words = tuple[str, str]
 """A reason and a message."""
@@ -124,7 +130,7 @@ def observe(
     pod = driver_pod(made_by(cache.get("Pod", namespace, pod_name), stateful_set))
     metrics = gathered.metrics.get((namespace, name))
     policy = Policy.of(spec)
-    seen = _signals(policy, metrics, gathered, tick)
+    seen = _signals((namespace, name), policy, gathered, tick)
     fresh = pod.ready and not isinstance(seen, Missing)
     references = _references(namespace, spec, tick)
     memory = ControllerState.read(status.controller)
@@ -161,10 +167,13 @@ def observe(
 
 
 def _signals(
-    policy: Policy, metrics: DriverMetrics | None, gathered: Gathered, tick: TickContext
+    name: Name, policy: Policy, gathered: Gathered, tick: TickContext
 ) -> Signals | Missing:
     if gathered.failure:
         return Missing(Reason.NO_METRICS, gathered.failure)
+    if name not in gathered.metrics and name in gathered.strangers:
+        return Missing(Reason.NO_METRICS, _NOT_OF_THE_POD)
+    metrics = gathered.metrics.get(name)
     return signals(metrics, policy.quantile, tick.now_s, tick.config.scrape_s)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,7 +70,7 @@ def conditions(old: tuple[Condition, ...], situation: Situation) -> tuple[Condit
         status = _STATUS[verdict.status]
         message = verdict.message[:1024]
         if known and type_ in _NUMBERS and (known.status, known.reason) == (status, verdict.reason):
-            message = known.message
+            message = known.message if _same(known.message, verdict) else message
         condition = Condition(
             type=type_,
             status=status,
@@ -89,6 +90,14 @@ _STATUS: dict[bool | None, Literal["True", "False", "Unknown"]] = {
 }
 _NUMBERS = {Type.TUNING, Type.GOAL_MET, Type.METRICS_AVAILABLE, Type.SATURATED}
 """Conditions whose messages contain measured numbers, which alone are no reason to write."""
+
+
+def _same(message: str, verdict: Verdict) -> bool:
+    """Whether a message says the same: why there are no metrics is news, a number in it is not."""
+    if verdict.reason != Reason.NO_METRICS:
+        return True
+    old, new = (re.sub("[0-9]+", "0", text[:1024]) for text in (message, verdict.message))
+    return old == new
 
 
 def _verdicts(situation: Situation) -> dict[Type, Verdict]:

@@ -1,0 +1,76 @@
+"""What the operator makes of its environment, and what it never shows of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab.errors import BadInputError
+from trimtab.settings import OperatorSettings
+
+GIVEN = {"TRIMTAB_PIPELINE_IMAGE": "p", "TRIMTAB_KAFKA_IMAGE": "k"}
+
+
+def settings(url: str = "http://prometheus:9090", **more: str) -> OperatorSettings:
+    named = {f"TRIMTAB_PROMETHEUS_{name}": value for name, value in more.items()}
+    return OperatorSettings.from_environment(GIVEN | {"TRIMTAB_PROMETHEUS_URL": url} | named)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "login"),
+    [
+        ("http://prometheus:9090", "http://prometheus:9090", None),
+        ("https://p.example/prom/", "https://p.example/prom", None),
+        ("http://[fd00::1]:9090", "http://[fd00::1]:9090", None),
+        ("http://me:s3cret@p:9090/x", "http://p:9090/x", ("me", "s3cret")),
+        ("http://me:s%40cret@p", "http://p", ("me", "s@cret")),
+        ("http://:s3cret@p", "http://p", ("", "s3cret")),
+    ],
+)
+def test_a_login_in_the_address_is_kept_apart(url: str, shown: str, login: object) -> None:
+    found = settings(url)
+    assert (found.prometheus_url, found.prometheus_login) == (shown, login)
+    assert "cret" not in repr(found)
+
+
+def test_a_login_from_a_secret_wins() -> None:
+    found = settings("http://a:b@p", USERNAME="me", PASSWORD="s3cret")
+    assert found.prometheus_login == ("me", "s3cret")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "prometheus:9090", "ftp://me:s3cret@p", "http://me:s3cret@", "http://me:s3cret@p:port",
+        "http://p?token=s3cret", "http://p#s3cret", "http://me:s3cret@[p",
+    ],
+)  # fmt: skip
+def test_an_address_that_cannot_be_used_is_not_shown(url: str) -> None:
+    with pytest.raises(BadInputError) as raised:
+        settings(url)
+    assert "TRIMTAB_PROMETHEUS_URL is not an address" in str(raised.value)
+    assert "s3cret" not in str(raised.value)
+
+
+def test_matchers_are_read_as_json() -> None:
+    assert settings().prometheus_matchers == {}
+    found = settings(MATCHERS='{"cluster": "eu-1", "job": ""}')
+    assert found.prometheus_matchers == {"cluster": "eu-1", "job": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cluster=eu-1", "is not a JSON object of strings"),
+        ('["cluster"]', "is not a JSON object of strings"),
+        ('{"cluster": 1}', "is not a JSON object of strings"),
+        ('{"the cluster": "eu-1"}', "'the cluster' is not a label name"),
+        ('{"a\\"} or up": "x"}', "is not a label name"),
+        ('{"namespace": "x"}', "use the label 'namespace' themselves"),
+        ('{"__name__": "x"}', "use the label '__name__' themselves"),
+        ('{"role": "x"}', "use the label 'role' themselves"),
+    ],
+)
+def test_matchers_that_cannot_be_used_are_refused(text: str, words: str) -> None:
+    with pytest.raises(BadInputError) as raised:
+        settings(MATCHERS=text)
+    assert words in str(raised.value)
