@@ -7,10 +7,14 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast, get_args
 from urllib.parse import unquote, urlsplit
 
 from trimtab.api.figures import DRIVER
+from trimtab.api.v1alpha1.pod_template import PullPolicy
 from trimtab.errors import BadInputError
+
+DEFAULT_PULL_POLICY: PullPolicy = "IfNotPresent"
 
 Login = tuple[str, str]
 """User and password."""
@@ -40,7 +44,9 @@ class OperatorSettings:
     scrape_s: float = 5.0
     metrics_port: int = 9100
     query_timeout_s: float = 5.0
-    image_pull_policy: str = "IfNotPresent"
+    image_pull_policy: PullPolicy = DEFAULT_PULL_POLICY
+    image_pull_secrets: tuple[str, ...] = ()
+    """Secrets that every pod names, in its own namespace."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> OperatorSettings:
@@ -50,7 +56,7 @@ class OperatorSettings:
             BadInputError: a variable is missing or is not a number; names it.
         """
         env = os.environ if environment is None else environment
-        namespaces = tuple(n for n in env.get("TRIMTAB_NAMESPACES", "").split(",") if n)
+        namespaces = _names(env.get("TRIMTAB_NAMESPACES", ""))
         url, login = _address(_text(env, "TRIMTAB_PROMETHEUS_URL"))
         if user := env.get("TRIMTAB_PROMETHEUS_USERNAME", ""):
             login = user, env.get("TRIMTAB_PROMETHEUS_PASSWORD", "")
@@ -65,8 +71,21 @@ class OperatorSettings:
             scrape_s=_number(env, "TRIMTAB_SCRAPE_SECONDS", 5.0),
             metrics_port=int(_number(env, "TRIMTAB_METRICS_PORT", 9100)),
             query_timeout_s=_number(env, "TRIMTAB_QUERY_TIMEOUT_SECONDS", 5.0),
-            image_pull_policy=env.get("TRIMTAB_IMAGE_PULL_POLICY", "IfNotPresent"),
+            image_pull_policy=_pull_policy(env.get("TRIMTAB_IMAGE_PULL_POLICY", "")),
+            image_pull_secrets=_names(env.get("TRIMTAB_IMAGE_PULL_SECRETS", "")),
         )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in text.split(",") if name)
+
+
+def _pull_policy(text: str) -> PullPolicy:
+    for policy in get_args(PullPolicy):
+        if policy == (text or DEFAULT_PULL_POLICY):
+            return cast("PullPolicy", policy)
+    known = ", ".join(get_args(PullPolicy))
+    raise BadInputError(f"TRIMTAB_IMAGE_PULL_POLICY={text!r} is not one of {known}")
 
 
 def _text(env: Mapping[str, str], name: str) -> str:

@@ -141,3 +141,11 @@ def test_the_small_prometheus_tells_pods_apart_and_bounds_them() -> None:
     told = {rule["target_label"] for rule in drivers["relabel_configs"] if "target_label" in rule}
     assert told == {"namespace", "pipeline", "pod"}
     assert drivers["sample_limit"] > 2 * MAX_SERIES
+
+
+def test_pull_secrets_and_policy_reach_the_operator_for_all_pods() -> None:
+    values = ("images.pullSecrets[0].name=a", "images.pullSecrets[1].name=b")
+    known = environment(*values, "images.pullPolicy=Always")
+    assert known["TRIMTAB_IMAGE_PULL_SECRETS"]["value"] == "a,b"
+    assert known["TRIMTAB_IMAGE_PULL_POLICY"]["value"] == "Always"
+    assert "TRIMTAB_IMAGE_PULL_SECRETS" not in environment()

@@ -83,6 +83,10 @@ REFUSED = [
     ("metadata.name", "x" * 41, "use at most 40 characters"),
     ("metadata.name", "a.b", "begin with a letter, and use only a-z, 0-9 and -"),
     ("metadata.name", "2x", "begin with a letter, and use only a-z, 0-9 and -"),
+    ("spec.podTemplate", {"labels": {"trimtab.dev/pipeline": "x"}}, "are reserved: choose another"),
+    ("spec.podTemplate", {"annotations": {"spark-x": "y"}}, "are reserved: choose another"),
+    ("spec.podTemplate", {"labels": {"team": "a b"}}, "spec.podTemplate.labels.team"),
+    ("spec.podTemplate", {"hostNetwork": True}, 'unknown field "spec.podTemplate.hostNetwork"'),
 ]
 
 TAKEN = [("metadata.name", "a" * 40), ("metadata.name", "a--b-1"), *PIPELINES_TAKEN]

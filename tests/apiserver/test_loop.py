@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.apiserver.conftest import example
+from tests.unit.workloads.test_pods import AFFINITY, TEMPLATE
 
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.memory import ManualClock, MemoryMetrics, MemoryTelemetry
@@ -432,6 +433,25 @@ def test_suspend_stops_the_driver_of_a_pipeline_whose_kafka_is_missing(
     stage.apply(pipeline)
     stage.tick(2)
     assert stage.get("statefulset", "clicks-driver")["spec"] == before
+
+
+def test_what_is_added_to_pods_is_taken_and_stays(
+    stage: Stage, pipeline: dict[str, Any], kafka: dict[str, Any]
+) -> None:
+    pipeline["spec"]["podTemplate"] = kafka["spec"]["podTemplate"] = TEMPLATE
+    stage.apply(kafka)
+    stage.apply(pipeline)
+    stage.tick(2)
+    stage.kafka_runs()
+    stage.tick(2)
+    for name in ("clicks-driver", "events-kafka"):
+        template = stage.get("statefulset", name)["spec"]["template"]
+        assert template["spec"]["affinity"] == AFFINITY
+        assert template["metadata"]["labels"].items() >= TEMPLATE["labels"].items()
+    assert stage.condition("Stalled")["status"] == "False"
+    assert stage.telemetry.ticks[-1]["writes"] == 0
+    job = stage.get("configmap", "clicks-job")["data"]["job.json"]
+    assert json.loads(job)["executors"]["podTemplate"]["priorityClassName"] == "high"
 
 
 def test_explain_reads_through_the_kubeconfig(stage: Stage) -> None:

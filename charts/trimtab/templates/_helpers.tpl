@@ -23,6 +23,13 @@ http://{{ .Release.Name }}-prometheus.{{ .Release.Namespace }}.svc:9090
 {{- end -}}
 {{- end }}
 
+{{/* The names of a list of objects, comma separated. */}}
+{{- define "trimtab.names" -}}
+{{- $names := list }}
+{{- range . }}{{ $names = append $names .name }}{{ end }}
+{{- join "," $names }}
+{{- end }}
+
 {{- define "trimtab.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001

@@ -20,6 +20,7 @@ from trimtab.api.connection import KafkaConnection
 from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
 from trimtab.api.quantities import Duration
+from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.errors import ContractError
 
 SETTINGS_KEY = "settings.json"
@@ -140,6 +141,9 @@ class Executors(_Document):
     env: dict[str, str] = Field(default_factory=dict)
     node_selector: dict[str, str] = Field(default_factory=dict, alias="nodeSelector")
     java_options: str | None = Field(None, alias="javaOptions")
+    pod_template: PodTemplate | None = Field(
+        None, alias="podTemplate", description="what users and the chart add; absent: nothing"
+    )
     checkpoint_claim: str | None = Field(
         None, alias="checkpointClaim", description="claim that executors mount; absent: none"
     )

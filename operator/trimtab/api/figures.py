@@ -284,7 +284,7 @@ OPERATOR: tuple[Figure, ...] = (
     ),
     _counter(
         "operator_series_skipped", "Series in Prometheus's answers that were not read",
-        reason="histogram, not_finite, malformed, unlabelled, no_driver, other_pod",
+        reason="histogram, not_finite, malformed, unlabelled, no_driver, no_executor, other_pod",
     ),
     _gauge("operator_last_tick_age_seconds", "Seconds since the last tick ended"),
 )  # fmt: skip

@@ -20,6 +20,8 @@ from trimtab.api.contract import CHECKPOINT_DIRECTORY, USER_ID, Executors, Job
 from trimtab.api.memory import HEAP_MIN_BYTES, POD_MIN_BYTES
 from trimtab.api.reserved import env_faults, spark_faults
 from trimtab.job.definition import Options
+from trimtab.job.executors.pod_template import keys as pod_keys
+from trimtab.job.executors.pod_template import shaped
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.sizing.heap import MIB, overhead_bytes
@@ -134,6 +136,7 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
         "spark.executor.memory": f"{heap // MIB}m",
         "spark.executor.memoryOverhead": f"{overhead // MIB}m",
     }
+    keys |= pod_keys(pods.pod_template)
     keys |= {f"{prefix}.label.{name}": value for name, value in pods.labels.items()}
     keys |= {f"{prefix}.node.selector.{key}": value for key, value in pods.node_selector.items()}
     keys |= {f"spark.executorEnv.{name}": value for name, value in pods.env.items()}
@@ -181,6 +184,7 @@ def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSessi
     """Start the JVM and ship the mounted Python modules to the executors."""
     if POD_TEMPLATE_KEY in conf and job.executors is not None:
         template = pod_template(job.executors.checkpoint_claim)
+        template = shaped(template, job.executors.pod_template)
         Path(conf[POD_TEMPLATE_KEY]).write_text(template, encoding="utf-8")
     builder = SparkSession.builder
     for key, value in conf.items():

@@ -19,6 +19,7 @@ from trimtab.api.kinds import KINDS
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
+from trimtab.workloads import pods
 from trimtab.workloads.common import (
     COMPONENT_LABEL,
     CONTAINER_SECURITY,
@@ -40,15 +41,16 @@ def stateful_set(
     """The driver; scaled to zero while the pipeline is suspended."""
     name = parent["metadata"]["name"]
     selector = labels(parent) | {COMPONENT_LABEL: "driver"}
+    template = {
+        "metadata": {"labels": MANAGED_BY | selector},
+        "spec": _pod(name, spec, job, config),
+    }
     body: Manifest = {
         "serviceName": driver_name(name),
         "replicas": 0 if spec.suspend else 1,
         "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": selector},
-        "template": {
-            "metadata": {"labels": MANAGED_BY | selector},
-            "spec": _pod(name, spec, job, config),
-        },
+        "template": pods.shaped(template, pods.pod_template(spec.pod_template, config)),
     }
     if java_options:
         (container,) = body["template"]["spec"]["containers"]
@@ -59,7 +61,7 @@ def stateful_set(
 def with_inputs(stateful_set: Manifest, inputs: str) -> Manifest:
     """The driver's StatefulSet with the inputs' hash on its pods."""
     metadata = stateful_set["spec"]["template"]["metadata"]
-    metadata["annotations"] = {INPUTS_ANNOTATION: inputs}
+    metadata["annotations"] = metadata.get("annotations", {}) | {INPUTS_ANNOTATION: inputs}
     annotations = stateful_set["metadata"]["annotations"]
     annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], inputs])
     return stateful_set
@@ -117,7 +119,6 @@ def _driver(
     return {
         "name": "driver",
         "image": spec.image or config.pipeline_image,
-        "imagePullPolicy": config.image_pull_policy,
         "args": ["driver"],
         "env": [
             placement.variable("TRIMTAB_NAMESPACE", "metadata.namespace"),

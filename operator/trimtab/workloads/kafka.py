@@ -16,6 +16,7 @@ from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
+from trimtab.workloads import pods
 from trimtab.workloads.common import (
     COMPONENT_LABEL,
     CONTAINER_SECURITY,
@@ -118,7 +119,6 @@ def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSetting
     container = {
         "name": "topics",
         "image": spec.image or config.kafka_image,
-        "imagePullPolicy": config.image_pull_policy,
         "args": ["topics", bootstrap_servers(name, namespace, spec.replicas), *wanted],
         "securityContext": CONTAINER_SECURITY,
         "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
@@ -133,6 +133,7 @@ def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSetting
             "containers": [container],
         },
     }
+    template = pods.shaped(template, pods.pod_template(spec.pod_template, config))
     body = {"spec": {"backoffLimit": 20, "template": template}}
     return child(parent, "Job", f"{name}-topics-{digest(wanted)}", labels, body)
 
@@ -171,6 +172,21 @@ def _stateful_set(
     }
     if spec.storage.storage_class_name:
         claim["spec"]["storageClassName"] = spec.storage.storage_class_name
+    template = {
+        "metadata": {
+            "labels": MANAGED_BY | labels,
+            "annotations": {INPUTS_ANNOTATION: digest(properties)},
+        },
+        "spec": {
+            "securityContext": POD_SECURITY,
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 60,
+            "topologySpreadConstraints": _spread(labels),
+            "containers": [_broker(parent, spec, config)],
+            "volumes": [{"name": "config", "configMap": {"name": f"{name}-kafka"}}],
+        },
+    }
     body = {
         "serviceName": service,
         "replicas": spec.replicas,
@@ -178,21 +194,7 @@ def _stateful_set(
         "persistentVolumeClaimRetentionPolicy": policy,
         "selector": {"matchLabels": labels},
         "volumeClaimTemplates": [claim],
-        "template": {
-            "metadata": {
-                "labels": MANAGED_BY | labels,
-                "annotations": {INPUTS_ANNOTATION: digest(properties)},
-            },
-            "spec": {
-                "securityContext": POD_SECURITY,
-                "automountServiceAccountToken": False,
-                "enableServiceLinks": False,
-                "terminationGracePeriodSeconds": 60,
-                "topologySpreadConstraints": _spread(labels),
-                "containers": [_broker(parent, spec, config)],
-                "volumes": [{"name": "config", "configMap": {"name": f"{name}-kafka"}}],
-            },
-        },
+        "template": pods.shaped(template, pods.pod_template(spec.pod_template, config)),
     }
     return child(parent, "StatefulSet", service, labels, {"spec": body})
 
@@ -220,7 +222,6 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
     return {
         "name": "kafka",
         "image": spec.image or config.kafka_image,
-        "imagePullPolicy": config.image_pull_policy,
         "args": ["run"],
         "env": [
             placement.variable("POD_INDEX", index),

@@ -20,7 +20,7 @@ from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
-from trimtab.workloads import driver
+from trimtab.workloads import driver, pods
 from trimtab.workloads.common import (
     COMPONENT_LABEL,
     HASH_ANNOTATION,
@@ -92,6 +92,7 @@ def job_definition(
             env={e.name: e.value for e in spec.env},
             node_selector=spec.node_selector,
             checkpoint_claim=claim_name(meta["name"]) if _shared(spec) else None,
+            pod_template=pods.told(pods.pod_template(spec.pod_template, config)),
         ),
         spark_conf=spec.spark_conf,
     )
@@ -137,7 +138,7 @@ def tuning_document(parent: Manifest, settings: Settings) -> Manifest:
 def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
     """Hash of everything that users can change and that only a driver restart applies."""
     document = job.model_dump(mode="json", by_alias=True)
-    for told_below in ("env", "nodeSelector"):
+    for told_below in ("env", "nodeSelector", "podTemplate"):
         document["executors"].pop(told_below)
     for advised in ("javaOptions", "overheadBytes"):
         document["executors"].pop(advised)  # never a reason to restart
@@ -151,16 +152,17 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     if spec.image is None:
         # trimtab's own image changes with an upgrade, which must not restart a driver
         document["executors"].pop("image")
-    return digest(
-        {
-            "job": document,
-            "image": spec.image,
-            "env": [(e.name, e.value) for e in spec.env],
-            "nodeSelector": spec.node_selector,
-            "driver": spec.resources.driver.model_dump(mode="json"),
-            "modules": (modules or {}).get("data"),
-        }
-    )
+    told = {
+        "job": document,
+        "image": spec.image,
+        "env": [(e.name, e.value) for e in spec.env],
+        "nodeSelector": spec.node_selector,
+        "driver": spec.resources.driver.model_dump(mode="json"),
+        "modules": (modules or {}).get("data"),
+    }
+    if spec.pod_template is not None:
+        told["podTemplate"] = spec.pod_template.model_dump(mode="json", exclude_defaults=True)
+    return digest(told)
 
 
 IDENTITY_FORM = "2"

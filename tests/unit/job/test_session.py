@@ -7,7 +7,9 @@ from tests.unit.job.samples import job
 
 from trimtab.api.contract import CHECKPOINT_DIRECTORY
 from trimtab.api.memory import HEAP_MIN_BYTES, OVERHEAD_MIN_BYTES, POD_MIN_BYTES
+from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.job.definition import Options, parse_options
+from trimtab.job.executors.pod_template import shaped
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.session import (
     MIB,
@@ -95,6 +97,38 @@ def test_executor_pods_mount_the_checkpoint_only_where_it_is_shared() -> None:
     (mount,) = container["volumeMounts"]
     assert (mount["name"], mount["mountPath"]) == (volume["name"], CHECKPOINT_DIRECTORY)
     assert spec["securityContext"]["fsGroup"] == 10001, "as the driver's"
+
+
+PARTS = {
+    "imagePullSecrets": [{"name": "one"}, {"name": "two"}],
+    "imagePullPolicy": "Always",
+    "tolerations": [{"key": "spot", "operator": "Exists"}],
+    "priorityClassName": "high",
+    "labels": {"team": "data"},
+    "annotations": {"example.com/evict": "no"},
+}
+
+
+def test_executor_pods_have_what_users_add() -> None:
+    conf = configuration(job(executors=POD | {"podTemplate": PARTS}), options(ENV), executors=1)
+    prefix = "spark.kubernetes"
+    assert conf[f"{prefix}.container.image.pullSecrets"] == "one,two"
+    assert conf[f"{prefix}.container.image.pullPolicy"] == "Always"
+    assert conf[f"{prefix}.executor.label.team"] == "data"
+    assert conf[f"{prefix}.executor.label.trimtab.dev/pipeline"] == "clicks"
+    assert conf[f"{prefix}.executor.annotation.example.com/evict"] == "no"
+    plain = configuration(job(executors=POD), options(ENV), executors=1)
+    assert plain[f"{prefix}.container.image.pullPolicy"] == "IfNotPresent"
+    assert f"{prefix}.container.image.pullSecrets" not in plain
+
+
+def test_the_template_of_executor_pods_holds_what_spark_has_no_key_for() -> None:
+    template, before = PodTemplate.model_validate(PARTS), pod_template("clicks-checkpoint")
+    spec = json.loads(shaped(before, template))["spec"]
+    assert spec == json.loads(before)["spec"] | {
+        "tolerations": [{"key": "spot", "operator": "Exists"}], "priorityClassName": "high",
+    }  # fmt: skip
+    assert shaped(before, None) == before
 
 
 def test_state_is_kept_by_rocksdb_within_the_memory_beside_the_heap() -> None:

@@ -71,12 +71,12 @@ def inputs(manifest: Json, config: OperatorSettings = CONFIG, modules: Json | No
     return pipeline.inputs_hash(spec, job, modules)
 
 
-def kafka_children(manifest: Json) -> list[Json]:
+def kafka_children(manifest: Json, config: OperatorSettings = CONFIG) -> list[Json]:
     """The children of a Kafka cluster, the topics Job included."""
     spec = KafkaClusterSpec.model_validate(manifest["spec"])
     return [
-        *kafka.children(manifest, spec, CONFIG),
-        kafka.topics_job(manifest, spec, CONFIG),
+        *kafka.children(manifest, spec, config),
+        kafka.topics_job(manifest, spec, config),
     ]
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from trimtab.api.common import ApiModel, Condition, Name, StatusModel, Topic, cel
 from trimtab.api.memory import BROKER_MIN_BYTES
 from trimtab.api.quantities import Cpu, Quantity, at_least
+from trimtab.api.v1alpha1.pod_template import PodTemplate
 
 FOREVER = -1
 """A retention without an end, as Kafka writes it."""
@@ -92,6 +93,9 @@ class KafkaClusterSpec(ApiModel):
     )
     image: str | None = Field(None, max_length=512, description="Default: trimtab's Kafka image.")
     storage: Storage = Field(default_factory=Storage)
+    pod_template: PodTemplate | None = Field(
+        None, alias="podTemplate", description="More of the pods of the brokers and of the topics."
+    )
     resources: BrokerResources = Field(default_factory=BrokerResources)
     topics: Annotated[list[TopicSpec], Field(max_length=100)] = Field(
         default_factory=list,

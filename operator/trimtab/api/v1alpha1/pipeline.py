@@ -14,6 +14,7 @@ from trimtab.api.knobs import (
 from trimtab.api.quantities import Duration, between
 from trimtab.api.reserved import ENV_NAME, ENV_RULE, SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.limits import Limits, Resources
+from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.api.v1alpha1.query import (
     LOOP,
     Checkpoint,
@@ -250,6 +251,9 @@ class StreamPipelineSpec(ApiModel):
         alias="nodeSelector",
         max_length=16,
         description="Node labels required for driver and executors.",
+    )
+    pod_template: PodTemplate | None = Field(
+        None, alias="podTemplate", description="More of the pods of driver and executors."
     )
     resources: Resources = Field(default_factory=Resources)
     limits: Limits = Field(default_factory=Limits)

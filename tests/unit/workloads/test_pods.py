@@ -1,0 +1,152 @@
+"""What users and the chart add to pods reaches drivers, executors, brokers and the topics' Job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.workloads.manifests import (
+    CONFIG,
+    Json,
+    changed,
+    example,
+    inputs,
+    kafka_children,
+    pipeline_children,
+)
+
+from trimtab.api.contract import Executors, Job
+from trimtab.settings import OperatorSettings
+from trimtab.workloads.common import INPUTS_ANNOTATION, MANAGED_BY
+from trimtab.workloads.driver import with_inputs
+
+TOLERATION = {"key": "spot", "operator": "Exists", "effect": "NoSchedule"}
+AFFINITY: Json = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+            ]
+        }
+    },
+    "podAntiAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 5,
+                "podAffinityTerm": {
+                    "topologyKey": "kubernetes.io/hostname",
+                    "labelSelector": {"matchLabels": {"team": "data"}},
+                },
+            }
+        ]
+    },
+}
+TEMPLATE: Json = {
+    "imagePullSecrets": [{"name": "mine"}, {"name": "shared"}],
+    "imagePullPolicy": "Always",
+    "tolerations": [
+        TOLERATION,
+        {"key": "team", "value": "data", "effect": "NoExecute", "tolerationSeconds": 0},
+    ],
+    "affinity": AFFINITY,
+    "priorityClassName": "high",
+    "labels": {"team": "data", "example.com/cost": ""},
+    "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
+}
+CHART = replace(CONFIG, image_pull_secrets=("shared", "chart"), image_pull_policy="Never")
+
+
+def templates(asked: Json | None, config: OperatorSettings = CONFIG) -> dict[str, Json]:
+    """The pods' templates of a pipeline and of a Kafka cluster."""
+    pipeline = changed(example("pipeline"), "podTemplate", asked)
+    kafka = changed(example("kafka"), "podTemplate", asked)
+    children = [with_inputs(pipeline_children(pipeline, config)["StatefulSet"], "hash")]
+    children += [c for c in kafka_children(kafka, config) if "template" in c.get("spec", {})]
+    return {c["metadata"]["name"].rsplit("-", 1)[0]: c["spec"]["template"] for c in children}
+
+
+def executors(asked: Json | None, config: OperatorSettings = CONFIG) -> tuple[Executors, str]:
+    manifest = changed(example("pipeline"), "podTemplate", asked)
+    text = pipeline_children(manifest, config)["ConfigMap"]["data"]["job.json"]
+    found = Job.from_json(text).executors
+    assert found is not None
+    return found, text
+
+
+PODS = ["clicks", "events", "events-topics"]
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_all_that_is_asked_for_reaches_the_pods(name: str) -> None:
+    assert list(templates(None)) == PODS
+    meta, spec = (templates(TEMPLATE)[name][part] for part in ("metadata", "spec"))
+    assert spec["imagePullSecrets"] == [{"name": "mine"}, {"name": "shared"}]
+    assert {c["imagePullPolicy"] for c in spec["containers"]} == {"Always"}
+    assert spec["tolerations"] == TEMPLATE["tolerations"]
+    assert spec["affinity"] == AFFINITY
+    assert spec["priorityClassName"] == "high"
+    assert meta["labels"].items() >= (TEMPLATE["labels"] | MANAGED_BY).items()
+    assert meta["annotations"].items() >= TEMPLATE["annotations"].items()
+    assert (INPUTS_ANNOTATION in meta["annotations"]) == (name != "events-topics")
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_what_is_not_asked_for_is_not_there(name: str) -> None:
+    template = templates(None)[name]
+    added = {"imagePullSecrets", "tolerations", "affinity", "priorityClassName"}
+    assert not added & template["spec"].keys()
+    assert template == templates({})[name]
+    assert {c["imagePullPolicy"] for c in template["spec"]["containers"]} == {"IfNotPresent"}
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_the_charts_secrets_and_policy_reach_the_pods(name: str) -> None:
+    spec = templates(None, CHART)[name]["spec"]
+    assert spec["imagePullSecrets"] == [{"name": "shared"}, {"name": "chart"}]
+    assert {c["imagePullPolicy"] for c in spec["containers"]} == {"Never"}
+    both = templates(TEMPLATE, CHART)[name]["spec"]
+    assert [s["name"] for s in both["imagePullSecrets"]] == ["shared", "chart", "mine"]
+    assert {c["imagePullPolicy"] for c in both["containers"]} == {"Always"}
+
+
+def test_the_selectors_stay_those_of_trimtab() -> None:
+    for child in (pipeline_children, lambda m: {c["kind"]: c for c in kafka_children(m)}):
+        file = "pipeline" if child is pipeline_children else "kafka"
+        plain, asked = (
+            child(changed(example(file), "podTemplate", t))["StatefulSet"] for t in (None, TEMPLATE)
+        )
+        assert asked["spec"]["selector"] == plain["spec"]["selector"]
+        assert asked["metadata"]["labels"] == plain["metadata"]["labels"]
+
+
+def test_executors_get_the_same() -> None:
+    found, _ = executors(TEMPLATE, CHART)
+    assert found.pod_template is not None
+    written = found.pod_template.model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert [s["name"] for s in written["imagePullSecrets"]] == ["shared", "chart", "mine"]
+    assert written["labels"] == TEMPLATE["labels"]
+    assert found.pod_template.scheduling() == {
+        k: TEMPLATE[k] for k in ("tolerations", "affinity", "priorityClassName")
+    }
+
+
+def test_a_document_that_says_nothing_new_is_the_same_as_before() -> None:
+    found, text = executors(None)
+    assert found.pod_template is None
+    assert "podTemplate" not in text
+    assert executors({})[1] == text
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(k, v) for k, v in TEMPLATE.items() if k != "priorityClassName"]
+)
+def test_an_edit_restarts_the_driver(field: str, value: Any) -> None:
+    plain = changed(example("pipeline"), "podTemplate", {"priorityClassName": "high"})
+    assert inputs(changed(plain, f"podTemplate.{field}", value)) != inputs(plain)
+
+
+def test_other_values_of_the_chart_restart_no_driver() -> None:
+    for asked in (None, TEMPLATE):
+        manifest = changed(example("pipeline"), "podTemplate", asked)
+        assert inputs(manifest, CHART) == inputs(manifest)
