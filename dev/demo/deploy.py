@@ -43,6 +43,14 @@ def current_cluster(paths: Paths, namespace: str, registry: str) -> tuple[Kube, 
     return Kube("kubectl", binary(paths, "helm"), None, namespace), tags
 
 
+RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
+
+
+def restrict(kube: Kube, namespace: str) -> None:
+    """Let a namespace admit only pods of the Pod Security level `restricted`."""
+    kube.call("label", "namespace", namespace, "--overwrite", RESTRICTED)
+
+
 def install(kube: Kube, tags: dict[str, str], tick_s: float) -> None:
     """Install the operator with Helm, with a small Prometheus beside it."""
     with console.step("Helm chart", 300):
@@ -52,6 +60,7 @@ def install(kube: Kube, tags: dict[str, str], tick_s: float) -> None:
             "--set=prometheus.install=true", f"--set=operator.tickSeconds={tick_s:g}",
             *(f"--set-string=images.{name}={tag}" for name, tag in tags.items()),
         )  # fmt: skip
+    restrict(kube, "trimtab")
 
 
 def example(kube: Kube, folder: Path = EXAMPLE) -> None:

@@ -70,6 +70,7 @@ class Stage:
         own = Kube(kube.kubectl, kube.helm, kube.kubeconfig, namespace)
         own.call("delete", "namespace", namespace, "--ignore-not-found", limit_s=120)
         own.call("create", "namespace", namespace)
+        deploy.restrict(own, namespace)
         return cls(own, tags["pipeline"])
 
     def wait_kafka(self, limit_s: float = 240) -> None:

@@ -77,3 +77,13 @@ capabilities: {drop: [ALL]}
   resources: [pods]
   verbs: [get, list, watch]
 {{- end }}
+
+{{/* Where the admission policies hold. */}}
+{{- define "trimtab.policyScope" -}}
+{{- with .Values.watchNamespaces -}}
+matchResources:
+  namespaceSelector:
+    matchExpressions:
+      - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+{{- end }}
+{{- end }}

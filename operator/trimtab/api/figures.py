@@ -258,6 +258,15 @@ DRIVER: tuple[Figure, ...] = (
         "Difference of the two sides, added up by batch; 1 for a batch with the same number of"
         " records but different ones. Only if the query writes one record per record read", _TUNER,
     ),
+    _counter(
+        "skipped_records",
+        "Offsets that batches went past without a record: the markers of transactions, what was"
+        " compacted, or a loss", _TUNER,
+    ),
+    _counter(
+        "late_records", "Rows dropped by a stateful query because they came after the watermark",
+        _TUNER,
+    ),
     _gauge("state_rows", "Keys in the state of a stateful query, after the last batch", _TUNER),
     _gauge("state_bytes", "Memory of the state's stores, and with RocksDB their files"),
     _gauge(

@@ -11,17 +11,15 @@ import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from trimtab.api import placement
-from trimtab.api.contract import CHECKPOINT_DIRECTORY, USER_ID, Executors, Job
+from trimtab.api.contract import Executors, Job
 from trimtab.api.memory import HEAP_MIN_BYTES, POD_MIN_BYTES
 from trimtab.api.reserved import env_faults, spark_faults
 from trimtab.job.definition import Options
 from trimtab.job.executors.pod_template import keys as pod_keys
-from trimtab.job.executors.pod_template import shaped
+from trimtab.job.executors.pod_template import pod_template
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.sizing.heap import MIB, overhead_bytes
@@ -167,25 +165,11 @@ def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int
     return heap, overhead
 
 
-def pod_template(checkpoint_claim: str | None = None) -> str:
-    """The template of executor pods: tells them node and zone, and mounts a shared checkpoint."""
-    container: dict[str, Any] = {"env": placement.variables()}
-    spec: dict[str, Any] = {"containers": [container]}
-    if checkpoint_claim is not None:
-        container["volumeMounts"] = [{"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY}]
-        claim = {"claimName": checkpoint_claim}
-        spec["volumes"] = [{"name": "checkpoint", "persistentVolumeClaim": claim}]
-        # as in the driver's pod: each must be able to write the other's files
-        spec["securityContext"] = {"fsGroup": USER_ID, "fsGroupChangePolicy": "OnRootMismatch"}
-    return json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": spec})
-
-
 def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSession:
     """Start the JVM and ship the mounted Python modules to the executors."""
     if POD_TEMPLATE_KEY in conf and job.executors is not None:
-        template = pod_template(job.executors.checkpoint_claim)
-        template = shaped(template, job.executors.pod_template)
-        Path(conf[POD_TEMPLATE_KEY]).write_text(template, encoding="utf-8")
+        template = pod_template(job.executors)
+        Path(conf[POD_TEMPLATE_KEY]).write_text(json.dumps(template), encoding="utf-8")
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)

@@ -14,6 +14,7 @@ from trimtab.errors import TrimtabError
 from trimtab.ports import Clock, Cluster, Manifest, MetricSource, Telemetry, key_of
 from trimtab.reconcile import kafka, pipeline
 from trimtab.reconcile.apply.writer import Writer
+from trimtab.reconcile.decide.leftovers import LEFT
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.driver_pod import drivers
 from trimtab.reconcile.observe.executor_pods import by_pipeline
@@ -21,6 +22,7 @@ from trimtab.reconcile.observe.gather import Gathered, gather
 from trimtab.reconcile.observe.targets import targets
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
+from trimtab.workloads.ownership import by_owner
 
 RESYNC_S = 300.0
 """Seconds between full lists, which make up for missed events."""
@@ -65,7 +67,8 @@ class ControlLoop:
         writer = Writer(self._cluster, self.cache)
         context = TickContext(
             self.cache, self._cluster, writer, self._config, self._telemetry, started_s,
-            executors, drivers(pods),
+            executors, by_owner(each for kind in LEFT for each in self.cache.all(kind)),
+            drivers(pods),
         )  # fmt: skip
         for parent in self.cache.all("KafkaCluster"):
             with _contained(parent):

@@ -24,5 +24,7 @@ class TickContext:
     now_s: float
     executors: Mapping[Name, Sequence[Manifest]]
     """The executor pods of each pipeline."""
+    owned: Mapping[str, Sequence[Manifest]]
+    """What may be left over of a parent's children, by the parent's uid; see `leftovers`."""
     drivers: Mapping[str, tuple[str, ...]]
     """The names of all drivers' pods, by the uid of the StatefulSet that made them."""

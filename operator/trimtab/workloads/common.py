@@ -20,8 +20,14 @@ PIPELINE_LABEL = "trimtab.dev/pipeline"
 KAFKA_LABEL = "trimtab.dev/kafka"
 COMPONENT_LABEL = "trimtab.dev/component"
 
+SCRATCH = {"tmp": ("/tmp", "2Gi"), "work": ("/opt/work", "1Gi")}  # noqa: S108
+"""What a container writes beside its volumes: path and limit by volume name."""
+SCRATCH_REQUEST = "512Mi"
+"""Ephemeral storage that each pod reserves."""
+
 CONTAINER_SECURITY: Manifest = {
     "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
     "capabilities": {"drop": ["ALL"]},
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
@@ -45,7 +51,15 @@ def digest(data: Any) -> str:
 def resources(cpu_request: str, memory_bytes: int) -> Manifest:
     """A container's resources: CPU is reserved but not limited; memory is both."""
     memory = format_quantity(memory_bytes)
-    return {"requests": {"cpu": cpu_request, "memory": memory}, "limits": {"memory": memory}}
+    requests = {"cpu": cpu_request, "memory": memory, "ephemeral-storage": SCRATCH_REQUEST}
+    return {"requests": requests, "limits": {"memory": memory}}
+
+
+def scratch(*names: str) -> tuple[list[Manifest], list[Manifest]]:
+    """Volumes and mounts of `SCRATCH` by name: the root file system is read-only."""
+    chosen = {name: SCRATCH[name] for name in names}
+    volumes = [{"name": n, "emptyDir": {"sizeLimit": limit}} for n, (_, limit) in chosen.items()]
+    return volumes, [{"name": n, "mountPath": path} for n, (path, _) in chosen.items()]
 
 
 def owner(parent: Manifest) -> Manifest:

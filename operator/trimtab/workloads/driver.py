@@ -30,8 +30,16 @@ from trimtab.workloads.common import (
     child,
     digest,
     resources,
+    scratch,
 )
-from trimtab.workloads.names import claim_name, driver_name, job_name, labels, tuning_name
+from trimtab.workloads.names import (
+    claim_name,
+    driver_account,
+    driver_name,
+    job_name,
+    labels,
+    tuning_name,
+)
 
 
 def stateful_set(
@@ -81,15 +89,14 @@ def scaled(live: Manifest, replicas: int) -> Manifest:
 
 
 def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings) -> Manifest:
-    volumes: list[Manifest] = [
-        {"name": "job", "configMap": {"name": job_name(name)}},
+    volumes, mounts = scratch("tmp", "work")
+    volumes += [
+        {"name": "job", "configMap": {"name": job_name(name, job.to_json())}},
         {"name": "tuning", "configMap": {"name": tuning_name(name)}},
-        {"name": "tmp", "emptyDir": {}},
     ]
-    mounts: list[Manifest] = [
+    mounts += [
         {"name": "job", "mountPath": JOB_DIRECTORY},
         {"name": "tuning", "mountPath": TUNING_DIRECTORY},
-        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - an emptyDir of this pod alone
     ]
     if spec.checkpoint.claim is not None:
         claim = {"claimName": claim_name(name)}
@@ -100,7 +107,7 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         volumes.append({"name": "modules", "configMap": {"name": python.config_map}})
         mounts.append({"name": "modules", "mountPath": MODULES_DIRECTORY})
     pod: Manifest = {
-        "serviceAccountName": driver_name(name),
+        "serviceAccountName": driver_account(name),
         "securityContext": POD_SECURITY,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": int(job.drain_timeout_s) + 15,

@@ -24,9 +24,11 @@ from trimtab.workloads.common import (
     KAFKA_LABEL,
     MANAGED_BY,
     POD_SECURITY,
+    SCRATCH_REQUEST,
     child,
     digest,
     resources,
+    scratch,
 )
 
 CLIENT_PORT = 9092
@@ -121,7 +123,11 @@ def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSetting
         "image": spec.image or config.kafka_image,
         "args": ["topics", bootstrap_servers(name, namespace, spec.replicas), *wanted],
         "securityContext": CONTAINER_SECURITY,
-        "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "256Mi", "ephemeral-storage": SCRATCH_REQUEST},
+            "limits": {"memory": "512Mi"},
+        },
+        "volumeMounts": scratch("tmp")[1],
     }
     template = {
         "metadata": {"labels": MANAGED_BY | labels},
@@ -131,6 +137,7 @@ def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSetting
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "containers": [container],
+            "volumes": scratch("tmp")[0],
         },
     }
     template = pods.shaped(template, pods.pod_template(spec.pod_template, config))
@@ -184,7 +191,10 @@ def _stateful_set(
             "terminationGracePeriodSeconds": 60,
             "topologySpreadConstraints": _spread(labels),
             "containers": [_broker(parent, spec, config)],
-            "volumes": [{"name": "config", "configMap": {"name": f"{name}-kafka"}}],
+            "volumes": [
+                *scratch("tmp")[0],
+                {"name": "config", "configMap": {"name": f"{name}-kafka"}},
+            ],
         },
     }
     body = {
@@ -244,6 +254,7 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
         "securityContext": CONTAINER_SECURITY,
         "resources": resources(spec.resources.cpu_request, spec.resources.memory),
         "volumeMounts": [
+            *scratch("tmp")[1],
             {"name": "data", "mountPath": DATA},
             {"name": "config", "mountPath": "/etc/kafka"},
         ],

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from trimtab.ports import Manifest
-from trimtab.workloads.common import PIPELINE_LABEL
+from trimtab.workloads.common import PIPELINE_LABEL, digest
+
+DRIVER_ACCOUNT = "trimtab-driver-"
 
 
 def driver_name(pipeline: str) -> str:
-    """The driver's StatefulSet, service account and role."""
+    """The driver's StatefulSet."""
     return f"{pipeline}-driver"
+
+
+def driver_account(pipeline: str) -> str:
+    """The driver's service account and its role.
+
+    The chart's admission policy knows drivers by this prefix, so no other account should have it.
+    """
+    return f"{DRIVER_ACCOUNT}{pipeline}"
+
+
+def executor_account(pipeline: str) -> str:
+    """The executors' service account, which may do nothing."""
+    return f"trimtab-executor-{pipeline}"
 
 
 def driver_pod(pipeline: str) -> str:
@@ -16,9 +31,13 @@ def driver_pod(pipeline: str) -> str:
     return f"{driver_name(pipeline)}-0"
 
 
-def job_name(pipeline: str) -> str:
-    """The ConfigMap with job.json."""
-    return f"{pipeline}-job"
+def job_name(pipeline: str, document: str) -> str:
+    """The ConfigMap with this job.json.
+
+    Its name is a hash of the document, so that a driver that starts again in its old pod finds the
+    document that its image understands.
+    """
+    return f"{pipeline}-job-{digest(document)}"
 
 
 def tuning_name(pipeline: str) -> str:

@@ -6,6 +6,9 @@ owner: its labels say that it is ours. Nothing else is taken over.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
 from trimtab.api.common import GROUP
 from trimtab.ports import Manifest
 from trimtab.workloads.common import MANAGED_BY, MANAGED_BY_LABEL, PIPELINE_LABEL
@@ -15,6 +18,15 @@ def controller(manifest: Manifest) -> Manifest | None:
     """The owner reference to the controller of an object; None if it has none."""
     owners = manifest["metadata"].get("ownerReferences") or []
     return next((owner for owner in owners if owner.get("controller")), None)
+
+
+def by_owner(manifests: Iterable[Manifest]) -> dict[str, list[Manifest]]:
+    """The objects by the uid of their controller."""
+    found: dict[str, list[Manifest]] = defaultdict(list)
+    for manifest in manifests:
+        if (owner := controller(manifest)) is not None:
+            found[owner["uid"]].append(manifest)
+    return found
 
 
 def ours(live: Manifest, parent: Manifest) -> bool:

@@ -28,7 +28,15 @@ from trimtab.workloads.common import (
     child,
     digest,
 )
-from trimtab.workloads.names import claim_name, driver_name, job_name, labels, tuning_name
+from trimtab.workloads.names import (
+    claim_name,
+    driver_account,
+    driver_name,
+    executor_account,
+    job_name,
+    labels,
+    tuning_name,
+)
 
 IDENTITY_ANNOTATION = "trimtab.dev/checkpoint-identity"
 
@@ -41,18 +49,13 @@ def children(
 
     `java_options` are for the driver's JVM.
     """
-    name = parent["metadata"]["name"]
-    job_map = child(
-        parent, "ConfigMap", job_name(name), labels(parent), {"data": {JOB_KEY: job.to_json()}}
-    )  # fmt: skip
+    document = job.to_json()
+    name = job_name(parent["metadata"]["name"], document)
+    job_map = child(parent, "ConfigMap", name, labels(parent), {"data": {JOB_KEY: document}})
+    stateful_set = driver.stateful_set(parent, spec, job, config, java_options)
     if spec.checkpoint.claim is None:
-        _stamp(job_map, spec)
-    return [
-        *_identity(parent),
-        job_map,
-        *checkpoint_claim(parent, spec),
-        driver.stateful_set(parent, spec, job, config, java_options),
-    ]
+        _stamp(stateful_set, spec)
+    return [*_identity(parent), job_map, *checkpoint_claim(parent, spec), stateful_set]
 
 
 def job_definition(
@@ -87,7 +90,7 @@ def job_definition(
             cores=executor.cores,
             cpu_request=executor.cpu_request,
             memory_bytes=executor.memory,
-            service_account=driver_name(meta["name"]),
+            service_account=executor_account(meta["name"]),
             labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
             env={e.name: e.value for e in spec.env},
             node_selector=spec.node_selector,
@@ -147,6 +150,8 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
             # an unset field must not restart a driver that an older operator created
             document[part].pop(field)
     document.pop("resume")  # only a new checkpoint reads it
+    # as it was when drivers and executors shared an account: a new one is no reason to restart
+    document["executors"]["serviceAccount"] = driver_name(job.pipeline)
     if spec.hang_timeout is None:
         document.pop("hangTimeout")
     if spec.image is None:
@@ -191,10 +196,10 @@ def access_modes(spec: StreamPipelineSpec) -> list[str]:
 def identity_holder(name: str, spec: StreamPipelineSpec) -> tuple[str, str]:
     """Kind and name of the child that records what the checkpoint belongs to.
 
-    It is the claim, which outlives the pipeline, or the job document if there is no claim.
+    It is the claim, which outlives the pipeline, or the driver if there is no claim.
     """
     if spec.checkpoint.claim is None:
-        return "ConfigMap", job_name(name)
+        return "StatefulSet", driver_name(name)
     return "PersistentVolumeClaim", claim_name(name)
 
 
@@ -230,7 +235,7 @@ def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> list[Manifes
 def _identity(parent: Manifest) -> list[Manifest]:
     """Service account and role, which grant access to executor pods and the tuning document."""
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
-    account = driver_name(name)
+    account, no_token = driver_account(name), {"automountServiceAccountToken": False}
     pod_verbs = ["create", "get", "list", "watch", "delete", "deletecollection", "patch", "update"]
     rules = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": pod_verbs},
@@ -246,6 +251,7 @@ def _identity(parent: Manifest) -> list[Manifest]:
     binding = {"roleRef": role_ref, "subjects": [subject]}
     return [
         child(parent, "ServiceAccount", account, labels(parent), {}),
+        child(parent, "ServiceAccount", executor_account(name), labels(parent), no_token),
         child(parent, "Role", account, labels(parent), {"rules": rules}),
         child(parent, "RoleBinding", account, labels(parent), binding),
     ]

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import json
+from typing import Any
 
 import pytest
 from tests.unit.job.samples import job
 
-from trimtab.api.contract import CHECKPOINT_DIRECTORY
+from trimtab.api.contract import CHECKPOINT_DIRECTORY, Executors
 from trimtab.api.memory import HEAP_MIN_BYTES, OVERHEAD_MIN_BYTES, POD_MIN_BYTES
-from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.job.definition import Options, parse_options
-from trimtab.job.executors.pod_template import shaped
+from trimtab.job.executors.pod_template import pod_template
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.session import (
     MIB,
@@ -17,7 +16,6 @@ from trimtab.job.session import (
     ROCKSDB,
     configuration,
     memory_split,
-    pod_template,
 )
 from trimtab.job.termination import JobFailureError, Reason
 
@@ -77,10 +75,14 @@ def test_executors_get_the_environment_and_the_nodes_of_the_pipeline() -> None:
     assert conf["spark.kubernetes.executor.node.selector.example.com/disk"] == "ssd"
 
 
+def executors(**changes: Any) -> Executors:
+    return Executors.model_validate(POD | changes)
+
+
 def test_executor_pods_are_told_their_node_and_zone() -> None:
     conf = configuration(job(executors=POD), options(ENV), executors=1)
     assert conf["spark.kubernetes.executor.podTemplateFile"] == str(POD_TEMPLATE)
-    template = json.loads(pod_template())
+    template = pod_template(executors())
     (container,) = template["spec"]["containers"]
     fields = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in container["env"]}
     assert fields == {
@@ -90,13 +92,27 @@ def test_executor_pods_are_told_their_node_and_zone() -> None:
 
 
 def test_executor_pods_mount_the_checkpoint_only_where_it_is_shared() -> None:
-    assert set(json.loads(pod_template())["spec"]) == {"containers"}
-    spec = json.loads(pod_template("clicks-checkpoint"))["spec"]
-    (volume,), (container,) = spec["volumes"], spec["containers"]
+    assert "checkpoint" not in {v["name"] for v in pod_template(executors())["spec"]["volumes"]}
+    spec = pod_template(executors(checkpointClaim="clicks-checkpoint"))["spec"]
+    (volume,) = (v for v in spec["volumes"] if v["name"] == "checkpoint")
     assert volume["persistentVolumeClaim"] == {"claimName": "clicks-checkpoint"}
-    (mount,) = container["volumeMounts"]
-    assert (mount["name"], mount["mountPath"]) == (volume["name"], CHECKPOINT_DIRECTORY)
+    mounts = {m["name"]: m["mountPath"] for m in spec["containers"][0]["volumeMounts"]}
+    assert mounts["checkpoint"] == CHECKPOINT_DIRECTORY
     assert spec["securityContext"]["fsGroup"] == 10001, "as the driver's"
+
+
+def test_executor_pods_are_restricted_and_hold_no_token() -> None:
+    spec = pod_template(executors())["spec"]
+    (container,) = spec["containers"]
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    written = {m["mountPath"] for m in container["volumeMounts"]}
+    assert written == {"/tmp", "/opt/work"}
+    assert all("sizeLimit" in v["emptyDir"] for v in spec["volumes"])
 
 
 PARTS = {
@@ -123,12 +139,12 @@ def test_executor_pods_have_what_users_add() -> None:
 
 
 def test_the_template_of_executor_pods_holds_what_spark_has_no_key_for() -> None:
-    template, before = PodTemplate.model_validate(PARTS), pod_template("clicks-checkpoint")
-    spec = json.loads(shaped(before, template))["spec"]
-    assert spec == json.loads(before)["spec"] | {
+    spec, before = (
+        pod_template(executors(**more))["spec"] for more in ({"podTemplate": PARTS}, {})
+    )
+    assert spec == before | {
         "tolerations": [{"key": "spot", "operator": "Exists"}], "priorityClassName": "high",
     }  # fmt: skip
-    assert shaped(before, None) == before
 
 
 def test_state_is_kept_by_rocksdb_within_the_memory_beside_the_heap() -> None:

@@ -143,6 +143,11 @@ class Stage:
         self.cluster.apply = refusing  # type: ignore[method-assign]
 
     def get(self, kind: str, name: str) -> Json:
+        """An object; `clicks-job` stands for the job document in force, whose name has a hash."""
+        if kind == "ConfigMap" and name.endswith("-job"):
+            driver = self.get("StatefulSet", name.removesuffix("-job") + "-driver")
+            volumes = driver["spec"]["template"]["spec"]["volumes"]
+            name = next(v["configMap"]["name"] for v in volumes if v["name"] == "job")
         return self.cluster.objects[kind, NAMESPACE, name]
 
     def has(self, kind: str, name: str) -> bool:
@@ -172,7 +177,9 @@ class Stage:
         }  # fmt: skip
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         at = {"podIPs": [{"ip": f"10.0.0.{ordinal + 1}"}]}
-        self.cluster.put({"kind": "Pod", "metadata": meta, "status": at | (status or ready)})
+        spec = made_by["spec"]["template"]["spec"]
+        status = at | (status or ready)
+        self.cluster.put({"kind": "Pod", "metadata": meta, "spec": spec, "status": status})
 
     def see(self, *drivers: Json) -> None:
         """What Prometheus answers from now on."""

@@ -62,10 +62,10 @@ SIDECAR = {"name": "miner", "image": "miner:1"}
 POD = "spec.template.spec"
 
 EDITS = [
-    ("Role", "clicks-driver", "rules.0", RULE),
-    ("Role", "clicks-driver", "rules", [RULE]),
-    ("RoleBinding", "clicks-driver", "subjects.0", {"kind": "Group", "name": "all"}),
-    ("RoleBinding", "clicks-driver", "subjects", None),
+    ("Role", "trimtab-driver-clicks", "rules.0", RULE),
+    ("Role", "trimtab-driver-clicks", "rules", [RULE]),
+    ("RoleBinding", "trimtab-driver-clicks", "subjects.0", {"kind": "Group", "name": "all"}),
+    ("RoleBinding", "trimtab-driver-clicks", "subjects", None),
     (*SET, "spec.ordinals", {"start": 5}),
     (*SET, f"{POD}.containers.0", SIDECAR),
     (*SET, f"{POD}.containers.0.image", "other:1"),
@@ -76,7 +76,7 @@ EDITS = [
     (*SET, f"{POD}.serviceAccountName", "admin"),
     ("ConfigMap", "clicks-job", "data", {"job.json": "{}"}),
     ("ConfigMap", "clicks-job", "data", {}),
-    ("ServiceAccount", "clicks-driver", "metadata.labels.trimtab.dev/pipeline", "other"),
+    ("ServiceAccount", "trimtab-driver-clicks", "metadata.labels.trimtab.dev/pipeline", "other"),
     ("Service", "events-kafka", "spec.externalIPs", ["10.0.0.9"]),
     ("ConfigMap", "events-kafka", "data", {"server.properties": "none"}),
 ]
@@ -104,8 +104,8 @@ def lasting(manifest: Json) -> Json:
 
 LEFT = [
     ("ConfigMap", "clicks-job", "data.note", "mine"),
-    ("ServiceAccount", "clicks-driver", "imagePullSecrets", [{"name": "registry"}]),
-    ("ServiceAccount", "clicks-driver", "metadata.annotations.role", "arn"),
+    ("ServiceAccount", "trimtab-driver-clicks", "imagePullSecrets", [{"name": "registry"}]),
+    ("ServiceAccount", "trimtab-driver-clicks", "metadata.annotations.role", "arn"),
     ("PersistentVolumeClaim", "clicks-checkpoint", "spec.resources.requests.storage", "5Gi"),
     ("PersistentVolumeClaim", "clicks-checkpoint", "spec.volumeName", "pv-1"),
     (*SET, "metadata.labels.team", "data"),
@@ -168,10 +168,10 @@ def test_a_driver_is_scaled_back_while_something_else_is_wrong(stage: Stage, bro
 
 
 def test_a_child_without_our_labels_is_found_and_labelled_again(stage: Stage) -> None:
-    before = lasting(stage.get("ServiceAccount", "clicks-driver"))
-    edit(stage, "ServiceAccount", "clicks-driver", "metadata.labels", {})
+    before = lasting(stage.get("ServiceAccount", "trimtab-driver-clicks"))
+    edit(stage, "ServiceAccount", "trimtab-driver-clicks", "metadata.labels", {})
     seen(stage)
-    assert lasting(stage.get("ServiceAccount", "clicks-driver")) == before
+    assert lasting(stage.get("ServiceAccount", "trimtab-driver-clicks")) == before
 
 
 def test_a_second_driver_is_seen_as_long_as_it_is_there(stage: Stage) -> None:

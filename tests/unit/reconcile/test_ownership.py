@@ -13,9 +13,10 @@ from trimtab.api.kinds import KINDS
 from trimtab.workloads.common import MANAGED_BY, PIPELINE_LABEL
 
 OF_A_PIPELINE = [
-    ("ConfigMap", "clicks-tuning"), ("ServiceAccount", "clicks-driver"), ("Role", "clicks-driver"),
-    ("RoleBinding", "clicks-driver"), ("ConfigMap", "clicks-job"),
-    ("PersistentVolumeClaim", "clicks-checkpoint"), ("StatefulSet", "clicks-driver"),
+    ("ConfigMap", "clicks-tuning"), ("ServiceAccount", "trimtab-driver-clicks"),
+    ("ServiceAccount", "trimtab-executor-clicks"), ("Role", "trimtab-driver-clicks"),
+    ("RoleBinding", "trimtab-driver-clicks"), ("PersistentVolumeClaim", "clicks-checkpoint"),
+    ("StatefulSet", "clicks-driver"),
 ]  # fmt: skip
 OF_A_KAFKA = [("ConfigMap", "k-kafka"), ("Service", "k-kafka"), ("StatefulSet", "k-kafka")]
 DEPLOYMENT = {
@@ -62,7 +63,7 @@ def test_an_object_of_a_childs_name_stays_and_is_told(kind: str, name: str, labe
 
 def test_whose_it_is_is_told() -> None:
     stage = Stage()
-    stage.cluster.put(foreign("Role", "clicks-driver", ownerReferences=[DEPLOYMENT]))
+    stage.cluster.put(foreign("Role", "trimtab-driver-clicks", ownerReferences=[DEPLOYMENT]))
     stage.tick()
     stage.tick()
     assert "belongs to Deployment web" in message(stage)
@@ -70,16 +71,16 @@ def test_whose_it_is_is_told() -> None:
 
 def test_nothing_is_bound_to_somebody_elses_account() -> None:
     stage = Stage()
-    stage.cluster.put(foreign("ServiceAccount", "clicks-driver"))
+    stage.cluster.put(foreign("ServiceAccount", "trimtab-driver-clicks"))
     stage.tick()
     stage.tick()
-    assert not stage.has("RoleBinding", "clicks-driver")
-    assert not stage.has("Role", "clicks-driver")
+    assert not stage.has("RoleBinding", "trimtab-driver-clicks")
+    assert not stage.has("Role", "trimtab-driver-clicks")
 
 
 def test_a_restarted_operator_says_that_a_name_is_taken_until_it_knows_better() -> None:
     stage = Stage()
-    stage.cluster.put(foreign("Role", "clicks-driver"))
+    stage.cluster.put(foreign("Role", "trimtab-driver-clicks"))
     stage.tick()
     stage.tick()
     before = stage.status()
@@ -90,9 +91,9 @@ def test_a_restarted_operator_says_that_a_name_is_taken_until_it_knows_better() 
 
 def test_what_took_the_place_of_a_child_unseen_is_not_overwritten() -> None:
     stage = Stage.at_rest()
-    key = ("Role", NAMESPACE, "clicks-driver")
+    key = ("Role", NAMESPACE, "trimtab-driver-clicks")
     del stage.cluster.objects[key]
-    before = stage.cluster.put(foreign("Role", "clicks-driver"))
+    before = stage.cluster.put(foreign("Role", "trimtab-driver-clicks"))
     known = stage.loop.cache.get(*key)
     assert known is not None
     edited = known | {"metadata": known["metadata"] | {"annotations": {}}}
@@ -108,8 +109,8 @@ def test_what_took_the_place_of_a_child_unseen_is_not_overwritten() -> None:
 
 def test_a_driver_stops_though_a_name_is_taken() -> None:
     stage = Stage.at_rest()
-    del stage.cluster.objects["Role", NAMESPACE, "clicks-driver"]
-    stage.cluster.put(foreign("Role", "clicks-driver"))
+    del stage.cluster.objects["Role", NAMESPACE, "trimtab-driver-clicks"]
+    stage.cluster.put(foreign("Role", "trimtab-driver-clicks"))
     stage.edit("suspend", True)
     stage.tick()
     assert stage.get("StatefulSet", "clicks-driver")["spec"]["replicas"] == 0
@@ -141,7 +142,8 @@ def test_what_an_earlier_pipeline_left_is_waited_for() -> None:
     stage = Stage.at_rest()
     del stage.cluster.objects[PARENT]
     stage.cluster.put(example("pipeline", uid="uid-second"))
-    left = {key: found for key, found in stage.cluster.objects.items() if key[2] == "clicks-driver"}
+    objects = stage.cluster.objects.items()
+    left = {key: found for key, found in objects if key[2].startswith(("clicks-", "trimtab-"))}
     before = copy.deepcopy(left)
     for _ in range(3):
         stage.tick()

@@ -96,7 +96,9 @@ def test_the_driver_looks_where_the_pod_has_its_documents() -> None:
     assert (options.job.parent, options.settings.parent) == (mounted["job"], mounted["tuning"])
     assert (options.job.name, options.settings.name) == ("job.json", "settings.json")
     assert options.modules == mounted["modules"]
-    assert maps == {"job": "clicks-job", "tuning": "clicks-tuning", "modules": "clicks-transform"}
+    job = pipeline_children(PIPELINE)["ConfigMap"]["metadata"]["name"]
+    assert maps == {"job": job, "tuning": "clicks-tuning", "modules": "clicks-transform"}
+    assert job.startswith("clicks-job-")
 
 
 def test_the_job_document_says_what_the_spec_says() -> None:

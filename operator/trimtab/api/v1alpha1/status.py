@@ -69,7 +69,13 @@ class FlowStatus(StatusModel):
 class LedgerStatus(StatusModel):
     """What the delivery ledger has counted since the driver started."""
 
-    mismatches: int = Field(description="Records that were read but not written, or the reverse.")
+    mismatches: int | None = Field(
+        None, description="Records that were read but not written, or the reverse."
+    )
+    skipped: int | None = Field(
+        None, description="Offsets without a record: transactions, compaction, or a loss."
+    )
+    late: int | None = Field(None, description="Rows dropped because they came too late.")
 
 
 class ExecutorsStatus(StatusModel):

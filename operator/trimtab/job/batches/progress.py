@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -78,6 +78,15 @@ class BatchReport:
     bytes: int | None
     """Size of the records' keys and values."""
     state: StateSize | None
+    planned: int | None = None
+    """Offsets from the batch's begin to its end; more than its records where Kafka has gaps."""
+    late: int = 0
+    """Rows that came after the watermark and were dropped."""
+
+    @property
+    def skipped(self) -> int:
+        """Offsets without a record that was read: transactions, compaction, or a loss."""
+        return 0 if self.planned is None else max(0, self.planned - self.records)
 
     @property
     def duration_s(self) -> float:
@@ -113,7 +122,21 @@ def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
         handed_on=side(observed.get(SINK) or {}),
         bytes=seen.get("bytes"),
         state=state,
+        planned=_planned(sources),
+        late=sum(o.get("numRowsDroppedByWatermark", 0) for o in progress.get("stateOperators", ())),
     )
+
+
+def _planned(sources: Sequence[Mapping[str, Any]]) -> int | None:
+    """Offsets from the begin to the end of all partitions; None if a begin is not known."""
+    planned = 0
+    for source in sources:
+        if not source.get("startOffset"):
+            return None  # the first batch ever begins where the source says
+        begin, end = (parse_offsets(source[each] or {}) for each in ("startOffset", "endOffset"))
+        # a partition that is new begins at its first record, which Spark does not tell
+        planned += sum(offset - begin[key] for key, offset in end.items() if key in begin)
+    return planned
 
 
 def _phases(durations: Mapping[str, int], state: StateSize | None) -> dict[str, float]:

@@ -1,10 +1,12 @@
-"""What users and the chart add to executor pods: by Spark's keys, or in its pod template."""
+"""Executor pods: what Spark has a key for, and the template for the rest."""
 
 from __future__ import annotations
 
-import json
-
+from trimtab.api import placement
+from trimtab.api.contract import CHECKPOINT_DIRECTORY, Executors
 from trimtab.api.v1alpha1.pod_template import PodTemplate
+from trimtab.ports import Manifest
+from trimtab.workloads.common import CONTAINER_SECURITY, POD_SECURITY, SCRATCH_REQUEST, scratch
 
 _IMAGE = "spark.kubernetes.container.image"
 _POD = "spark.kubernetes.executor"
@@ -23,10 +25,30 @@ def keys(template: PodTemplate | None) -> dict[str, str]:
     return found
 
 
-def shaped(pod: str, template: PodTemplate | None) -> str:
-    """The pod template with what Spark has no key for."""
-    if template is None:
-        return pod
-    manifest = json.loads(pod)
-    manifest["spec"] |= template.scheduling()
-    return json.dumps(manifest)
+def pod_template(pods: Executors) -> Manifest:
+    """Executor pods as far as Spark has no key for it.
+
+    They pass the Pod Security level `restricted`, and hold no token of the API server.
+    """
+    volumes, mounts = scratch("tmp", "work")
+    if pods.checkpoint_claim is not None:
+        claim = {"claimName": pods.checkpoint_claim}
+        volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})
+        mounts.append({"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY})
+    container: Manifest = {
+        "env": placement.variables(),
+        "securityContext": CONTAINER_SECURITY,
+        "resources": {"requests": {"ephemeral-storage": SCRATCH_REQUEST}},
+        "volumeMounts": mounts,
+    }
+    spec: Manifest = {
+        "containers": [container],
+        # as in the driver's pod: with a shared checkpoint, each writes the other's files
+        "securityContext": POD_SECURITY,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "volumes": volumes,
+    }
+    if pods.pod_template is not None:
+        spec |= pods.pod_template.scheduling()
+    return {"apiVersion": "v1", "kind": "Pod", "spec": spec}

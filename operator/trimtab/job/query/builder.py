@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from trimtab.api.contract import Job, SourceOptions
@@ -93,6 +93,7 @@ class StreamBuilder:
             frame = transform.apply(records, job.transform)
         if not frame.isStreaming:
             raise TransformError("the transform does not read the stream: select from `source`")
+        self._require_fit(frame)
         prepared = writer.prepare(frame, self._sink)
         self.one_to_one = plan.is_one_to_one(prepared)
         self.uses_python = plan.uses_python(prepared)
@@ -113,6 +114,21 @@ class StreamBuilder:
             raise TransformError(
                 f"the query does not start: {transform.message_of(error)}"
             ) from error
+
+    def _require_fit(self, frame: DataFrame) -> None:
+        """Raise TransformError for what would be lost, or stop the query at its next start."""
+        if others := plan.other_streams(frame, self._source.topics):
+            raise TransformError(
+                f"the transform reads another stream ({', '.join(others)}), from which the query"
+                " could not go on after a restart: list its topics in source.kafka.topics, and"
+                " tell the records apart by the column topic"
+            )
+        if unused := plan.computed(frame, self._sink.ignores):
+            raise TransformError(
+                f"the transform sets {', '.join(unused)}, which the sink would ignore: records go"
+                " to its own topic, and Kafka chooses partition and time. Name the column"
+                " otherwise, or drop it"
+            )
 
 
 def last_committed(query: StreamingQuery) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pyspark.sql import DataFrame
 
@@ -37,6 +37,39 @@ def uses_python(frame: DataFrame) -> bool:
         )
         for node in nodes(frame)
     )
+
+
+def other_streams(frame: DataFrame, topics: Collection[str]) -> list[str]:
+    """Streams that the query reads beside the pipeline's source, in words.
+
+    Spark's offset log has them all, and the driver understands its own source only.
+    """
+    return sorted(
+        str(node.nodeName())
+        for node in nodes(frame)
+        if not items(node.children()) and node.isStreaming() and not _reads(node, topics)
+    )
+
+
+def _reads(leaf: JavaObject, topics: Collection[str]) -> bool:
+    """Whether a leaf of the plan reads exactly these topics."""
+    if str(leaf.nodeName()) != "StreamingRelationV2":
+        return False
+    subscribed = leaf.extraOptions().get("subscribe")
+    return subscribed is not None and set(str(subscribed).split(",")) == set(topics)
+
+
+def computed(frame: DataFrame, columns: Collection[str]) -> list[str]:
+    """Which of these columns of the result an expression gives a value, instead of a source."""
+    result = items(gateway.analyzed_plan(frame).output())
+    wanted = {str(each.exprId()): str(each.name()) for each in result if each.name() in columns}
+    aliases = (
+        str(expression.exprId())
+        for node in nodes(frame)
+        for expression in items(node.expressions())
+        if expression.getClass().getSimpleName() == "Alias"
+    )
+    return sorted({wanted[each] for each in aliases if each in wanted})
 
 
 def _is_pending(node: JavaObject) -> bool:

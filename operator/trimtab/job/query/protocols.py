@@ -81,6 +81,10 @@ class Sink(Protocol):
         """Phases that it adds to a timed batch; empty if it writes nothing."""
 
     @property
+    def ignores(self) -> Collection[str]:
+        """Columns that mean something to others of its kind, and nothing to it."""
+
+    @property
     def on_replay(self) -> str:
         """What a batch leaves behind if it is replayed after it was written in part or whole."""
 

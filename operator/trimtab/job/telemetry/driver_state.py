@@ -131,6 +131,8 @@ class Totals:
     ledger_sum: dict[str, int] = field(default_factory=dict)
     """XOR and sum of the identities by side, if records have one."""
     ledger_mismatch: int | None = None
+    skipped: int = 0
+    late: int = 0
     clipped: int = 0
     latency_buckets: list[float] = field(
         default_factory=lambda: [0.0] * (len(LATENCY_BUCKETS_S) + 1)
@@ -158,6 +160,8 @@ class Totals:
         """Count a committed batch."""
         self.records += report.records
         self.batches += 1
+        self.skipped += report.skipped
+        self.late += report.late
         for phase, seconds in report.phases.items():
             self.phase_s[phase] += seconds
         for name, side in (("source", report.read), ("sink", report.handed_on)):

@@ -221,6 +221,8 @@ def _totals(totals: Totals) -> Iterator[Metric]:
     yield _by("ledger_xor", _low(totals.ledger_xor))
     yield _by("ledger_sum", _low(totals.ledger_sum))
     yield _one("ledger_mismatch", totals.ledger_mismatch)
+    yield _one("skipped_records", totals.skipped)
+    yield _one("late_records", totals.late)
     yield _one("record_latency_clipped", totals.clipped)
     if totals.batches:
         figure = BY_NAME["record_latency_seconds"]

@@ -49,6 +49,9 @@ def write(
         namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
         tick.writer.delete(("Pod", namespace, driver_pod(name)), uid=uid)
+    for left in outcome.leftovers:
+        tick.writer.delete(key_of(left), uid=left["metadata"]["uid"])
+        tick.cache.forget(key_of(left))
 
 
 def _document(parent: Manifest, outcome: Outcome, tick: TickContext) -> Refusal:

@@ -62,10 +62,21 @@ def _ledger(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[An
             " trimtab_ledger_records_total and trimtab_ledger_xor of both sides"
         )
         yield Announcement("LedgerMismatch", message, warning=True)
+    late, before = _late(new), _late(old)
+    if late >= 2 * max(before, 1) or (late and not before):
+        message = (
+            f"{late} rows came after the watermark and were dropped: let it wait longer, or see why"
+            " they are late"
+        )
+        yield Announcement("LateRecords", message, warning=True)
 
 
 def _mismatches(status: StreamPipelineStatus) -> int:
-    return status.ledger.mismatches if status.ledger else 0
+    return (status.ledger.mismatches or 0) if status.ledger else 0
+
+
+def _late(status: StreamPipelineStatus) -> int:
+    return (status.ledger.late or 0) if status.ledger else 0
 
 
 def _problems(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[Announcement]:

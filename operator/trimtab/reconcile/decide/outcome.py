@@ -11,6 +11,7 @@ from trimtab.ports import Manifest
 from trimtab.reconcile.decide import events
 from trimtab.reconcile.decide.events import Announcement
 from trimtab.reconcile.decide.executors import missing_executors
+from trimtab.reconcile.decide.leftovers import leftovers
 from trimtab.reconcile.decide.memory import document, edited, remembered, told
 from trimtab.reconcile.decide.plan import Plan, plan
 from trimtab.reconcile.observe.gather import Missing
@@ -43,6 +44,8 @@ class Outcome:
     """Generation of the settings: the children wait until the document has it."""
     restart: bool = False
     """Whether to delete the driver's pod, so that it restarts with new inputs."""
+    leftovers: tuple[Manifest, ...] = ()
+    """Objects of ours that nothing needs any more."""
     scaled: Manifest | None = None
     """The driver's StatefulSet scaled as it must be, if nothing else may be written."""
 
@@ -83,6 +86,7 @@ def outcome(seen: Observation) -> Outcome:
         children=_children(seen, planned),
         generation=memory.generation,
         restart=_outdated(seen, wide, planned),
+        leftovers=leftovers(seen, planned),
     )
 
 
@@ -203,7 +207,7 @@ def _outdated(seen: Observation, wide: StreamPipelineSpec, planned: Plan) -> boo
         return False
     if pod.inputs != planned.inputs:
         return True
-    if pod.failure and edited(seen):
+    if pod.failure and (edited(seen) or pod.job not in {"", planned.job}):
         return True  # a driver that is down reads them when it starts, which may take minutes
     # a pod keeps the memory limit it was created with, and this one is down for lack of memory
     wanted = pods.memory_in_force(wide, seen.advice.jvm)

@@ -9,7 +9,7 @@ from trimtab.ports import Manifest
 from trimtab.reconcile.decide.sized import sized
 from trimtab.reconcile.observe.observation import Observation, Words
 from trimtab.workloads import driver, pipeline
-from trimtab.workloads.names import claim_name
+from trimtab.workloads.names import claim_name, job_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,8 @@ class Plan:
     """The children, or the reason and message why they cannot be created."""
 
     children: tuple[Manifest, ...] = ()
+    job: str = ""
+    """The ConfigMap with the job document."""
     inputs: str = ""
     """Hash of the inputs that only a driver restart applies."""
     obstacle: Words | None = None
@@ -34,7 +36,8 @@ def plan(seen: Observation, spec: StreamPipelineSpec) -> Plan:
     inputs = pipeline.inputs_hash(spec, job, seen.references.modules)
     pods, sized_job, java_options = sized(spec, job, seen.advice.jvm)
     *children, stateful_set = pipeline.children(parent, pods, sized_job, config, java_options)
-    return Plan((*children, driver.with_inputs(stateful_set, inputs)), inputs)
+    job_map = job_name(parent["metadata"]["name"], sized_job.to_json())
+    return Plan((*children, driver.with_inputs(stateful_set, inputs)), job_map, inputs)
 
 
 def _checkpoint_obstacle(seen: Observation) -> Words | None:

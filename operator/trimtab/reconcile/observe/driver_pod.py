@@ -28,6 +28,10 @@ class DriverPod:
     uid: str = ""
     memory: int = 0
     """Bytes that the pod may use; 0 if unknown."""
+    job: str = ""
+    """The ConfigMap with its job document."""
+    account: str = ""
+    """Its service account."""
     failure: tuple[str, str] | None = None
     executors_refused: str = ""
     """The API server's answer when the driver asked for executors; empty if they are granted."""
@@ -64,6 +68,8 @@ def driver_pod(pod: Manifest | None) -> DriverPod:
         inputs=(meta.get("annotations") or {}).get(INPUTS_ANNOTATION, ""),
         uid=meta.get("uid", ""),
         memory=_memory(pod),
+        job=_job(pod),
+        account=(pod.get("spec") or {}).get("serviceAccountName", ""),
         failure=None if ready else _announced(meta) or _failure(status),
         executors_refused=(meta.get("annotations") or {}).get(EXECUTORS_ANNOTATION, ""),
     )
@@ -73,6 +79,11 @@ def _memory(pod: Manifest) -> int:
     (container, *_) = (pod.get("spec") or {}).get("containers") or [{}]
     limit = ((container.get("resources") or {}).get("limits") or {}).get("memory", 0)
     return parse_quantity(limit)
+
+
+def _job(pod: Manifest) -> str:
+    volumes = (pod.get("spec") or {}).get("volumes") or []
+    return next((v["configMap"]["name"] for v in volumes if v["name"] == "job"), "")
 
 
 def _announced(meta: Manifest) -> tuple[str, str] | None:

@@ -18,11 +18,10 @@ from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.observe import partitions, refusals
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.driver_pod import DriverPod, driver_pod, made_by
-from trimtab.reconcile.observe.executor_pods import Cause, cause
+from trimtab.reconcile.observe.executor_pods import Cause, Name, cause
 from trimtab.reconcile.observe.gather import DriverMetrics, Gathered, Missing, signals
 from trimtab.reconcile.observe.jvms import jvms
 from trimtab.reconcile.observe.refusals import WRITTEN, Refusal
-from trimtab.reconcile.observe.targets import Name
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 from trimtab.sizing.jvm import Figures
@@ -81,6 +80,8 @@ class Observation:
     pod: DriverPod
     missing_executors: Cause | None
     """Why executors are missing, as far as known; None while all run, or just start."""
+    owned: tuple[Manifest, ...]
+    """What the pipeline owns of the kinds that may be left over."""
     extra_drivers: tuple[str, ...]
     """The names of the driver's pods beside the one that there should be."""
     metrics: DriverMetrics | None
@@ -156,6 +157,7 @@ def observe(
             cache.failed_executor(namespace, name),
             tick.now_s,
         ),
+        owned=tuple(tick.owned.get(meta["uid"], ())),
         extra_drivers=_extra(stateful_set, pod_name, tick),
         metrics=metrics,
         signals=seen,

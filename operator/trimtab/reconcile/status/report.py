@@ -103,7 +103,7 @@ def _status(
         ),
         bottleneck=_bottleneck(old.bottleneck, decision),
         flow=_flow(old.flow, snapshot, fresh=fresh),
-        ledger=_ledger(old.ledger, situation.metrics),
+        ledger=_ledger(old.ledger, situation.metrics, fresh=fresh),
         executors=_executors(old.executors, signals, fresh=fresh),
         jvm=advice.jvm,
         effective=_effective(situation.metrics) or old.effective,
@@ -178,9 +178,24 @@ def _flow(old: FlowStatus | None, snapshot: Snapshot | None, *, fresh: bool) -> 
     return FlowStatus(state=found.state, evidence=found.evidence)
 
 
-def _ledger(old: LedgerStatus | None, seen: DriverMetrics | None) -> LedgerStatus | None:
-    mismatches = seen.whole("ledger_mismatch_total") if seen else None
-    return old if mismatches is None else LedgerStatus(mismatches=mismatches)
+def _ledger(
+    old: LedgerStatus | None, seen: DriverMetrics | None, *, fresh: bool
+) -> LedgerStatus | None:
+    """Skipped and late records may grow with each batch: only twice as many are news."""
+    if seen is None or seen.number("late_records_total") is None:
+        return old
+    skipped, late = seen.whole("skipped_records_total"), seen.whole("late_records_total")
+    if old and not fresh:
+        skipped, late = _grown(old.skipped, skipped), _grown(old.late, late)
+    mismatches = seen.whole("ledger_mismatch_total")
+    return LedgerStatus(mismatches=mismatches, skipped=skipped, late=late)
+
+
+def _grown(old: int | None, now: int | None) -> int | None:
+    """The new count if it is at least twice the old one, or began anew."""
+    if old is None or now is None or now < old or now >= 2 * max(old, 1) or old == 0 < now:
+        return now
+    return old
 
 
 def _executors(

@@ -46,6 +46,7 @@ class ToySink:
 
     knobs = ("toy.size",)
     phases = ("sink",)
+    ignores = ()
     on_replay = "the same rows are there once"
 
     def __init__(self, _document: ToyDocument) -> None:

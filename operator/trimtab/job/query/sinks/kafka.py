@@ -47,6 +47,8 @@ class KafkaSink:
     phases = ("sink",)
     on_replay = "its records are written again, so some of them may be duplicated"
 
+    ignores = ("topic", "partition", "timestamp")
+
     def __init__(self, document: contract.KafkaSinkDocument) -> None:
         """Connects on first use."""
         self._topic = document.topic

@@ -13,6 +13,7 @@ class NoopSink:
     """Computes every record and discards it."""
 
     knobs = ()
+    ignores = ()
     phases = ()
     on_replay = "nothing is written"
 

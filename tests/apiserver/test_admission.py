@@ -1,0 +1,196 @@
+"""What a driver's account may do with pods: the chart's admission policy on a real API server."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.apiserver.test_chart import Json, rendered
+from tests.unit.job.samples import job as sample
+
+from trimtab.api.contract import Executors
+from trimtab.job.executors.pod_template import pod_template
+
+pytestmark = pytest.mark.apiserver
+
+IMAGES = "{registry.example/trimtab/}"
+IMAGE = "registry.example/trimtab/pipeline:1"
+LABELS = {
+    "trimtab.dev/pipeline": "clicks",
+    "trimtab.dev/component": "executor",
+    "spark-role": "executor",
+}
+SPARK = "spark-kubernetes-executor"
+
+
+def executor(name: str = "clicks-1f-exec-1") -> Json:
+    """An executor's pod as Spark makes it from our template."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "clicks-driver-0", "uid": "u"}
+    made = pod_template(Executors(image=IMAGE, memory_bytes=10**9))
+    made["metadata"] = {
+        "name": name, "labels": dict(LABELS), "ownerReferences": [owner | {"controller": True}],
+    }  # fmt: skip
+    spec = made["spec"]
+    spec["serviceAccountName"] = "trimtab-executor-clicks"
+    spec["containers"][0] |= {"name": SPARK, "image": IMAGE}
+    local = {"name": "spark-local-dir-1", "mountPath": "/var/data/spark"}
+    spec["containers"][0]["volumeMounts"].append(local)
+    spec["volumes"].append({"name": "spark-local-dir-1", "emptyDir": {}})
+    return made
+
+
+@pytest.fixture(scope="module")
+def tenant(kubectl: Any) -> Callable[..., Any]:
+    """kubectl as the driver of `clicks`, with a driver's rights, in a namespace with the policy."""
+    kubectl("create", "namespace", "tenant")
+    for manifest in rendered(f"policy.allowedImages={IMAGES}", "watchNamespaces={tenant}"):
+        if manifest["kind"].startswith("ValidatingAdmissionPolicy"):
+            kubectl("apply", "-f", "-", manifest=manifest)
+    user = "system:serviceaccount:tenant:trimtab-driver-clicks"
+    kubectl("create", "role", "driver", "-n", "tenant", "--verb=*", "--resource=pods")
+    kubectl("create", "rolebinding", "d", "-n", "tenant", "--role=driver", f"--user={user}")
+
+    def run(*arguments: str, manifest: Json | None = None, check: bool = False) -> Any:
+        return kubectl("-n", "tenant", f"--as={user}", *arguments, manifest=manifest, check=check)
+
+    refused = executor("probe") | {"spec": executor()["spec"] | {"hostNetwork": True}}
+    deadline = time.monotonic() + 60
+    while run("create", "--dry-run=server", "-f", "-", manifest=refused).returncode == 0:
+        assert time.monotonic() < deadline, "the policy is not in force"
+        time.sleep(0.2)
+    return run
+
+
+def changed(path: str, value: Any) -> Json:
+    """An executor with one field set; a number is a place in a list, `+` adds to one."""
+    made = copy.deepcopy(executor())
+    *folders, last = path.replace("trimtab.dev", "trimtab-dev").split(".")
+    node: Any = made
+    for part in folders:
+        node = node[int(part)] if part.isdigit() else node.setdefault(part, {})
+    if last == "+":
+        node.append(value)
+    else:
+        node[last.replace("trimtab-dev", "trimtab.dev")] = value
+    return made
+
+
+SECRET = {"name": "S", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "other-driver-0", "uid": "u"}
+ATTEMPTS: dict[str, tuple[str, Any]] = {
+    "no label of the pipeline": ("metadata.labels", {"spark-role": "executor"}),
+    "another pipeline's label": ("metadata.labels.trimtab.dev/pipeline", "other"),
+    "another component": ("metadata.labels.trimtab.dev/component", "driver"),
+    "another owner": ("metadata.ownerReferences", [OWNER]),
+    "no owner": ("metadata.ownerReferences", []),
+    "the driver's account": ("spec.serviceAccountName", "trimtab-driver-clicks"),
+    "any other account": ("spec.serviceAccountName", "default"),
+    "a token": ("spec.automountServiceAccountToken", True),
+    "the node's network": ("spec.hostNetwork", True),
+    "the node's processes": ("spec.hostPID", True),
+    "the node's IPC": ("spec.hostIPC", True),
+    "a directory of the node": ("spec.volumes.+", {"name": "x", "hostPath": {"path": "/"}}),
+    "a Secret as a volume": ("spec.volumes.+", {"name": "x", "secret": {"secretName": "s"}}),
+    "a ConfigMap as a volume": ("spec.volumes.+", {"name": "x", "configMap": {"name": "c"}}),
+    "another's claim": (
+        "spec.volumes.+",
+        {"name": "x", "persistentVolumeClaim": {"claimName": "other-checkpoint"}},
+    ),
+    "a projected token": (
+        "spec.volumes.+",
+        {"name": "x", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
+    ),
+    "a Secret in the environment": ("spec.containers.0.env.+", SECRET),
+    "all of a Secret": ("spec.containers.0.envFrom", [{"secretRef": {"name": "s"}}]),
+    "a privileged container": ("spec.containers.0.securityContext", {"privileged": True}),
+    "more capabilities": (
+        "spec.containers.0.securityContext.capabilities", {"drop": ["ALL"], "add": ["NET_ADMIN"]},
+    ),
+    "no security context": ("spec.containers.0.securityContext", {}),
+    "root": ("spec.securityContext.runAsNonRoot", False),
+    "another image": ("spec.containers.0.image", "miner:1"),
+    "another image beside": ("spec.containers.+", {"name": "m", "image": "miner:1"}),
+    "another image before": ("spec.initContainers", [{"name": "m", "image": "miner:1"}]),
+}  # fmt: skip
+
+
+def test_what_spark_makes_is_let_in(tenant: Callable[..., Any]) -> None:
+    assert sample().pipeline == "clicks"
+    tenant("create", "--dry-run=server", "-f", "-", manifest=executor(), check=True)
+    shared = {"name": "c", "persistentVolumeClaim": {"claimName": "clicks-checkpoint"}}
+    own = changed("spec.volumes.+", shared)
+    tenant("create", "--dry-run=server", "-f", "-", manifest=own, check=True)
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_any_other_pod_is_not(tenant: Callable[..., Any], attempt: str) -> None:
+    made = changed(*ATTEMPTS[attempt])
+    done = tenant("create", "--dry-run=server", "-f", "-", manifest=made)
+    assert done.returncode != 0, attempt
+    assert "ValidatingAdmissionPolicy 'home-t-drivers'" in done.stderr, done.stderr
+
+
+def test_pods_of_others_are_neither_changed_nor_deleted(
+    tenant: Callable[..., Any], kubectl: Any
+) -> None:
+    foreign = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "tenant"},
+        "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+    }  # fmt: skip
+    own = executor("clicks-1f-exec-2")
+    own["metadata"]["namespace"] = "tenant"
+    driver = foreign | {"metadata": {"name": "clicks-driver-0", "namespace": "tenant"}}
+    for manifest in (foreign, own, driver):
+        kubectl("create", "-f", "-", manifest=manifest)
+    for arguments in (
+        ("delete", "pod", "web"),
+        ("delete", "pod", "--all"),
+        ("annotate", "pod", "web", "a=b"),
+        ("label", "pod", "web", "trimtab.dev/pipeline=clicks", "trimtab.dev/component=executor"),
+        ("label", "pod", "clicks-1f-exec-2", "--overwrite", "trimtab.dev/pipeline=other"),
+        ("label", "pod", "clicks-driver-0", "app=x"),
+        ("set", "image", "pod/clicks-driver-0", "web=miner:1"),
+        ("delete", "pod", "clicks-driver-0"),
+    ):
+        done = tenant(*arguments)
+        assert "ValidatingAdmissionPolicy 'home-t-drivers'" in done.stderr, arguments
+    tenant("annotate", "pod", "clicks-driver-0", "trimtab.dev/driver-state=x", check=True)
+    tenant("annotate", "pod", "clicks-1f-exec-2", "a=b", check=True)
+    tenant("delete", "pod", "clicks-1f-exec-2", "--grace-period=0", "--force", check=True)
+    kubectl("get", "pod", "web", "-n", "tenant")
+
+
+def test_images_and_python_can_be_forbidden_to_pipelines(
+    kubectl: Any, pipeline: Json, kafka: Json
+) -> None:
+    kubectl("create", "namespace", "sql-only")
+    values = (
+        "policy.allowedImages={ok/}",
+        "policy.allowPython=false",
+        "watchNamespaces={sql-only}",
+    )
+    for manifest in rendered(*values):
+        if manifest["kind"].startswith("ValidatingAdmissionPolicy"):
+            manifest["metadata"]["name"] += "-2"
+            if "policyName" in manifest["spec"]:
+                manifest["spec"]["policyName"] += "-2"
+            kubectl("apply", "-f", "-", manifest=manifest)
+
+    def tried(manifest: Json) -> str:
+        arguments = ("create", "--dry-run=server", "-n", "sql-only", "-f", "-")
+        return str(kubectl(*arguments, manifest=manifest, check=False).stderr)
+
+    deadline = time.monotonic() + 60
+    while "no transforms in Python" not in tried(pipeline):
+        assert time.monotonic() < deadline, "the policy is not in force"
+        time.sleep(0.2)
+    pipeline["spec"]["transform"] = {"sql": "SELECT value FROM source"}
+    assert tried(pipeline) == ""
+    for manifest in (pipeline, kafka):
+        manifest["spec"]["image"] = "mine:1"
+        assert "the image mine:1 is none of those that the cluster allows: ok/" in tried(manifest)
+        manifest["spec"]["image"] = "ok/pipeline:1"
+        assert tried(manifest) == ""

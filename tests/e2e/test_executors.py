@@ -1,0 +1,95 @@
+"""Executors that cannot come, and executors that others take away."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.e2e.conftest import PLAIN, Stage, pipeline
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
+
+EXECUTORS = ("-l", "trimtab.dev/component=executor")
+
+
+def quota(stage: Stage, pods: int) -> None:
+    """A ResourceQuota with room for so many pods."""
+    stage.apply(
+        {
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"},
+            "spec": {"hard": {"pods": str(pods)}},
+        }
+    )  # fmt: skip
+
+
+def pods(stage: Stage, *selector: str) -> list[dict[str, Any]]:
+    text = stage.kube.call("get", "pods", *selector, "-o", "json")
+    found: list[dict[str, Any]] = json.loads(text)["items"]
+    return found
+
+
+def nodes(stage: Stage) -> set[str]:
+    running = (p for p in pods(stage, *EXECUTORS) if "deletionTimestamp" not in p["metadata"])
+    return {p["spec"]["nodeName"] for p in running if p["spec"].get("nodeName")}
+
+
+def restarts(stage: Stage) -> int:
+    (driver,) = pods(stage, "-l", "trimtab.dev/component=driver")
+    return int(driver["status"]["containerStatuses"][0]["restartCount"])
+
+
+def test_executors_that_a_quota_refuses_are_named_and_the_query_runs_on(stage: Stage) -> None:
+    stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 3, "trigger": "2s"}}))
+    stage.wait_ready()
+    stage.wait_long("all executors", 120, lambda: len(pods(stage, *EXECUTORS)) == 3)
+    stage.start_load([(600.0, 50.0)])
+    stage.wait_long("the load runs", 60, lambda: bool(pods(stage, "-l", "job-name=load")))
+    quota(stage, len(pods(stage)) - 1)
+    (gone, *_) = pods(stage, *EXECUTORS)
+    stage.kube.call("delete", "pod", gone["metadata"]["name"], "--grace-period=0", "--force")
+    stage.wait_long(
+        "the quota is named", 120,
+        lambda: stage.condition("ExecutorsMissing").get("reason") == "QuotaExceeded",
+    )  # fmt: skip
+    told = stage.condition("ExecutorsMissing")["message"]
+    assert "2 of 3 executors run: the ResourceQuota team has no room for an executor" in told
+    assert "an executor needs 1, 1 too little" in told
+    assert stage.condition("Ready")["status"] == "True"
+    batch = f'max(trimtab_batch_id{{namespace="{stage.kube.namespace}"}})'
+    before = stage.metric(batch) or 0
+    # Spark asks again each second: three failures used to end it
+    stage.wait_long("batches go on", 120, lambda: (stage.metric(batch) or 0) > before + 10)
+    refused = f'max(trimtab_executors_refused_total{{namespace="{stage.kube.namespace}"}})'
+    assert (stage.metric(refused) or 0) > 6
+    assert restarts(stage) == 0
+    stage.kube.call("delete", "resourcequota", "team")
+    stage.wait_long(
+        "the executor comes", 120,
+        lambda: stage.condition("ExecutorsMissing").get("status") == "False",
+    )  # fmt: skip
+    stage.next_step()
+    result = stage.delivered()
+    assert result["lost"] == 0
+
+
+def test_a_drained_node_loses_no_record_and_repeats_none(stage: Stage) -> None:
+    stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 3, "trigger": "2s"}}))
+    stage.wait_ready()
+    stage.wait_long("all executors", 120, lambda: len(nodes(stage)) >= 2)
+    stage.start_load([(900.0, 60.0)])
+    batch = f'max(trimtab_batch_id{{namespace="{stage.kube.namespace}"}})'
+    for node in sorted(nodes(stage))[:2]:
+        before = stage.metric(batch) or 0
+        stage.wait_long("batches go on", 120, lambda at=before: (stage.metric(batch) or 0) > at + 3)
+        try:
+            stage.kube.call(
+                "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force",
+                "--timeout=180s", "--pod-selector=trimtab.dev/component=executor", limit_s=200,
+            )  # fmt: skip
+            stage.wait_long("executors elsewhere", 180, lambda n=node: n not in nodes(stage))
+        finally:
+            stage.kube.call("uncordon", node)
+    stage.next_step()
+    result = stage.delivered(limit_s=300)
+    assert (result["lost"], result["duplicated"]) == (0, 0)

@@ -1,0 +1,87 @@
+"""What older settings and operators left: kept while a driver may need it, then deleted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.unit.reconcile.stage import NAMESPACE, Stage
+
+DOWN = {"conditions": [{"type": "Ready", "status": "False"}]}
+
+
+def jobs(stage: Stage) -> set[str]:
+    found = (key for key in stage.cluster.objects if key[0] == "ConfigMap")
+    return {name for _, _, name in found if name.startswith("clicks-job-")}
+
+
+def left_by_an_older_operator(stage: Stage, kind: str, name: str) -> None:
+    owner = stage.get("StatefulSet", "clicks-driver")["metadata"]["ownerReferences"]
+    labels = {"app.kubernetes.io/managed-by": "trimtab", "trimtab.dev/pipeline": "clicks"}
+    meta = {"name": name, "namespace": NAMESPACE, "ownerReferences": owner, "labels": labels}
+    stage.cluster.put({"apiVersion": "v1", "kind": kind, "metadata": meta})
+
+
+def test_a_new_document_has_a_new_name_and_the_old_one_stays_while_its_driver_runs() -> None:
+    stage = Stage.at_rest()
+    (before,) = jobs(stage)
+    stage.edit("transform.python.params", {"wait_ms": "9"})
+    stage.tick()
+    assert len(jobs(stage)) == 2
+    assert before in jobs(stage)
+    stage.run_driver()
+    stage.tick()
+    assert before not in jobs(stage)
+    assert len(jobs(stage)) == 1
+    stage.tick()
+    assert stage.cluster.writes == []
+
+
+def test_what_an_older_operator_has_left_goes_once_the_driver_no_longer_uses_it() -> None:
+    stage = Stage.at_rest()
+    pod: dict[str, Any] = stage.get("Pod", "clicks-driver-0")
+    for kind, name in (
+        ("ConfigMap", "clicks-job"), ("ServiceAccount", "clicks-driver"), ("Role", "clicks-driver"),
+    ):  # fmt: skip
+        left_by_an_older_operator(stage, kind, name)
+    used = json.loads(json.dumps(pod))
+    used["spec"]["serviceAccountName"] = "clicks-driver"
+    stage.cluster.put(used)
+    stage.tick()
+    assert ("ConfigMap", NAMESPACE, "clicks-job") not in stage.cluster.objects
+    assert stage.has("ServiceAccount", "clicks-driver"), "the running driver uses it"
+    assert stage.has("Role", "clicks-driver")
+    stage.run_driver()
+    stage.tick()
+    assert not stage.has("ServiceAccount", "clicks-driver")
+    assert not stage.has("Role", "clicks-driver")
+    assert stage.has("ServiceAccount", "trimtab-driver-clicks")
+
+
+def test_nothing_goes_while_no_driver_is_ready() -> None:
+    stage = Stage.at_rest()
+    left_by_an_older_operator(stage, "ConfigMap", "clicks-job")
+    stage.run_driver(**DOWN)
+    stage.tick()
+    assert ("ConfigMap", NAMESPACE, "clicks-job") in stage.cluster.objects
+
+
+def test_what_others_own_stays() -> None:
+    stage = Stage.at_rest()
+    left_by_an_older_operator(stage, "ConfigMap", "mine")
+    mine = stage.cluster.objects["ConfigMap", NAMESPACE, "mine"]
+    stage.cluster.put(mine | {"metadata": mine["metadata"] | {"ownerReferences": []}})
+    stage.tick()
+    assert ("ConfigMap", NAMESPACE, "mine") in stage.cluster.objects
+
+
+def test_a_driver_that_is_down_with_an_older_document_is_made_anew() -> None:
+    stage = Stage.at_rest()
+    before = stage.get("Pod", "clicks-driver-0")
+    volumes = [{"name": "job", "configMap": {"name": "clicks-job-older"}}]
+    ended = {"terminated": {"exitCode": 1, "message": ""}}
+    status = DOWN | {"containerStatuses": [{"image": "x", "state": ended}]}
+    older = before | {"spec": before["spec"] | {"volumes": volumes}, "status": status}
+    stage.cluster.put(older)
+    stage.tick()
+    assert ("delete", ("Pod", NAMESPACE, "clicks-driver-0")) in stage.cluster.writes
