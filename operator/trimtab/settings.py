@@ -47,6 +47,10 @@ class OperatorSettings:
     image_pull_policy: PullPolicy = DEFAULT_PULL_POLICY
     image_pull_secrets: tuple[str, ...] = ()
     """Secrets that every pod names, in its own namespace."""
+    lease: tuple[str, str] | None = None
+    """Namespace and name of the Lease whose holder acts; None: this is the only operator."""
+    identity: str = ""
+    """The name of this operator's pod, which holds the Lease."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> OperatorSettings:
@@ -73,7 +77,15 @@ class OperatorSettings:
             query_timeout_s=_number(env, "TRIMTAB_QUERY_TIMEOUT_SECONDS", 5.0),
             image_pull_policy=_pull_policy(env.get("TRIMTAB_IMAGE_PULL_POLICY", "")),
             image_pull_secrets=_names(env.get("TRIMTAB_IMAGE_PULL_SECRETS", "")),
+            lease=_lease(env),
+            identity=env.get("TRIMTAB_POD_NAME", ""),
         )
+
+
+def _lease(env: Mapping[str, str]) -> tuple[str, str] | None:
+    if not env.get("TRIMTAB_LEASE", ""):
+        return None
+    return _text(env, "TRIMTAB_POD_NAMESPACE"), env["TRIMTAB_LEASE"]
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -6,13 +6,17 @@ import asyncio
 import dataclasses
 import datetime
 import logging
+import os
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import kopf
 
 from trimtab import http
 from trimtab.adapters.clock import WallClock
+from trimtab.adapters.election import Election
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.prometheus import Prometheus
 from trimtab.adapters.telemetry import PrometheusTelemetry
@@ -26,6 +30,9 @@ from trimtab.workloads.common import MANAGED_BY
 log = logging.getLogger(__name__)
 
 _TOKEN_LIFE = datetime.timedelta(minutes=10)
+_STANDBY_S = 0.5
+"""How often an operator that stands by looks whether it is its turn."""
+_EXIT_S = 1.0
 _STUCK_TICKS = 6
 """Liveness fails if no tick has ended for this many tick periods, but at least a minute."""
 
@@ -43,11 +50,15 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     stop, died = threading.Event(), threading.Event()
     _wire_settings()
     _wire_watches(loop.cache)
-    _wire_control(loop, config, stop, died)
+    election = _election(config, kubeconfig)
+    leads = (lambda: election.leads) if election else (lambda: True)
+    _wire_control(loop, config, stop, died, leads)
+    if election is not None:
+        election.start(partial(_lost, stop, died))
     limit_s = max(60.0, _STUCK_TICKS * config.tick_s)
     probes = {
         "/healthz": lambda: _age(telemetry.tick_age_s(), limit_s),
-        "/readyz": lambda: _synced(loop.synced),
+        "/readyz": lambda: _synced(loop.synced, leads()),
     }
     http.serve(config.metrics_port, telemetry.registry, probes)
     kopf.configure(log_format=kopf.LogFormat.JSON, verbose=False)
@@ -68,8 +79,24 @@ def _age(age_s: float | None, limit_s: float) -> tuple[bool, str]:
     return age_s <= limit_s, f"last tick {age_s:.0f} s ago, healthy up to {limit_s:.0f} s"
 
 
-def _synced(synced: bool) -> tuple[bool, str]:
+def _synced(synced: bool, leads: bool) -> tuple[bool, str]:
+    if not leads:
+        return True, "standing by: another operator holds the Lease"
     return synced, "synced" if synced else "the first lists are still being read"
+
+
+def _election(config: OperatorSettings, kubeconfig: str | None) -> Election | None:
+    if config.lease is None:
+        return None
+    return Election(*config.lease, config.identity, kubeconfig)
+
+
+def _lost(stop: threading.Event, died: threading.Event) -> None:
+    log.error("the Lease is lost: exiting, so that only its new holder writes")
+    died.set()
+    stop.set()
+    # kopf takes its time to stop; by then another operator acts
+    threading.Timer(_EXIT_S, os._exit, (1,)).start()
 
 
 def _wire_settings() -> None:
@@ -105,8 +132,9 @@ def _observer(cache: ObjectCache, kind: str) -> Any:
 
 
 def _wire_control(
-    loop: ControlLoop, config: OperatorSettings, stop: threading.Event, died: threading.Event
-) -> None:
+    loop: ControlLoop, config: OperatorSettings, stop: threading.Event, died: threading.Event,
+    leads: Callable[[], bool],
+) -> None:  # fmt: skip
     tasks: set[asyncio.Task[None]] = set()
 
     def ended(task: asyncio.Task[None]) -> None:
@@ -117,7 +145,7 @@ def _wire_control(
 
     @kopf.on.startup()
     async def start(**_: Any) -> None:
-        task = asyncio.create_task(_control(loop, config.tick_s), name="control")
+        task = asyncio.create_task(_control(loop, config.tick_s, leads), name="control")
         task.add_done_callback(ended)
         tasks.add(task)
 
@@ -127,9 +155,12 @@ def _wire_control(
             task.cancel()
 
 
-async def _control(loop: ControlLoop, tick_s: float) -> None:
+async def _control(loop: ControlLoop, tick_s: float, leads: Callable[[], bool]) -> None:
     """Tick forever; log errors that may heal by themselves, end the process on all others."""
     while True:
+        if not leads():
+            await asyncio.sleep(_STANDBY_S)
+            continue
         try:
             await asyncio.to_thread(loop.tick)
         except TrimtabError as error:

@@ -1,0 +1,85 @@
+"""Which of several operators acts: the holder of a Lease.
+
+The others watch as well, so that they know the cluster when they take over. Who loses the Lease
+ends its process: nothing else makes sure that it has stopped writing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import kubernetes.client
+import kubernetes.config
+from kubernetes.leaderelection.electionconfig import Config
+from kubernetes.leaderelection.leaderelection import LeaderElection
+from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
+
+log = logging.getLogger(__name__)
+
+LEASE_S, RENEW_S, RETRY_S = 10, 7, 2
+"""Seconds that a Lease holds, for which its holder tries to renew it, and between two tries."""
+_TIMEOUT_S = (2.0, 2.0)  # connect, read: a call that hangs must not outlast the Lease
+
+
+class Election:
+    """A candidate for one Lease."""
+
+    def __init__(self, namespace: str, name: str, identity: str, kubeconfig: str | None) -> None:
+        """`identity` tells the candidates apart, such as the name of the pod."""
+        if kubeconfig:
+            kubernetes.config.load_kube_config(kubeconfig)
+        else:
+            kubernetes.config.load_incluster_config()
+        self._lock = LeaseLock(name, namespace, identity)
+        self._lock.api_instance = _Impatient(kubernetes.client.CoordinationV1Api())
+        self._leads = threading.Event()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this candidate holds the Lease."""
+        return self._leads.is_set()
+
+    def start(self, lost: Callable[[], None]) -> threading.Thread:
+        """Run for the Lease in a thread; `lost` is called once if it was held and is no longer."""
+        logging.getLogger("leaderelection").setLevel(logging.WARNING)  # else a line every 2 s
+        config = Config(self._lock, LEASE_S, RENEW_S, RETRY_S, self._won, lambda: None)
+
+        def run() -> None:
+            try:
+                LeaderElection(config).run()
+            except Exception:
+                log.exception("the election of the leader failed")
+            finally:
+                self._leads.clear()
+                lost()
+
+        thread = threading.Thread(target=run, name="trimtab-election", daemon=True)
+        thread.start()
+        return thread
+
+    def _won(self) -> None:
+        log.info("this operator acts now: it holds the Lease")
+        self._leads.set()
+
+
+class _Impatient:
+    """An API whose calls have a time limit, and fail in the one way that the election expects."""
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(self._call, getattr(self._api, name))
+
+    @staticmethod
+    def _call(method: Callable[..., Any], *what: Any, **how: Any) -> Any:
+        try:
+            return method(*what, **how, _request_timeout=_TIMEOUT_S)
+        except kubernetes.client.ApiException:
+            raise
+        except Exception as error:
+            raise kubernetes.client.ApiException(status=0, reason=str(error)) from error
