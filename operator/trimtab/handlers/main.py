@@ -51,7 +51,10 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     _wire_settings()
     _wire_watches(loop.cache)
     election = _election(config, kubeconfig)
-    leads = (lambda: election.leads) if election else (lambda: True)
+
+    def leads() -> bool:
+        return election is None or election.leads
+
     _wire_control(loop, config, stop, died, leads)
     if election is not None:
         election.start(partial(_lost, stop, died))
