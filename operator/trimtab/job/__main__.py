@@ -37,6 +37,7 @@ from trimtab.job.lifecycle import settings_watch
 from trimtab.job.lifecycle.runner import Runner, StopSignal
 from trimtab.job.query.builder import StreamBuilder
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.fence import Fence, Process
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.sources import open_source
 from trimtab.job.query.topics import START_TIMEOUT_S
@@ -119,7 +120,10 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
             none=knobs.get(EXECUTORS.name) == 0,
         )  # fmt: skip
     flags = Flags(stopping, stop)
-    runner = _assemble(session, job, settings, driver, flags=flags, stall=stall, make=executors)
+    owner = partial(_fence, api, options)
+    runner = _assemble(
+        session, job, settings, driver, flags=flags, stall=stall, make=executors, fence=owner
+    )
     texts = _settings_texts(api, options, stopping)
     settings_watch.start(texts, runner.inbox)
     try:
@@ -164,6 +168,14 @@ def _executors(
     return made
 
 
+def _fence(api: ClusterApi | None, options: Options, checkpoint: Checkpoint) -> Fence | None:
+    """The fence of this pod's driver; None outside a cluster."""
+    if api is None or not options.pod_name or not options.pod_uid:
+        return None
+    here = Process.here(options.pod_name, options.pod_uid)
+    return Fence(checkpoint, here, lambda other: api.pod_runs(other.pod, other.uid))
+
+
 def _ready(not_ready: str | None) -> tuple[bool, str]:
     return not_ready is None, not_ready or "ready"
 
@@ -177,6 +189,7 @@ def _assemble(
     flags: Flags,
     stall: StallWatch,
     make: Callable[..., Executors] | None,
+    fence: Callable[[Checkpoint], Fence | None],
 ) -> Runner:
     """Build everything around one session and start the threads; `make` makes the executors."""
     context = session.sparkContext
@@ -213,6 +226,7 @@ def _assemble(
         executors=executors,
         locality=locality,
         signal=flags.stop,
+        fence=fence(checkpoint),
     )
 
 

@@ -89,6 +89,19 @@ class ClusterApi:
         """Set an annotation of a pod; raises UnavailableError."""
         self.request("PATCH", f"pods/{name}", {}, {"metadata": {"annotations": {key: text}}})
 
+    def pod_runs(self, name: str, uid: str) -> bool:
+        """Whether this very pod exists and has not ended; yes if the API server does not answer."""
+        try:
+            found = self.request("GET", "pods", {"fieldSelector": f"metadata.name={name}"})["items"]
+        except UnavailableError as error:
+            log.warning("whether pod %s runs is unknown: %s", name, error)
+            return True
+        ended = {"Succeeded", "Failed"}
+        return any(
+            pod["metadata"]["uid"] == uid and pod.get("status", {}).get("phase") not in ended
+            for pod in found
+        )
+
     def node_of(self, name: str) -> str | None:
         """The node of a pod in this namespace; None if there is no such pod."""
         only = {"fieldSelector": f"metadata.name={name}"}

@@ -37,6 +37,7 @@ class Options:
     namespace: str | None
     tuning_configmap: str | None
     pod_name: str | None
+    pod_uid: str | None
     pod_ip: str | None
     driver_memory_bytes: int | None
     driver_java_options: str | None
@@ -62,6 +63,7 @@ def parse_options(arguments: Sequence[str], env: Mapping[str, str] = os.environ)
     return Options(
         **vars(known),
         pod_name=env.get("TRIMTAB_POD_NAME"),
+        pod_uid=env.get("TRIMTAB_POD_UID"),
         pod_ip=env.get("TRIMTAB_POD_IP"),
         driver_memory_bytes=int(memory) if memory else None,
         driver_java_options=env.get("TRIMTAB_DRIVER_JAVA_OPTIONS"),

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     DATA_LOST = "DataLost"
     CHECKPOINT_UNREACHABLE = "CheckpointUnreachable"
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
+    CHECKPOINT_IN_USE = "CheckpointInUse"
     STATE_NEEDS_SHARED_CHECKPOINT = "StateNeedsSharedCheckpoint"
     SETTINGS_INVALID = "SettingsInvalid"
     DRIVER_OUT_OF_MEMORY = "DriverOutOfMemory"

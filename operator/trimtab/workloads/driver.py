@@ -130,6 +130,7 @@ def _driver(
         "env": [
             placement.variable("TRIMTAB_NAMESPACE", "metadata.namespace"),
             placement.variable("TRIMTAB_POD_NAME", "metadata.name"),
+            placement.variable("TRIMTAB_POD_UID", "metadata.uid"),
             placement.variable("TRIMTAB_POD_IP", "status.podIP"),
             *placement.variables(),
             {"name": "TRIMTAB_TUNING_CONFIGMAP", "value": tuning_name(name)},

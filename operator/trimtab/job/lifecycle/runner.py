@@ -32,6 +32,7 @@ from trimtab.job.lifecycle.boundary import (
 from trimtab.job.lifecycle.settings_watch import Inbox
 from trimtab.job.query.builder import StreamBuilder, causes_of, last_committed
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.fence import Fence
 from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.termination import ExitCode, JobFailureError, Reason, classify
@@ -72,6 +73,7 @@ class Runner:
         executors: Executors | None,
         locality: Locality,
         signal: StopSignal,
+        fence: Fence | None = None,
         clock: Clock = monotonic_s,
         wait: Callable[[float], object] | None = None,
     ) -> None:
@@ -87,6 +89,7 @@ class Runner:
         self._executors = executors
         self._locality = locality
         self._signal = signal
+        self._fence = fence
         self._clock = clock
         self._wake = threading.Event()
         self._wait = wait or self._wait_for_news
@@ -167,6 +170,8 @@ class Runner:
 
     def _open_checkpoint(self) -> events.CheckpointOpened | events.ConnectFailed:
         try:
+            if self._fence is not None:
+                self._fence.take()
             identity = self._source.identity()
         except JobFailureError as failure:
             return events.ConnectFailed(failure)
@@ -214,7 +219,13 @@ class Runner:
         return knobs | self._fitted
 
     def _begin(self, batch_id: int) -> bool:
-        """A batch has passed the gate; returns whether to time it."""
+        """A batch has passed the gate; returns whether to time it.
+
+        Raises:
+            JobFailureError: another driver has taken over the checkpoint.
+        """
+        if self._fence is not None:
+            self._fence.require()
         executors = self._executors.batch_begins().staying if self._executors else None
         replays, records = self._planned(batch_id)
         if replays:
@@ -273,7 +284,8 @@ class Runner:
         self._abandon()
         written = self._builder.writer.failure if self._builder.writer else None
         assert self._query is not None  # it has failed
-        failure = classify(causes_of(self._query, written))
+        failure = written if isinstance(written, JobFailureError) else None
+        failure = failure or classify(causes_of(self._query, written))
         return events.QueryFailed(failure, last_committed(self._query) is not None)
 
     def _announce(self, failure: JobFailureError | None, wait_s: float) -> None:

@@ -181,6 +181,18 @@ class Checkpoint:
     def _kafka_file(self) -> str:
         return f"{self._name}.kafka.json"
 
+    def owner(self) -> str | None:
+        """The process that uses it, see `fence`; None if none ever did."""
+        return self._beside.read(self._owner_file)
+
+    def own(self, owner: str) -> None:
+        """Write the process that uses it."""
+        self._beside.replace(self._owner_file, owner)
+
+    @property
+    def _owner_file(self) -> str:
+        return f"{self._name}.owner"
+
     @property
     def begun(self) -> bool:
         """Whether a query has ever planned a batch here."""

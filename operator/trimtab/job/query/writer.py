@@ -70,10 +70,10 @@ class BatchWriter:
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write one batch; raises GateClosedError instead if the query is stopping."""
         self._gate.enter(batch_id)
-        timed = self._begin(batch_id)
-        limit = str(self._live.max_in_flight)
-        frame.sparkSession.sparkContext.setLocalProperty(LIMIT_PROPERTY, limit)
         try:
+            timed = self._begin(batch_id)
+            limit = str(self._live.max_in_flight)
+            frame.sparkSession.sparkContext.setLocalProperty(LIMIT_PROPERTY, limit)
             split = self._write_timed(frame, batch_id) if timed else None
             if not timed:
                 self._live.sink.write(frame, batch_id)
