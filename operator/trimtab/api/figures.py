@@ -103,6 +103,11 @@ DRIVER: tuple[Figure, ...] = (
         "batch_record_latency_seconds", "Record timestamp to commit, in the last batch", _TUNER,
         quantile="0.5, 0.95, 0.99",
     ),
+    _gauge(
+        "batch_wait_seconds",
+        "How long the last batch's records were in Kafka before its commit, as the polls of the lag"
+        " saw them come", _TUNER, quantile="0.5, 0.95, 0.99",
+    ),
     _gauge("batch_running_seconds", "Age of the running batch; 0 if there is none", _TUNER),
     _gauge("batch_running_records", "Records of the running batch", _TUNER),
     _gauge("batch_running_id", "Number of the running batch; omitted if there is none", _TUNER),

@@ -208,12 +208,14 @@ def _assemble(
     )
     sampler.start(flags.stopping)
     JvmWatch(driver, SparkJvms(context, heap)).start(flags.stopping)
-    LagPoller(
+    poller = LagPoller(
         driver,
         KafkaAdmin(job.source.connection, PROBE_TIMEOUT_S),
         job.source.topics,
         lambda: batches.committed or checkpoint.committed_offsets(),
-    ).start(flags.stopping)
+    )
+    batches.waits = poller.waits
+    poller.start(flags.stopping)
     return Runner(
         job,
         settings,

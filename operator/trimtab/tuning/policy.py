@@ -60,6 +60,8 @@ class Policy:
     """Knobs that a policy above this pipeline locks."""
     pauses_per_hour: int | None = None
     """Most changes per hour that pause the pipeline."""
+    by_broker: bool = False
+    """Whether latency counts from when a record was in Kafka, instead of from its timestamp."""
     idle_after_s: float | None = None
     """Seconds without input after which no executor runs; None: some always do."""
 
@@ -81,6 +83,7 @@ class Policy:
             target_s=latency.target if latency else None,
             quantile=(latency.percentile if latency else 95) / 100,
             rate=float(rate.records_per_second) if rate and rate.records_per_second else None,
+            by_broker=latency is not None and latency.clock == "broker",
             maximum=bool(rate and rate.max),
             catch_up_s=catch_up_s,
             min_executors=min(max(1, limits.executors.min), most),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.api.contract import Job
+from trimtab.job.batches.progress import SLICES
 
 T0 = 1_800_000_000.0
 
@@ -23,7 +24,7 @@ def job(**changes: Any) -> Job:
 
 
 def progress(**changes: Any) -> dict[str, Any]:
-    stamps = [(T0 + 1.0 - age) * 1000 for age in (0.5, 2.0, 3.0, *([1.0] * 20))]
+    stamps = [(T0 + 1.0 - age) * 1000 for age in (0.5, 2.0, 3.0, *([1.0] * len(SLICES)))]
     event: dict[str, Any] = {
         "runId": "run-a",
         "timestamp": "2027-01-15T08:00:00.000Z",

@@ -49,6 +49,11 @@ class LatencyGoal(ApiModel):
         description="The percentile must stay at or below this."
     )
     catch_up: CatchUp = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
+    clock: Literal["producer", "broker"] = Field(
+        "producer",
+        description="Where the time of a record begins: producer, at its timestamp; broker, when it"
+        " was in the topic, for mirrored topics and producers whose clocks are wrong.",
+    )
 
 
 class ThroughputGoal(ApiModel):

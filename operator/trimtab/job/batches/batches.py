@@ -7,7 +7,7 @@ one has begun. So everything is kept by batch id and by Spark's run id.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import How
@@ -51,6 +51,8 @@ class Batches:
         self._splits: dict[int, Split] = {}
         self._pause: Pause | None = None
         self.timing = Timing()
+        self.waits: Callable[[Offsets, Offsets, float], Mapping[float, float] | None] | None = None
+        """Tells how long the records of a range waited for their commit, by quantile."""
         self.committed: Offsets | None = None
         self.last_commit: float | None = None
 
@@ -150,6 +152,7 @@ class Batches:
                 timed=split is not None,
             )
             driver.last = batch
+            driver.waits = self._waits(report)
             if report.bytes and report.records:
                 driver.record_bytes = report.bytes / report.records
             driver.totals.add(report)
@@ -159,6 +162,12 @@ class Batches:
                 driver.running = None
             self.committed = {**(self.committed or {}), **report.end_offsets}
             self.last_commit = report.committed_at
+
+    def _waits(self, report: BatchReport) -> Mapping[float, float] | None:
+        """Before `committed` moves on, which lets the history of the batch be forgotten."""
+        if self.waits is None or self.committed is None:
+            return None
+        return self.waits(self.committed, report.end_offsets, report.committed_at)
 
     def _in_force_at(self, moment: float) -> int | None:
         index = bisect.bisect_right([at for at, _ in self._generations], moment) - 1

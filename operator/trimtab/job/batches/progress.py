@@ -23,10 +23,15 @@ SOURCE = "trimtab_source"
 SINK = "trimtab_sink"
 
 QUANTILES = (0.5, 0.95, 0.99)
-SLICES = 20
-AGE_SHARES = (*QUANTILES, *((i + 0.5) / SLICES for i in range(SLICES)))
-"""The latency quantiles that are observed: three for the control loop, and the midpoints of twenty
-equal slices of the batch for the histogram."""
+SLICES = (
+    *(((i + 0.5) / 20, 0.05) for i in range(19)),
+    (0.97, 0.04), (0.995, 0.009), (1.0, 0.001),
+)  # fmt: skip
+"""The parts of a batch that the histogram knows: a quantile inside each, and its share of the
+records. The slow end is cut finer, or a few slow records would not show at all."""
+AGE_SHARES = (*QUANTILES, *(quantile for quantile, _ in SLICES))
+"""The latency quantiles that are observed: three for the control loop, the others for the
+histogram."""
 
 PHASES = {
     "queryPlanning": "planning",
@@ -45,6 +50,7 @@ class Latency:
 
     quantiles: Mapping[float, float]
     slices: tuple[float, ...]
+    """As in `SLICES`."""
     total_s: float
     clipped: int
 
@@ -160,9 +166,10 @@ def _cut_short(source: Mapping[str, Any]) -> bool:
 def _latency(seen: Mapping[str, Any], committed: float) -> Latency | None:
     stamps = seen.get("stamps")
     if not stamps:
-        return None
+        return None  # no records, or none with a time
     ages = [max(0.0, committed - stamp / 1000) for stamp in stamps]
-    total = seen["records"] * committed - seen["stamp_sum"] / 1000
+    stamped = seen.get("stamped", seen["records"])
+    total = stamped * committed - seen["stamp_sum"] / 1000
     return Latency(
         quantiles=dict(zip(QUANTILES, ages, strict=False)),
         slices=tuple(ages[len(QUANTILES) :]),

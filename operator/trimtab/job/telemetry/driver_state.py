@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from trimtab.job.batches.ledger import Side
-from trimtab.job.batches.progress import BatchReport
+from trimtab.job.batches.progress import SLICES, BatchReport
 from trimtab.job.pending.pending_map import StageCalls
 
 LATENCY_BUCKETS_S = (
@@ -184,10 +184,9 @@ class Totals:
         assert latency is not None
         self.clipped += latency.clipped
         self.latency_sum_s += latency.total_s
-        weight = report.records / len(latency.slices)
-        for age in latency.slices:
+        for age, (_, share) in zip(latency.slices, SLICES, strict=True):
             index = sum(age > bound for bound in LATENCY_BUCKETS_S)
-            self.latency_buckets[index] += weight
+            self.latency_buckets[index] += report.records * share
 
 
 @dataclass(slots=True)
@@ -203,6 +202,8 @@ class DriverState:
     places: Mapping[str, int] = field(default_factory=dict)
     """How many nodes and zones lead partitions of the source, by scope."""
     last: CommittedBatch | None = None
+    waits: Mapping[float, float] | None = None
+    """How long the last batch's records were in Kafka before its commit, by quantile."""
     sink_share: float | None = None
     """Share of writing in the time of the last timed batch."""
     running: RunningBatch | None = None

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from trimtab.errors import UnavailableError
+from trimtab.job.batches.progress import QUANTILES
 from trimtab.job.clock import Clock, wall_s
 from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
@@ -77,15 +78,37 @@ class EndHistory:
             return None
         if position >= self._samples[-1][1]:
             return 0.0
-        for (t0, e0), (t1, e1) in pairwise(self._samples):
+        written_s = self.written_at(position)
+        return None if written_s is None else max(0.0, now - written_s)
+
+    def written_at(self, position: int) -> float | None:
+        """When the record at `position` was written; None if the samples do not cover it."""
+        # a copy: another thread adds samples
+        for (t0, e0), (t1, e1) in pairwise(list(self._samples)):
             if e0 <= position < e1:
-                return max(0.0, now - (t0 + (t1 - t0) * (position - e0) / (e1 - e0)))
+                return t0 + (t1 - t0) * (position - e0) / (e1 - e0)
         return None
 
     def forget_before(self, position: int) -> None:
         """Drop the samples that the query has passed."""
         while len(self._samples) > 1 and self._samples[1][1] <= position:
             self._samples.popleft()
+
+
+_PARTS = tuple((i + 0.5) / 20 for i in range(20))
+"""Places in a range of offsets that stand for its records."""
+
+
+def weighted_quantiles(values: Sequence[tuple[float, float]]) -> dict[float, float]:
+    """The quantiles of values with weights."""
+    ordered, total = sorted(values), sum(weight for _, weight in values)
+    found, seen = {}, 0.0
+    wanted = deque(QUANTILES)
+    for value, weight in ordered:
+        seen += weight
+        while wanted and seen >= wanted[0] * total - 1e-9:
+            found[wanted.popleft()] = value
+    return found
 
 
 class LagPoller:
@@ -145,6 +168,26 @@ class LagPoller:
                 history.begin(written_s, positions[key])
                 lag[key] = replace(lag[key], seconds=history.age_of(positions[key], now))
         return lag
+
+    def waits(
+        self, begin: Offsets, end: Offsets, committed_s: float
+    ) -> Mapping[float, float] | None:
+        """How long the records of a batch were in Kafka before its commit, by quantile.
+
+        The times at which the broker got them, as far as the polls tell; whatever times producers
+        wrote into them. None if the polls do not cover the batch.
+        """
+        ages: list[tuple[float, float]] = []
+        for key, last in end.items():
+            first, history = begin.get(key), self._histories.get(key)
+            if first is None or history is None or last <= first:
+                continue
+            for share in _PARTS:
+                written_s = history.written_at(first + int(share * (last - first)))
+                if written_s is None:
+                    return None
+                ages.append((max(0.0, committed_s - written_s), (last - first) / len(_PARTS)))
+        return weighted_quantiles(ages) if ages else None
 
     def _look(self, now: float) -> None:
         if now - self._looked_s < LOOK_S:

@@ -51,7 +51,7 @@ class DriverCollector(Collector):
                 *_source(driver),
                 *_calls(driver),
                 *_totals(driver.totals),
-                *(_last(driver.last) if driver.last else ()),
+                *(_last(driver.last, driver.waits) if driver.last else ()),
                 _one("sink_ratio", driver.sink_share),
             ]
         return [family for family in families if family.samples]
@@ -108,7 +108,7 @@ def _running(driver: DriverState, now: float) -> Iterator[Metric]:
     yield _one("batch_running_executors_min", running.executors_min)
 
 
-def _last(batch: CommittedBatch) -> Iterator[Metric]:
+def _last(batch: CommittedBatch, waits: Mapping[float, float] | None) -> Iterator[Metric]:
     report = batch.report
     yield _one("batch_id", report.batch_id)
     yield _one("batch_committed_timestamp_seconds", report.committed_at)
@@ -123,6 +123,8 @@ def _last(batch: CommittedBatch) -> Iterator[Metric]:
     if report.latency is not None:
         ages = {str(quantile): age for quantile, age in report.latency.quantiles.items()}
         yield _by("batch_record_latency_seconds", ages)
+    if waits is not None:
+        yield _by("batch_wait_seconds", {str(quantile): age for quantile, age in waits.items()})
     if report.state is not None:
         yield _one("state_rows", report.state.rows)
         yield _one("state_bytes", report.state.bytes)

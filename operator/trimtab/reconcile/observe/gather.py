@@ -164,10 +164,18 @@ def _latest_s(now_s: float, scrape_s: float) -> float:
     return now_s + STALE_SCRAPES * scrape_s
 
 
+LATENCY = {False: "batch_record_latency_seconds", True: "batch_wait_seconds"}
+"""The figure of the latency: from a record's timestamp, or from when the broker had it."""
+
+
 def signals(
-    seen: DriverMetrics | None, quantile: float, now_s: float, scrape_s: float
-) -> Signals | Missing:
-    """The signals of one pipeline, or why there are none."""
+    seen: DriverMetrics | None, quantile: float, now_s: float, scrape_s: float,
+    *, by_broker: bool = False,
+) -> Signals | Missing:  # fmt: skip
+    """The signals of one pipeline, or why there are none.
+
+    `by_broker`: latency counts from when a record was in Kafka, instead of from its timestamp.
+    """
     if seen is None:
         return Missing(Reason.NO_METRICS, "Prometheus has no series of this pipeline's driver")
     if (series := seen.whole("crowded")) is not None:
@@ -184,7 +192,7 @@ def signals(
         sampled_at_s=beat,
         settings_generation=seen.whole("settings_generation") or 0,
         rejected_generation=seen.whole("settings_rejected_generation") or 0,
-        batch=_batch(seen, quantile),
+        batch=_batch(seen, LATENCY[by_broker], quantile),
         running_s=seen.number("batch_running_seconds") or 0.0,
         running_records=seen.whole("batch_running_records") or 0,
         running_id=seen.whole("batch_running_id"),
@@ -257,7 +265,7 @@ def _sink_s(seen: DriverMetrics) -> float | None:
     return None if share is None or work_s is None else share * work_s
 
 
-def _batch(seen: DriverMetrics, quantile: float) -> Batch | None:
+def _batch(seen: DriverMetrics, latency: str, quantile: float) -> Batch | None:
     known = {
         "run": seen.whole("run_number"),
         "id": seen.whole("batch_id"),
@@ -279,5 +287,5 @@ def _batch(seen: DriverMetrics, quantile: float) -> Batch | None:
         timed=bool(seen.number("batch_timed")),
         sink_s=_sink_s(seen),
         state_s=_sum(seen, "state_commit"),
-        latency_s=seen.number("batch_record_latency_seconds", f"{quantile:g}"),
+        latency_s=seen.number(latency, f"{quantile:g}"),
     )

@@ -176,7 +176,9 @@ def _signals(
     if name not in gathered.metrics and name in gathered.strangers:
         return Missing(Reason.NO_METRICS, _NOT_OF_THE_POD)
     metrics = gathered.metrics.get(name)
-    return signals(metrics, policy.quantile, tick.now_s, tick.config.scrape_s)
+    return signals(
+        metrics, policy.quantile, tick.now_s, tick.config.scrape_s, by_broker=policy.by_broker
+    )
 
 
 def _references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> References:

@@ -35,6 +35,7 @@ def queries(scrape_s: float, matchers: Mapping[str, str] = NO_MATCHERS) -> dict[
     tasks, near = "trimtab_task_locality_total", "PROCESS_LOCAL|NODE_LOCAL"
     quantile = _values("batch_record_latency_seconds", "quantile")
     latency = select.of("trimtab_batch_record_latency_seconds", quantile=quantile)
+    waits = select.of("trimtab_batch_wait_seconds", quantile=quantile)
     capacity = select.of("trimtab_executor_capacity")
     return {
         **_as_they_stand(select),
@@ -53,6 +54,7 @@ def queries(scrape_s: float, matchers: Mapping[str, str] = NO_MATCHERS) -> dict[
         **_jvm_queries(select),
         EXECUTOR_MEMORY: _executor_memory(select),
         "worst_latency": f"{_by('max', 'quantile')} (max_over_time({latency}[{minute}]))",
+        "worst_wait": f"{_by('max', 'quantile')} (max_over_time({waits}[{minute}]))",
     }
 
 

@@ -223,8 +223,8 @@ def _worst_latency_s(situation: Situation, policy: Policy) -> float:
 
     Prometheus remembers it, so a restarted operator says the same and stores nothing.
     """
-    seen = situation.metrics
-    worst_s = seen.number("worst_latency", f"{policy.quantile:g}") if seen else None
+    seen, worst = situation.metrics, "worst_wait" if policy.by_broker else "worst_latency"
+    worst_s = seen.number(worst, f"{policy.quantile:g}") if seen else None
     return 0.0 if worst_s is None else worst_s
 
 

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.job.samples import T0, progress
 
 from trimtab.job.batches.ledger import Side
-from trimtab.job.batches.progress import AGE_SHARES, parse
+from trimtab.job.batches.progress import AGE_SHARES, SLICES, parse
 
 
 def test_reads_times_phases_and_offsets() -> None:
@@ -94,3 +94,36 @@ def test_the_commit_of_state_takes_the_batch_less_than_the_sum_of_its_tasks(
     assert report.state is not None
     assert report.state.commit_s == pytest.approx(seconds)
     assert report.state.bytes == 130
+
+
+def test_offsets_without_a_record_and_late_rows_are_counted() -> None:
+    source = progress()["sources"][0] | {
+        "startOffset": {"in": {"0": 100, "1": 10}},
+        "endOffset": {"in": {"0": 150, "1": 20, "2": 5}},
+    }  # fmt: skip
+    state = {"numRowsTotal": 1, "memoryUsedBytes": 1, "numRowsDroppedByWatermark": 3}
+    found = parse(progress(sources=[source], numInputRows=55, stateOperators=[state]))
+    assert found is not None
+    assert (found.planned, found.skipped, found.late) == (60, 5, 3)
+    first = parse(progress(sources=[source | {"startOffset": None}], numInputRows=55))
+    assert first is not None
+    assert (first.planned, first.skipped) == (None, 0)
+
+
+def test_records_without_a_time_do_not_count_as_old() -> None:
+    event = progress()
+    event["observedMetrics"]["trimtab_source"] |= {"stamped": 1, "stamp_sum": (T0 + 0.5) * 1000}
+    found = parse(event)
+    assert found is not None
+    assert found.latency is not None
+    assert found.latency.total_s == pytest.approx(found.committed_at - T0 - 0.5)
+    event["observedMetrics"]["trimtab_source"] |= {"stamped": 0, "stamps": None}
+    none = parse(event)
+    assert none is not None
+    assert none.latency is None
+
+
+def test_the_slowest_records_show_in_the_histogram() -> None:
+    assert sum(share for _, share in SLICES) == pytest.approx(1)
+    assert max(quantile for quantile, _ in SLICES) == 1.0
+    assert all(share < 0.01 for quantile, share in SLICES if quantile > 0.99)

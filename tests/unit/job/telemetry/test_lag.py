@@ -7,7 +7,14 @@ import pytest
 from trimtab.errors import UnavailableError
 from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
-from trimtab.job.telemetry.lag import BEYOND_POLLS, HISTORY, LOOK_S, EndHistory, LagPoller
+from trimtab.job.telemetry.lag import (
+    BEYOND_POLLS,
+    HISTORY,
+    LOOK_S,
+    EndHistory,
+    LagPoller,
+    weighted_quantiles,
+)
 from trimtab.kafka.admin import Topics
 
 
@@ -145,3 +152,24 @@ def test_the_end_is_the_one_that_the_query_can_read() -> None:
     driver.reads_committed = False
     poller.poll(now=2)
     assert kafka.levels == [True, False]
+
+
+def test_how_long_a_batch_waited_is_told_by_when_its_records_came() -> None:
+    """100 records/s for 10 s, committed at 12 s: the median came at 5 s, whatever its timestamp."""
+    kafka, driver = FakeKafka(), DriverState()
+    poller = LagPoller(driver, kafka, ["in"], lambda: {("in", 0): 0, ("in", 1): 0})
+    for now in range(11):
+        kafka.ends = {("in", 0): 100 * now, ("in", 1): 0}
+        poller.poll(now=now)
+    begin, end = {("in", 0): 0, ("in", 1): 0}, {("in", 0): 1000, ("in", 1): 0}
+    waits = poller.waits(begin, end, 12.0)
+    assert waits is not None
+    assert waits[0.5] == pytest.approx(7.0, abs=0.3)
+    assert waits[0.95] == pytest.approx(11.5, abs=0.3)
+    assert poller.waits(begin, {("in", 0): 2000}, 12.0) is None, "the polls do not cover it"
+    assert poller.waits(begin, {("in", 1): 0}, 12.0) is None, "nothing was read"
+
+
+def test_weights_count_in_quantiles() -> None:
+    assert weighted_quantiles([(1.0, 1), (9.0, 99)]) == {0.5: 9.0, 0.95: 9.0, 0.99: 9.0}
+    assert weighted_quantiles([(9.0, 1), (1.0, 99)])[0.95] == 1.0

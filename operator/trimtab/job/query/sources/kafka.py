@@ -184,7 +184,8 @@ def fetch_sizes(
 
 
 def _observations() -> list[Any]:
-    stamp = F.unix_millis("timestamp")
+    # a record without a time has -1
+    stamp = F.when(F.unix_millis("timestamp") >= 0, F.unix_millis("timestamp"))
     # the oldest timestamps are the longest latencies, hence the complement
     shares = F.array(*(F.lit(1.0 - share) for share in AGE_SHARES))
     return [
@@ -193,6 +194,7 @@ def _observations() -> list[Any]:
             F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(F.length("value"), F.lit(0))
         ).alias("bytes"),
         F.percentile_approx(stamp, shares, 1000).alias("stamps"),
+        F.count(stamp).alias("stamped"),
         F.sum(stamp.cast("double")).alias("stamp_sum"),
         F.count_if(F.col("timestamp") > F.current_timestamp()).alias("ahead"),
     ]
