@@ -96,6 +96,7 @@ class KafkaSourceDocument(_OnKafka):
     """Where records come from."""
 
     topics: list[str]
+    include_headers: Literal[True] | None = Field(None, alias="includeHeaders")
 
 
 class TransformDocument(_Document):

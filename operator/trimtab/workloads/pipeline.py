@@ -72,6 +72,7 @@ def job_definition(
         source=KafkaSourceDocument(
             bootstrap_servers=bootstrap[0],
             topics=source.topics,
+            include_headers=True if source.include_headers else None,
         ),
         transform=TransformDocument(
             sql=spec.transform.sql,
@@ -149,6 +150,8 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
         if document[part][field] is None:
             # an unset field must not restart a driver that an older operator created
             document[part].pop(field)
+    if not spec.source.kafka.include_headers:
+        document["source"].pop("includeHeaders")
     document.pop("resume")  # only a new checkpoint reads it
     # as it was when drivers and executors shared an account: a new one is no reason to restart
     document["executors"]["serviceAccount"] = driver_name(job.pipeline)

@@ -254,6 +254,7 @@ def test_an_edit_of_goal_limits_tuning_or_source_restarts_no_driver(path: str, v
         ("resources.executor.cores", 2),
         ("drainTimeout", "30s"),
         ("hangTimeout", "1h"),
+        ("source.kafka.includeHeaders", True),
     ],
 )
 def test_an_edit_of_the_job_or_the_pods_restarts_the_driver(path: str, value: Any) -> None:

@@ -46,6 +46,12 @@ class KafkaSource(ApiModel):
         description="read_committed leaves out the records of aborted transactions, and waits for"
         " those of open ones.",
     )
+    include_headers: bool = Field(
+        False,
+        alias="includeHeaders",
+        description="Read the headers of records too, as the column headers; a column of that name"
+        " in the result is written.",
+    )
     fail_on_data_loss: bool = Field(
         True, alias="failOnDataLoss", description="Stop rather than skip records that expired."
     )

@@ -72,6 +72,7 @@ class KafkaSource:
     def __init__(self, document: contract.KafkaSourceDocument) -> None:
         """Connects on first use."""
         self._topics = document.topics
+        self._headers = {"includeHeaders": "true"} if document.include_headers else {}
         self._connection = document.connection
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
 
@@ -119,6 +120,7 @@ class KafkaSource:
             **self._start(options.starting_offsets, begin),
             "failOnDataLoss": str(options.fail_on_data_loss).lower(),
             "kafka.isolation.level": options.isolation_level or READ_COMMITTED,
+            **self._headers,
             **limits(knobs),
         }
         frame = session.readStream.format("kafka").options(**said).load()
