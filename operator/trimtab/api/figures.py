@@ -251,6 +251,14 @@ DRIVER: tuple[Figure, ...] = (
     _counter("pause_seconds", "Time without commits because of changes", _TUNER, how=_HOW),
     _counter("changes", "Changes applied", _TUNER, how=_HOW),
     _counter("unclean_stops", "Stops in mid-batch"),
+    _counter(
+        "failed_tasks",
+        "Attempts of tasks that failed or were killed; Spark ran each again, and records that it had"
+        " written before were written twice",
+    ),
+    _counter(
+        "replayed_batches", "Batches that ran again after a start, as they were planned before"
+    ),
     _counter("ledger_records", "Records read, and handed on", side=_SIDE),
     _gauge(
         "ledger_xor",

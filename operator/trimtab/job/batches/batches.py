@@ -104,6 +104,7 @@ class Batches:
             each = driver.record_bytes
             size = None if records is None or each is None else records * each
             timed = not replays and self.timing.due(size)
+            driver.totals.replays += replays > 0
             driver.running = RunningBatch(
                 batch_id, self._clock(), records, executors, replays, timed
             )

@@ -141,6 +141,8 @@ class Totals:
     pause_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     changes: Counter[str] = field(default_factory=Counter)
     unclean_stops: int = 0
+    failed_tasks: int = 0
+    replays: int = 0
     executors_refused: int = 0
     executors_failed: int = 0
     executors_lost: int = 0

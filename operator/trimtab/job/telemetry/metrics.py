@@ -216,6 +216,8 @@ def _totals(totals: Totals) -> Iterator[Metric]:
     yield _by("changes", totals.changes)
     yield _by("task_locality", totals.localities)
     yield _one("unclean_stops", totals.unclean_stops)
+    yield _one("failed_tasks", totals.failed_tasks)
+    yield _one("replayed_batches", totals.replays)
     yield _one("records", totals.records)
     yield _one("batches", totals.batches)
     yield _by("phase_seconds", totals.phase_s)

@@ -83,6 +83,7 @@ class Sampler:
                 driver.totals.executors_lost = self._executors.lost
             for stage in ended:
                 driver.totals.localities.update(stage.localities)
+                driver.totals.failed_tasks += stage.failed
             driver.load = Load(
                 slots_busy=slots_busy(work[-LOAD_WINDOW:]),
                 gc=gc_share(work[-LOAD_WINDOW:]),

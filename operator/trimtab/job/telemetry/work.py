@@ -67,6 +67,9 @@ class StageWork:
     """Peak heap of an executor during the stage."""
     localities: Mapping[str, int]
     """Tasks by Spark's locality level."""
+    failed: int = 0
+    """Attempts of tasks that failed. Spark tries each again, and with a sink that cannot take back
+    what it got, the records that such an attempt had written are written twice."""
 
 
 class SparkWork:
@@ -140,6 +143,7 @@ def _stage_work(store: JavaObject, stage: JavaObject) -> StageWork:
         cpu_ms=stage.executorCpuTime() / 1e6,
         task_ms=stage.executorRunTime(),
         heap_bytes=heap or None,  # 0: not sampled while it ran
+        failed=stage.numFailedTasks() + stage.numKilledTasks(),
         localities=_counts(store.localitySummary(stage.stageId(), stage.attemptId())),
     )
 
