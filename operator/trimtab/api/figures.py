@@ -253,8 +253,8 @@ DRIVER: tuple[Figure, ...] = (
     _counter("unclean_stops", "Stops in mid-batch"),
     _counter(
         "failed_tasks",
-        "Attempts of tasks that failed or were killed; Spark ran each again, and records that it had"
-        " written before were written twice",
+        "Attempts of tasks that failed or were killed; Spark ran each task again, and wrote again"
+        " what such an attempt had written",
     ),
     _counter(
         "replayed_batches", "Batches that ran again after a start, as they were planned before"
