@@ -74,6 +74,8 @@ class Prometheus:
         told = answer if isinstance(answer, dict) else {}
         if status != 200 or told.get("status") != "success":
             words = f": {str(told['error'])[:300]}" if told.get("error") else ""
+            if 300 <= status < 400:
+                words = ": it redirects, which is not followed; write the address it leads to"
             raise UnavailableError(f"answered {status} without data{words}")
         data = told.get("data")
         rows = data.get("result") if isinstance(data, dict) else None

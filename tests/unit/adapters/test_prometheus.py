@@ -178,7 +178,7 @@ def test_the_login_goes_into_the_request_and_a_redirect_is_not_followed(server: 
     sent = base64.b64encode(f"me:{SECRET}".encode()).decode()
     assert server.seen[0].headers["Authorization"] == f"Basic {sent}"
     server.status, server.headers = 302, {"Location": f"http://127.0.0.1:{server.port}/elsewhere"}
-    assert "answered 302 without data" in refusal(server, login=("me", SECRET))
+    assert "302 without data: it redirects" in refusal(server, login=("me", SECRET))
     assert len(server.seen) == 2
 
 

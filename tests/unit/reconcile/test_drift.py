@@ -125,18 +125,18 @@ def test_what_others_may_set_stays(
 
 
 def test_what_cannot_be_put_back_is_tried_once(stage: Stage) -> None:
-    """A webhook adds its sidecar to whatever is stored."""
+    """Somebody adds a field to whatever is stored."""
     replace = stage.cluster.replace
 
-    def injecting(manifest: Json) -> Json:
+    def adding(manifest: Json) -> Json:
         replace(manifest)
-        edit(stage, *SET, f"{POD}.containers.0", SIDECAR)
+        edit(stage, *SET, f"{POD}.hostNetwork", True)
         return stage.get(*SET)
 
-    stage.cluster.replace = injecting  # type: ignore[method-assign]
-    edit(stage, *SET, f"{POD}.containers.0", SIDECAR)
+    stage.cluster.replace = adding  # type: ignore[method-assign]
+    edit(stage, *SET, f"{POD}.hostNetwork", True)
     seen(stage)
-    assert stage.cluster.writes
+    assert [how for how, _ in stage.cluster.writes] == ["apply", "replace"]
     for _ in range(3):
         seen(stage)
         assert stage.cluster.writes == []

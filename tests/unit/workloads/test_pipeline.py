@@ -38,6 +38,7 @@ def test_the_driver_has_no_rights_that_it_does_not_need() -> None:
     assert pod["securityContext"]["runAsUser"] >= 1000
     assert container["securityContext"] == {
         "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
         "runAsNonRoot": True,
         "seccompProfile": {"type": "RuntimeDefault"},
@@ -197,9 +198,9 @@ def test_a_checkpoint_under_a_uri_has_no_claim_and_a_place_of_its_own() -> None:
     assert job.executors.checkpoint_claim is None
 
 
-def test_the_job_document_remembers_what_a_checkpoint_under_a_uri_belongs_to() -> None:
+def test_the_driver_remembers_what_a_checkpoint_under_a_uri_belongs_to() -> None:
     def identity(manifest: Json) -> str | None:
-        meta = pipeline_children(manifest)["ConfigMap"]["metadata"]
+        meta = pipeline_children(manifest)["StatefulSet"]["metadata"]
         words: str | None = meta["annotations"].get(IDENTITY_ANNOTATION)
         return words
 

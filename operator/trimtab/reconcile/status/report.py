@@ -182,12 +182,14 @@ def _ledger(
     old: LedgerStatus | None, seen: DriverMetrics | None, *, fresh: bool
 ) -> LedgerStatus | None:
     """Skipped and late records may grow with each batch: only twice as many are news."""
-    if seen is None or seen.number("late_records_total") is None:
+    if seen is None:
         return old
+    mismatches = seen.whole("ledger_mismatch_total")
     skipped, late = seen.whole("skipped_records_total"), seen.whole("late_records_total")
+    if mismatches is None and skipped is None and late is None:
+        return old
     if old and not fresh:
         skipped, late = _grown(old.skipped, skipped), _grown(old.late, late)
-    mismatches = seen.whole("ledger_mismatch_total")
     return LedgerStatus(mismatches=mismatches, skipped=skipped, late=late)
 
 

@@ -26,7 +26,8 @@ def test_latency_is_commit_time_minus_timestamp() -> None:
     assert report is not None
     assert report.latency is not None
     assert report.latency.quantiles == pytest.approx({0.5: 0.5, 0.95: 2.0, 0.99: 3.0})
-    assert report.latency.slices == pytest.approx([1.0] * 20)
+    assert report.latency.slices == pytest.approx([1.0] * len(SLICES))
+    assert sum(share for _, share in SLICES) == pytest.approx(1.0)
     assert report.latency.total_s == pytest.approx(40.0)
     assert report.latency.clipped == 2
 
