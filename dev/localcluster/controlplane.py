@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import urllib.request
@@ -33,6 +34,17 @@ from dev.localcluster.run import wait_until
 ETCD_PORT = 23790
 ETCD_PEER_PORT = 23800
 API_PORT = 6443
+AUDIT_LOG = "audit.jsonl"
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
+        {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
+        {"level": "None"},
+    ],
+}
 ISSUER = f"https://kubernetes.default.svc.{CLUSTER_DOMAIN}"
 
 
@@ -82,7 +94,18 @@ def apiserver_argv(
         f"--service-account-key-file={tokens.certificate}",
         f"--service-account-signing-key-file={tokens.key}",
         f"--service-cluster-ip-range={SERVICE_RANGE}",
-        "--authorization-mode=Node,RBAC", "--profiling=false",
+        # as on the clusters of others: refusing what is privileged is up to admission
+        "--authorization-mode=Node,RBAC", "--profiling=false", "--allow-privileged=true",
+    ]  # fmt: skip
+
+
+def audit_argv(server: ApiServer) -> list[str | Path]:
+    """Return the options that log which calls service accounts make; tests compare their rights."""
+    policy = server.directory / "audit-policy.json"
+    policy.write_text(json.dumps(AUDIT_POLICY))
+    return [
+        f"--audit-policy-file={policy}", f"--audit-log-path={server.logs / AUDIT_LOG}",
+        "--audit-log-maxsize=100", "--audit-log-maxbackup=2",
     ]  # fmt: skip
 
 
@@ -113,6 +136,8 @@ def boot_api(
         argv = apiserver_argv(binary(paths, "kube-apiserver"), server, serving, tokens)
         health = f"http://127.0.0.1:{server.etcd_port}/readyz"
         wait_until("etcd", lambda: _answers(health), limit_s=30, alive=started[0].check)
+        server.logs.mkdir(parents=True, exist_ok=True)
+        argv += audit_argv(server)
         started.append(_start(server, "kube-apiserver", [*argv, *extra]))
 
         def check() -> None:

@@ -17,6 +17,7 @@ from trimtab.settings import OperatorSettings
 pytestmark = pytest.mark.apiserver
 
 Json = dict[str, Any]
+FROM_POD = {"TRIMTAB_POD_NAMESPACE": "home", "TRIMTAB_POD_NAME": "t-operator-0"}
 
 
 def helm(*values: str) -> subprocess.CompletedProcess[str]:
@@ -100,7 +101,7 @@ def environment(*values: str) -> dict[str, Json]:
 def test_matchers_reach_the_operator_as_it_reads_them() -> None:
     values = ("prometheus.matchers.cluster=eu-1", 'prometheus.matchers.job=a\\,b"c')
     given = {name: v["value"] for name, v in environment(*values).items() if "value" in v}
-    settings = OperatorSettings.from_environment(given)
+    settings = OperatorSettings.from_environment(given | FROM_POD)
     assert settings.prometheus_matchers == {"cluster": "eu-1", "job": 'a,b"c'}
     assert settings.prometheus_url == "https://p.example:9090/prom"
     assert "TRIMTAB_PROMETHEUS_MATCHERS" not in environment()

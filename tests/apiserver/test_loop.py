@@ -327,6 +327,7 @@ def test_source_options_reach_the_running_driver_by_a_new_generation(
 
 def test_other_topics_need_a_new_checkpoint(stage: Stage, pipeline: dict[str, Any]) -> None:
     stage.tick(2)
+    stage.kafka_runs()
     pipeline["spec"]["source"]["kafka"]["topics"] = ["other"]
     stage.apply(pipeline)
     stage.tick()
@@ -371,7 +372,7 @@ def test_a_refused_child_is_told_and_heals(stage: Stage, pipeline: dict[str, Any
 
 def test_objects_that_have_childrens_names_stay_as_they_are(stage: Stage) -> None:
     account = "trimtab-driver-clicks"
-    names = {"ServiceAccount": account, "Role": account, "ConfigMap": "clicks-tuning"}
+    names = {"ConfigMap": "clicks-tuning", "ServiceAccount": account, "Role": account}
     groups = {"Role": "rbac.authorization.k8s.io/v1"}
     for kind, name in names.items():
         meta = {"metadata": {"name": name}}

@@ -11,3 +11,8 @@ class WallClock:
     def now(self) -> float:
         """Seconds since 1970."""
         return time.time()
+
+
+def monotonic() -> float:
+    """Seconds since some moment, which never jump."""
+    return time.monotonic()

@@ -1,12 +1,14 @@
 """Which of several operators acts: the holder of a Lease.
 
 The others watch as well, so that they know the cluster when they take over. Who loses the Lease
-ends its process: nothing else makes sure that it has stopped writing.
+ends its process. A process that was stopped for a while, with its node or by a debugger, does not
+know yet that it has lost it, so whoever holds it also writes only for `RENEW_S` after a renewal.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -18,10 +20,13 @@ from kubernetes.leaderelection.electionconfig import Config
 from kubernetes.leaderelection.leaderelection import LeaderElection
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
+from trimtab.adapters.clock import monotonic
+
 log = logging.getLogger(__name__)
 
 LEASE_S, RENEW_S, RETRY_S = 10, 7, 2
 """Seconds that a Lease holds, for which its holder tries to renew it, and between two tries."""
+_WRITING = ("create_", "replace_")
 _TIMEOUT_S = (2.0, 2.0)  # connect, read: a call that hangs must not outlast the Lease
 
 
@@ -35,13 +40,15 @@ class Election:
         else:
             kubernetes.config.load_incluster_config()
         self._lock = LeaseLock(name, namespace, identity)
-        self._lock.api_instance = _Impatient(kubernetes.client.CoordinationV1Api())
+        api = kubernetes.client.CoordinationV1Api()
+        self._lock.api_instance = _Impatient(api, self._renewed)
         self._leads = threading.Event()
+        self._renewed_s = -math.inf
 
     @property
     def leads(self) -> bool:
-        """Whether this candidate holds the Lease."""
-        return self._leads.is_set()
+        """Whether this candidate holds the Lease, and has renewed it lately."""
+        return self._leads.is_set() and monotonic() - self._renewed_s < RENEW_S
 
     def start(self, lost: Callable[[], None]) -> threading.Thread:
         """Run for the Lease in a thread; `lost` is called once if it was held and is no longer."""
@@ -61,6 +68,9 @@ class Election:
         thread.start()
         return thread
 
+    def _renewed(self, asked_s: float) -> None:
+        self._renewed_s = asked_s
+
     def _won(self) -> None:
         log.info("this operator acts now: it holds the Lease")
         self._leads.set()
@@ -69,17 +79,21 @@ class Election:
 class _Impatient:
     """An API whose calls have a time limit, and fail in the one way that the election expects."""
 
-    def __init__(self, api: Any) -> None:
-        self._api = api
+    def __init__(self, api: Any, wrote: Callable[[float], None]) -> None:
+        """`wrote` is told of each call that wrote, and when it was made, by the monotonic clock."""
+        self._api, self._wrote = api, wrote
 
     def __getattr__(self, name: str) -> Any:
-        return partial(self._call, getattr(self._api, name))
+        return partial(self._call, getattr(self._api, name), name.startswith(_WRITING))
 
-    @staticmethod
-    def _call(method: Callable[..., Any], *what: Any, **how: Any) -> Any:
+    def _call(self, method: Callable[..., Any], writes: bool, *what: Any, **how: Any) -> Any:
+        asked_s = monotonic()
         try:
-            return method(*what, **how, _request_timeout=_TIMEOUT_S)
+            answer = method(*what, **how, _request_timeout=_TIMEOUT_S)
         except kubernetes.client.ApiException:
             raise
         except Exception as error:
             raise kubernetes.client.ApiException(status=0, reason=str(error)) from error
+        if writes:
+            self._wrote(asked_s)
+        return answer

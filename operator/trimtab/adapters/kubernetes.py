@@ -24,7 +24,7 @@ from trimtab.api.common import FIELD_MANAGER, GROUP, VERSION, timestamp
 from trimtab.api.kinds import KINDS, STREAM_PIPELINE
 from trimtab.errors import BadInputError, ConflictError, ExistsError, UnavailableError
 from trimtab.ports import Clock, Key, Manifest
-from trimtab.workloads.common import MANAGED_BY
+from trimtab.workloads.common import MANAGED_SELECTOR
 
 _TIMEOUT_S = (5.0, 30.0)  # connect, read
 _TRANSIENT = {408, 429, 500, 502, 503, 504}
@@ -38,8 +38,14 @@ log = logging.getLogger(__name__)
 class KubernetesCluster:
     """The cluster that the operator runs in, or that its kubeconfig names."""
 
-    def __init__(self, namespaces: tuple[str, ...], clock: Clock, kubeconfig: str | None) -> None:
-        """Empty `namespaces` means all; `kubeconfig` None means the pod's service account."""
+    def __init__(
+        self, namespaces: tuple[str, ...], clock: Clock, kubeconfig: str | None,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:  # fmt: skip
+        """Empty `namespaces` means all; `kubeconfig` None means the pod's service account.
+
+        `may_write` is asked before each write, which fails with UnavailableError if it says no.
+        """
         if kubeconfig:
             kubernetes.config.load_kube_config(kubeconfig)
         else:
@@ -47,13 +53,14 @@ class KubernetesCluster:
         self._client = DynamicClient(kubernetes.client.ApiClient())
         self._namespaces: tuple[str | None, ...] = namespaces or (None,)
         self._clock = clock
+        self._may_write = may_write
 
     def list_all(self, kind: str) -> list[Manifest]:
         """All objects of a kind in the watched namespaces; of foreign kinds only our own."""
         resource = self._resource(kind)
         selector = None
         if not KINDS[kind].ours:
-            selector = ",".join(f"{k}={v}" for k, v in MANAGED_BY.items())
+            selector = MANAGED_SELECTOR
         found: list[Manifest] = []
         for namespace in self._namespaces:
             token: str | None = ""
@@ -112,7 +119,7 @@ class KubernetesCluster:
         resource = self._resource(manifest["kind"])
         meta = manifest["metadata"]
         return _plain(
-            self._safely(
+            self._write(
                 lambda: resource.server_side_apply(
                     body=manifest, name=meta["name"], namespace=meta.get("namespace"),
                     field_manager=FIELD_MANAGER, force_conflicts=True,
@@ -125,7 +132,7 @@ class KubernetesCluster:
         """Update an object as a whole; returns it as the API server stored it."""
         resource = self._resource(manifest["kind"])
         return _plain(
-            self._safely(
+            self._write(
                 lambda: resource.replace(
                     body=manifest, namespace=manifest["metadata"]["namespace"],
                     field_manager=FIELD_MANAGER, _request_timeout=_TIMEOUT_S,
@@ -139,7 +146,7 @@ class KubernetesCluster:
         body = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
         resource = self._resource(kind).subresources["status"]
         return _plain(
-            self._safely(
+            self._write(
                 lambda: resource.patch(
                     body=body, name=meta["name"], namespace=meta["namespace"],
                     content_type="application/merge-patch+json", field_manager=FIELD_MANAGER,
@@ -156,7 +163,7 @@ class KubernetesCluster:
             body["preconditions"] = {"uid": uid}
         resource = self._resource(kind)
         try:
-            self._safely(
+            self._write(
                 lambda: resource.delete(
                     name=name, namespace=namespace, body=body, _request_timeout=_TIMEOUT_S
                 )
@@ -186,9 +193,10 @@ class KubernetesCluster:
             "count": 1,
         }  # fmt: skip
         try:
+            self._check()
             resource = self._client.resources.get(api_version="v1", kind="Event")
             resource.create(body=body, namespace=meta["namespace"], _request_timeout=_TIMEOUT_S)
-        except (ApiException, HTTPError, ResourceNotFoundError) as error:
+        except (ApiException, HTTPError, ResourceNotFoundError, UnavailableError) as error:
             log.warning("event %s about %s was not recorded: %s", reason, meta["name"], error)
 
     def _resource(self, kind: str) -> Any:
@@ -201,6 +209,17 @@ class KubernetesCluster:
             ) from error
         except (ApiException, HTTPError) as error:
             raise UnavailableError(f"the API server did not answer: {error}") from error
+
+    def _write(self, call: Callable[[], Any]) -> Any:
+        def allowed() -> Any:
+            self._check()
+            return call()
+
+        return self._safely(allowed)
+
+    def _check(self) -> None:
+        if not self._may_write():
+            raise UnavailableError("this operator no longer holds the Lease, so it writes nothing")
 
     def _safely(self, call: Callable[[], Any]) -> Any:
         """Make the call and translate its errors into our own."""

@@ -20,12 +20,12 @@ from trimtab.adapters.election import Election
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.prometheus import Prometheus
 from trimtab.adapters.telemetry import PrometheusTelemetry
-from trimtab.api.kinds import WATCHED
+from trimtab.api.kinds import WATCHED, Kind
 from trimtab.errors import TrimtabError
 from trimtab.reconcile.loop import ControlLoop
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.settings import OperatorSettings
-from trimtab.workloads.common import MANAGED_BY
+from trimtab.workloads.common import MANAGED_SELECTOR
 
 log = logging.getLogger(__name__)
 
@@ -41,20 +41,20 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     """Run until stopped; returns the exit code: 0, or 1 if the control task died."""
     clock = WallClock()
     telemetry = PrometheusTelemetry(clock)
-    cluster = KubernetesCluster(config.namespaces, clock, kubeconfig)
+    election = _election(config, kubeconfig)
+
+    def leads() -> bool:
+        return election is None or election.leads
+
+    cluster = KubernetesCluster(config.namespaces, clock, kubeconfig, leads)
     metrics = Prometheus(
         config.prometheus_url, config.query_timeout_s, clock, telemetry.skipped,
         config.prometheus_login,
     )  # fmt: skip
     loop = ControlLoop(cluster, metrics, telemetry, clock, config)
     stop, died = threading.Event(), threading.Event()
-    _wire_settings()
+    _wire_settings(kubeconfig)
     _wire_watches(loop.cache)
-    election = _election(config, kubeconfig)
-
-    def leads() -> bool:
-        return election is None or election.leads
-
     _wire_control(loop, config, stop, died, leads)
     if election is not None:
         election.start(partial(_lost, stop, died))
@@ -102,7 +102,9 @@ def _lost(stop: threading.Event, died: threading.Event) -> None:
     threading.Timer(_EXIT_S, os._exit, (1,)).start()
 
 
-def _wire_settings() -> None:
+def _wire_settings(kubeconfig: str | None) -> None:
+    """What kopf does by itself; of others' kinds it watches our own objects only."""
+
     @kopf.on.startup()
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         settings.posting.enabled = False
@@ -110,19 +112,31 @@ def _wire_settings() -> None:
         settings.networking.request_timeout = 30
         settings.networking.connect_timeout = 10
         settings.scanning.disabled = True  # kinds are known; CRDs are installed by the chart
+        for kind in WATCHED:
+            if not kind.ours:
+                # the server filters: a handler's labels alone would bring every pod here first
+                selectors = settings.watching.label_selectors
+                selectors[(*_group_version(kind), kind.plural)] = MANAGED_SELECTOR
 
     @kopf.on.login()
     def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
-        info = kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+        if kubeconfig:
+            os.environ["KUBECONFIG"] = kubeconfig  # kopf takes it from nowhere else
+            info = kopf.login_with_kubeconfig(**kwargs)
+        else:
+            info = kopf.login_with_service_account(**kwargs)
         expires = datetime.datetime.now(datetime.UTC) + _TOKEN_LIFE
         return dataclasses.replace(info, expiration=expires) if info else None
 
 
 def _wire_watches(cache: ObjectCache) -> None:
     for kind in WATCHED:
-        group, _, version = kind.api_version.rpartition("/")
-        labels = None if kind.ours else MANAGED_BY
-        kopf.on.event(group, version, kind.plural, labels=labels)(_observer(cache, kind.name))
+        kopf.on.event(*_group_version(kind), kind.plural)(_observer(cache, kind.name))
+
+
+def _group_version(kind: Kind) -> tuple[str, str]:
+    group, _, version = kind.api_version.rpartition("/")
+    return group, version
 
 
 def _observer(cache: ObjectCache, kind: str) -> Any:

@@ -14,6 +14,8 @@ from trimtab.ports import Manifest
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = {MANAGED_BY_LABEL: "trimtab"}
+MANAGED_SELECTOR = f"{MANAGED_BY_LABEL}=trimtab"
+"""Selects our own objects at the API server."""
 HASH_ANNOTATION = "trimtab.dev/applied-hash"
 INPUTS_ANNOTATION = "trimtab.dev/inputs-hash"
 PIPELINE_LABEL = "trimtab.dev/pipeline"

@@ -42,13 +42,30 @@ from trimtab.workloads.names import (
 )
 
 
+def disruption_budget(parent: Manifest) -> Manifest:
+    """Refuses each eviction of the driver, unless it is not ready: then it loses nothing."""
+    body: Manifest = {
+        "spec": {
+            "maxUnavailable": 0,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": _selector(parent)},
+        }
+    }
+    name = driver_name(parent["metadata"]["name"])
+    return child(parent, "PodDisruptionBudget", name, labels(parent), body)
+
+
+def _selector(parent: Manifest) -> dict[str, str]:
+    return labels(parent) | {COMPONENT_LABEL: "driver"}
+
+
 def stateful_set(
     parent: Manifest, spec: StreamPipelineSpec, job: Job, config: OperatorSettings,
     java_options: str = "",
 ) -> Manifest:  # fmt: skip
     """The driver; scaled to zero while the pipeline is suspended."""
     name = parent["metadata"]["name"]
-    selector = labels(parent) | {COMPONENT_LABEL: "driver"}
+    selector = _selector(parent)
     template = {
         "metadata": {"labels": MANAGED_BY | selector},
         "spec": _pod(name, spec, job, config),

@@ -55,7 +55,8 @@ def children(
     stateful_set = driver.stateful_set(parent, spec, job, config, java_options)
     if spec.checkpoint.claim is None:
         _stamp(stateful_set, spec)
-    return [*_identity(parent), job_map, *checkpoint_claim(parent, spec), stateful_set]
+    budget = [] if spec.evictable else [driver.disruption_budget(parent)]
+    return [*_identity(parent), job_map, *checkpoint_claim(parent, spec), *budget, stateful_set]
 
 
 def job_definition(

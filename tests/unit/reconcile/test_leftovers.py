@@ -37,6 +37,24 @@ def test_a_new_document_has_a_new_name_and_the_old_one_stays_while_its_driver_ru
     assert stage.cluster.writes == []
 
 
+def test_an_unevictable_driver_has_a_budget_until_it_is_evictable_again() -> None:
+    stage = Stage.at_rest()
+    assert not stage.has("PodDisruptionBudget", "clicks-driver")
+    driver = stage.get("Pod", "clicks-driver-0")
+    stage.edit("evictable", False)
+    stage.tick()
+    stage.tick()
+    spec = stage.get("PodDisruptionBudget", "clicks-driver")["spec"]
+    assert (spec["maxUnavailable"], spec["unhealthyPodEvictionPolicy"]) == (0, "AlwaysAllow")
+    assert spec["selector"]["matchLabels"].items() <= driver["metadata"]["labels"].items()
+    stage.tick()
+    assert stage.cluster.writes == []
+    stage.edit("evictable", True)
+    stage.tick()
+    assert not stage.has("PodDisruptionBudget", "clicks-driver")
+    assert stage.get("Pod", "clicks-driver-0") == driver
+
+
 def test_what_an_older_operator_has_left_goes_once_the_driver_no_longer_uses_it() -> None:
     stage = Stage.at_rest()
     pod: dict[str, Any] = stage.get("Pod", "clicks-driver-0")

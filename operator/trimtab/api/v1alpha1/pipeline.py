@@ -271,6 +271,11 @@ class StreamPipelineSpec(ApiModel):
         description="The driver restarts if a batch has made no progress for this long: no task has"
         " ended and no record was read. Default: 15m.",
     )
+    evictable: bool = Field(
+        True,
+        description="False keeps evictions, such as those of a node's drain or of an autoscaler,"
+        " from taking the driver, with a PodDisruptionBudget: they wait until this is true again.",
+    )
     tuning: Tuning = Field(default_factory=Tuning)
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")
 

@@ -7,8 +7,9 @@ from trimtab.reconcile.decide.plan import Plan
 from trimtab.reconcile.observe.observation import Observation
 from trimtab.workloads.names import tuning_name
 
-LEFT = ("ConfigMap", "ServiceAccount", "Role", "RoleBinding")
-"""The kinds whose names have changed, or change with what they hold."""
+LEFT = ("ConfigMap", "ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget")
+"""The kinds whose names have changed, or change with what they hold, and those that a spec may
+give up again."""
 
 
 def leftovers(seen: Observation, planned: Plan) -> tuple[Manifest, ...]:
