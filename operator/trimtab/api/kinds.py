@@ -49,6 +49,7 @@ KINDS: Mapping[str, Kind] = {
         # deletecollection: the driver's role has it, and nobody may grant more than they have
         Kind("Pod", "pods", "v1", (*APPLIED, "deletecollection")),
         Kind("Job", "jobs", "batch/v1", APPLIED),
+        Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy/v1", APPLIED),
         Kind("ConfigMap", "configmaps", "v1", APPLIED),
         Kind("PersistentVolumeClaim", "persistentvolumeclaims", "v1", APPLIED),
         Kind("Service", "services", "v1", APPLIED),
