@@ -84,9 +84,14 @@ KAFKA_REFUSED: tuple[Row, ...] = (
     ("spec.topics.0.retentionMs", -2, "should be greater than or equal to -1"),
     ("spec.topics.0.retentionMs", 0, "write -1 to keep records forever"),
     ("spec.topics.0.retentionMs", 999, "write -1 to keep records forever"),
+    ("spec.topics.0.retentionBytes", -2, "should be greater than or equal to -1"),
+    ("spec.topics.0.retentionBytes", (1 << 20) - 1, "write -1 for no limit"),
+    ("spec.topics.0.retentionBytes", 10**15 + 1, "should be less than or equal to"),
 )
 
 KAFKA_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.resources.memory", "512Mi"),
     ("spec.topics", [{"name": f"t{ms}", "retentionMs": ms} for ms in (-1, 1000, 10**12)]),
+    ("spec.topics", [{"name": f"t{n}", "retentionBytes": n} for n in (-1, 1 << 20, 10**15)]),
+    ("spec.spread", "Preferred"),
 )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.contracts.cluster import ClusterContract, Edit
+from tests.unit.workloads.manifests import changed, kafka_children, pipeline_children
 from tests.unit.workloads.manifests import example as in_memory
-from tests.unit.workloads.manifests import kafka_children, pipeline_children
 
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.memory import ManualClock
@@ -18,6 +18,7 @@ from trimtab.ports import Key, Manifest, key_of
 from trimtab.reconcile.apply.drift import CLOSED
 
 pytestmark = pytest.mark.apiserver
+BROKERS = changed(in_memory("kafka"), "replicas", 3)
 
 
 class TestKubernetesCluster(ClusterContract):
@@ -39,14 +40,14 @@ class TestKubernetesCluster(ClusterContract):
         "kind",
         [
             "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "PersistentVolumeClaim",
-            "StatefulSet", "Service", "Job",
+            "StatefulSet", "Service", "Job", "PodDisruptionBudget",
         ],
     )  # fmt: skip
     def test_a_child_of_each_kind_is_created_once(
         self, cluster: KubernetesCluster, namespace: str, kind: str
     ) -> None:
         """Which of a create and an update an apply is, the API server decides for each kind."""
-        of_kafka = {child["kind"]: child for child in kafka_children(in_memory("kafka"))}
+        of_kafka = {child["kind"]: child for child in kafka_children(BROKERS)}
         child = (of_kafka | pipeline_children(in_memory("pipeline")))[kind]
         child["metadata"]["namespace"] = namespace
         made = cluster.create(child)

@@ -32,6 +32,9 @@ class Stage:
         self.kubectl, self.kubeconfig, self.namespace = kubectl, kubeconfig, namespace
         self.clock, self.metrics = ManualClock(1_800_000_000.0), MemoryMetrics()
         self.telemetry = MemoryTelemetry()
+        # no controller makes it here, and the brokers' pods run under it
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        self.apply(account)
         for name in ("kafka", "transform"):
             self.apply(example(name))
         pipeline = example("pipeline")
@@ -73,12 +76,19 @@ class Stage:
         )
         return document
 
-    def kafka_runs(self) -> None:
-        """Play the controllers that make brokers ready and jobs succeed."""
+    def brokers_seen(self) -> str:
+        """Play the StatefulSet controller that takes notice of the template; returns a revision."""
+        made = self.get("statefulset", "events-kafka")["metadata"]["generation"]
+        status = {"replicas": 1, "observedGeneration": made, "updateRevision": f"r{made}"}
         self.kubectl(
             "patch", "statefulset", "events-kafka", "-n", self.namespace, "--subresource=status",
-            "--type=merge", "-p", json.dumps({"status": {"replicas": 1, "readyReplicas": 1}}),
+            "--type=merge", "-p", json.dumps({"status": status}),
         )  # fmt: skip
+        return f"r{made}"
+
+    def kafka_runs(self) -> None:
+        """Play the controllers that make brokers ready and jobs succeed."""
+        self.pod_runs("events-kafka-0", self.brokers_seen())
         self.tick()
         jobs = self.kubectl("get", "jobs", "-n", self.namespace, "-o", "name").stdout.split()
         done = {"type": "SuccessCriteriaMet", "status": "True", "reason": "x", "message": "x",
@@ -93,21 +103,31 @@ class Stage:
         self.tick()
 
     def driver_runs(self) -> None:
-        """Make the pod that the StatefulSet controller would make, and call it ready."""
+        """The driver's pod is there, and ready."""
         self.kafka_runs()
-        made_by = self.get("statefulset", "clicks-driver")
+        self.pod_runs("clicks-driver-0")
+
+    def pod_runs(self, name: str, revision: str = "r1") -> None:
+        """Make the pod that the StatefulSet controller would make, and call it ready."""
+        made_by = self.get("statefulset", name.rpartition("-")[0])
         template = made_by["spec"]["template"]
         controller = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True}
-        controller |= {"name": "clicks-driver", "uid": made_by["metadata"]["uid"]}
-        known = {"name": "clicks-driver-0", "ownerReferences": [controller]}
+        controller |= {k: made_by["metadata"][k] for k in ("name", "uid")}
+        labels = template["metadata"]["labels"] | {"controller-revision-hash": revision}
+        known = {"name": name, "ownerReferences": [controller], "labels": labels}
+        claims = [
+            {"name": volume, "persistentVolumeClaim": {"claimName": f"{volume}-{name}"}}
+            for each in made_by["spec"].get("volumeClaimTemplates", ())
+            for volume in (each["metadata"]["name"],)
+        ]
         pod = {
             "apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"] | known,
-            "spec": template["spec"],
+            "spec": template["spec"] | {"volumes": [*template["spec"]["volumes"], *claims]},
         }  # fmt: skip
         self.apply(pod)
         ready = [{"type": "Ready", "status": "True"}]
         self.kubectl(
-            "patch", "pod", "clicks-driver-0", "-n", self.namespace, "--subresource=status",
+            "patch", "pod", name, "-n", self.namespace, "--subresource=status",
             "-p", json.dumps({"status": {"phase": "Running", "conditions": ready}}),
         )  # fmt: skip
 
@@ -204,6 +224,7 @@ def test_a_topic_is_raised_by_its_cluster_and_both_specs_stay(
 ) -> None:
     for topic in kafka["spec"]["topics"]:
         topic["partitions"] = 2
+    stage.kubectl("delete", "tkc", "events", "-n", stage.namespace)  # or they cannot be fewer
     stage.apply(kafka)
     pipeline["spec"]["limits"] = {"executors": {"min": 1, "max": 8}, "topicPartitions": 32}
     pipeline["spec"]["tuning"]["initial"] = {"executors": 2, "trigger": "5s"}
@@ -445,6 +466,13 @@ def test_suspend_stops_the_driver_of_a_pipeline_whose_kafka_is_missing(
 def test_what_is_added_to_pods_is_taken_and_stays(
     stage: Stage, pipeline: dict[str, Any], kafka: dict[str, Any]
 ) -> None:
+    meta = {"name": TEMPLATE["priorityClassName"]}
+    stage.apply(
+        {
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta,
+            "value": 1000,
+        }
+    )  # fmt: skip
     pipeline["spec"]["podTemplate"] = kafka["spec"]["podTemplate"] = TEMPLATE
     stage.apply(kafka)
     stage.apply(pipeline)

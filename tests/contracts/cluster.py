@@ -49,6 +49,19 @@ class ClusterContract:
         assert found["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
         assert cluster.get(("ConfigMap", namespace, "other")) is None
 
+    def test_a_changed_spec_is_the_next_generation(self, cluster: Cluster, namespace: str) -> None:
+        meta = {"name": "one", "namespace": namespace, "labels": dict(MANAGED_BY)}
+        budget: Manifest = {
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta,
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"a": "b"}}},
+        }  # fmt: skip
+        first = cluster.apply(budget)["metadata"]["generation"]
+        assert cluster.apply(budget)["metadata"]["generation"] == first
+        labelled = budget | {"metadata": meta | {"labels": {**MANAGED_BY, "c": "d"}}}
+        assert cluster.apply(labelled)["metadata"]["generation"] == first
+        larger = budget | {"spec": budget["spec"] | {"maxUnavailable": 2}}
+        assert cluster.apply(larger)["metadata"]["generation"] == first + 1
+
     def test_an_applied_field_that_is_applied_no_more_goes(
         self, cluster: Cluster, namespace: str
     ) -> None:

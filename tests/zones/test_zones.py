@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
-from dev.demo.kube import Json
+from dev.demo.kube import DemoError, Json
 from tests.e2e.conftest import PLAIN, Stage, pipeline
-from tests.zones.conftest import ZONE, pods, received_bytes, zone_of_node
+from tests.zones.conftest import ZONE, kafka, pods, received_bytes, zone_of_node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -53,6 +54,62 @@ def test_a_broker_comes_back_to_its_zone(stage: Stage) -> None:
     stage.wait_replaced("events-kafka-1", uid)
     stage.wait("the broker is back", 180, lambda: len(racks(stage)) == 3)
     assert placement(stage) == before
+
+
+def ready(stage: Stage) -> list[str]:
+    """The brokers whose pods are ready."""
+    return [
+        pod["metadata"]["name"]
+        for pod in pods(stage, "kafka")
+        for condition in pod["status"].get("conditions", ())
+        if (condition["type"], condition["status"]) == ("Ready", "True")
+    ]
+
+
+def under_replicated(stage: Stage) -> str:
+    """What Kafka says of partitions that lack a copy; empty if there are none."""
+    name = "org.apache.kafka.tools.TopicCommand"
+    return tool(stage, name, "--describe", "--under-replicated-partitions").strip()
+
+
+def test_a_broker_is_ready_only_in_sync_and_a_drain_waits_for_it(stage: Stage) -> None:
+    """Evict one broker, and the next one at once: the budget refuses until the first is in sync."""
+    stage.wait("all brokers are ready", 180, lambda: len(ready(stage)) == 3)
+    assert under_replicated(stage) == ""
+
+    def evict(name: str) -> None:
+        eviction = {
+            "apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": {"name": name, "namespace": stage.kube.namespace},
+        }  # fmt: skip
+        path = f"/api/v1/namespaces/{stage.kube.namespace}/pods/{name}/eviction"
+        stage.kube.call("create", "--raw", path, "-f", "-", text=json.dumps(eviction))
+
+    uid = stage.uid("events-kafka-2")
+    evict("events-kafka-2")
+    stage.wait_replaced("events-kafka-2", uid)
+    with pytest.raises(DemoError, match="disruption budget"):
+        evict("events-kafka-1")
+    stage.wait("all brokers are ready again", 180, lambda: len(ready(stage)) == 3)
+    assert under_replicated(stage) == ""
+
+
+def test_an_edit_replaces_one_broker_after_the_other(stage: Stage) -> None:
+    uids = {name: stage.uid(name) for name in placement(stage)}
+    manifest = kafka()
+    manifest["spec"]["resources"]["memory"] = "660Mi"
+    stage.apply(manifest)
+    fewest = [3]
+
+    def replaced() -> bool:
+        fewest.append(len(ready(stage)))
+        new = all(stage.uid(name) not in {None, uid} for name, uid in uids.items())
+        return new and fewest[-1] == 3
+
+    stage.wait("all brokers are replaced", 600, replaced)
+    assert min(fewest) == 2, "one at a time"
+    assert under_replicated(stage) == ""
+    stage.wait_kafka()
 
 
 def shares(stage: Stage, executors: list[Json]) -> dict[str, float]:

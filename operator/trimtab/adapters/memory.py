@@ -88,6 +88,7 @@ class MemoryCluster:
             merged["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if old and merged == old:
             return copy.deepcopy(old)
+        _count(old, merged)
         return self._store(merged, self._same(key, old or {}, merged))
 
     def replace(self, manifest: Manifest) -> Manifest:
@@ -99,7 +100,9 @@ class MemoryCluster:
         self.writes.append(("replace", key))
         assert old is not None
         kept = {k: old[k] for k in ("status",) if k in old}
-        return self._store(kept | manifest, self._same(key, old, manifest))
+        new = copy.deepcopy(kept | manifest)
+        _count(old, new)
+        return self._store(new, self._same(key, old, manifest))
 
     def _same(self, key: Key, old: Manifest, new: Manifest) -> set[Path]:
         """What others have set and stays as it is."""
@@ -143,6 +146,13 @@ class MemoryCluster:
         for name in ("uid", "resourceVersion"):
             if new["metadata"].get(name, known.get(name)) != known.get(name):
                 raise ConflictError("the object has changed")
+
+
+def _count(old: Manifest | None, new: Manifest) -> None:
+    """A changed spec is the next generation."""
+    if old:
+        changed = old.get("spec") != new.get("spec")
+        new["metadata"]["generation"] = old["metadata"]["generation"] + changed
 
 
 def _labelled(manifest: Manifest) -> bool:

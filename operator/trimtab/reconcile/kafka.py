@@ -1,106 +1,160 @@
-"""One KafkaCluster in one tick: children, topics, status."""
+"""One KafkaCluster in one tick: children, brokers, volumes, topics, status."""
 
 from __future__ import annotations
 
+import logging
+
 from pydantic import ValidationError
 
-from trimtab.api.common import Condition, set_condition, timestamp
-from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus, RaisedTopic
+from trimtab.api.v1alpha1.kafka import ROLL_ANNOTATION, KafkaClusterSpec, KafkaClusterStatus
 from trimtab.ports import Manifest
 from trimtab.reconcile.apply.children import write_children
+from trimtab.reconcile.apply.topics import make_topics
+from trimtab.reconcile.decide import roll
+from trimtab.reconcile.decide.volumes import CLAIM, volumes
 from trimtab.reconcile.observe import partitions
-from trimtab.reconcile.observe.refusals import CHILD_REFUSED, NAME_TAKEN, WRITTEN
+from trimtab.reconcile.observe.brokers import Brokers, Words, observe
+from trimtab.reconcile.observe.refusals import WRITTEN, joined
+from trimtab.reconcile.status import kafka as status
 from trimtab.reconcile.tick import TickContext
-from trimtab.workloads import kafka
-from trimtab.workloads.common import COMPONENT_LABEL, KAFKA_LABEL
-from trimtab.workloads.ownership import ours, own
+from trimtab.workloads.common import KAFKA_LABEL
+from trimtab.workloads.kafka import names, topics
+from trimtab.workloads.kafka.brokers import choices, taken_over
+from trimtab.workloads.kafka.children import children
+from trimtab.workloads.ownership import own
 
-State = tuple[bool, str, str]
-"""Ready, reason, message."""
-
-TOPICS_READY = "TopicsReady"
-STALLED = frozenset({"InvalidSpec", "TopicsFailed", CHILD_REFUSED, NAME_TAKEN})
-"""Reasons that do not go away without a person."""
+log = logging.getLogger(__name__)
 
 
 def reconcile(parent: Manifest, tick: TickContext) -> None:
     """Bring one Kafka cluster one step closer to its spec."""
-    meta = parent["metadata"]
-    if "deletionTimestamp" in meta:
+    if "deletionTimestamp" in parent["metadata"]:
         return
+    old = KafkaClusterStatus.model_validate(parent.get("status") or {})
     try:
         spec = KafkaClusterSpec.model_validate(parent["spec"])
     except ValidationError as error:
-        _report(parent, None, 0, (False, "InvalidSpec", str(error)[:1000]), tick)
+        _write(parent, old, status.invalid(parent, old, str(error), tick.now_s), tick)
         return
-    refusal = write_children(parent, kafka.children(parent, spec, tick.config), tick)
-    live = tick.cache.get("StatefulSet", meta["namespace"], kafka.service_name(meta["name"]))
-    ready = ((own(live, parent) or {}).get("status") or {}).get("readyReplicas", 0)
-    state: State = (False, "BrokersStarting", f"{ready} of {spec.replicas} brokers are ready")
-    wanted = _with_raised(parent, spec, tick)
-    if ready == spec.replicas:
-        state = _topics(parent, wanted, tick)
+    report = _work(parent, spec, old, tick)
+    _write(parent, old, status.status(parent, old, spec, report, tick.now_s), tick)
+
+
+def _work(
+    parent: Manifest, spec: KafkaClusterSpec, old: KafkaClusterStatus, tick: TickContext
+) -> status.Report:
+    """Write what differs, and take one step with the brokers, the volumes and the topics."""
+    live = _stateful_set(parent, tick)
+    older = taken_over(live) if live else None
+    refusal = tick.writer.replace(older) if older else WRITTEN
+    refusal = write_children(parent, children(parent, spec, tick.config, live), tick, refusal)
+    wish, consent = choices(spec), _consent(parent)
+    brokers = _roll(parent, spec, tick) if refusal == WRITTEN else _brokers(parent, spec, tick)
+    storage = _grow(parent, spec, tick)
+    wanted = _with_raised(parent, spec, old, tick)
+    ready = status.brokers_state(brokers, roll.outdated(brokers, wish, consent))
     if refusal != WRITTEN:
-        state = (False, refusal.reason, refusal.message)
-    _report(parent, spec, ready, state, tick, made=wanted if state[1] == TOPICS_READY else None)
+        ready = (False, refusal.reason, refusal.message)
+    elif ready is None:
+        ready = make_topics(parent, wanted, tick)
+    return status.Report(
+        ready=ready,
+        brokers=brokers,
+        storage=storage,
+        waiting=roll.waiting(brokers, wish, consent),
+        made=wanted if ready[1] == status.TOPICS_READY else None,
+    )
 
 
-def _with_raised(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> KafkaClusterSpec:
+def _consent(parent: Manifest) -> str | None:
+    """The revision that somebody has consented to."""
+    consent: str | None = (parent["metadata"].get("annotations") or {}).get(ROLL_ANNOTATION)
+    return consent
+
+
+def _stateful_set(parent: Manifest, tick: TickContext) -> Manifest | None:
+    meta = parent["metadata"]
+    live = tick.cache.get("StatefulSet", meta["namespace"], names.brokers_name(meta["name"]))
+    return own(live, parent)
+
+
+def _brokers(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Brokers:
+    name = parent["metadata"]["name"]
+    return observe(_stateful_set(parent, tick), name, spec.replicas, tick.cache)
+
+
+def _roll(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Brokers:
+    """Replace the next broker, if one is due and may go; returns what the brokers are then.
+
+    What the watches have told may be seconds old, so all brokers are read again before one goes.
+    """
+    wish, consent = choices(spec), _consent(parent)
+    brokers = _brokers(parent, spec, tick)
+    if roll.next_one(brokers, wish, consent) is None:
+        return brokers
+    _read_again(brokers, parent["metadata"]["namespace"], tick)
+    brokers = _brokers(parent, spec, tick)
+    going = roll.next_one(brokers, wish, consent)
+    if going is not None:
+        namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
+        log.info("%s/%s: replacing %s", namespace, name, going.name)
+        key = ("Pod", namespace, going.name)
+        tick.writer.delete(key, uid=going.uid)
+        tick.cache.forget(key)
+        message = f"{going.name} is replaced by a pod of the newest revision"
+        tick.writer.event(parent, warning=False, reason="BrokerReplaced", message=message)
+    return brokers
+
+
+def _read_again(brokers: Brokers, namespace: str, tick: TickContext) -> None:
+    for broker in brokers.found:
+        key = ("Pod", namespace, broker.name)
+        pod = tick.cluster.get(key)
+        if pod is None:
+            tick.cache.forget(key)
+        else:
+            tick.cache.observe(pod)
+
+
+def _grow(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Words | None:
+    """Let the brokers' volumes grow, whether the brokers run or not; returns what is not done."""
+    meta = parent["metadata"]
+    found = (
+        tick.cache.get(CLAIM, meta["namespace"], names.claim_name(meta["name"], ordinal))
+        for ordinal in range(spec.replicas)
+    )
+    claims = [c for c in found if c and _belongs(c, meta["name"])]
+    seen = volumes(claims, spec.storage.size)
+    refusal = joined(tick.writer.patch(patch) for patch in seen.patches)
+    if refusal != WRITTEN:
+        return "StorageNotGrown", (
+            f"{refusal.message}: allow it in the StorageClass (allowVolumeExpansion: true), or"
+            " restore spec.storage.size"
+        )
+    if seen.too_large:
+        return "StorageTooLarge", seen.too_large
+    return (status.STORAGE_GROWING, seen.growing) if seen.growing else None
+
+
+def _belongs(claim: Manifest, cluster: str) -> bool:
+    labels = claim["metadata"].get("labels") or {}
+    return bool(labels.get(KAFKA_LABEL) == cluster)
+
+
+def _with_raised(
+    parent: Manifest, spec: KafkaClusterSpec, old: KafkaClusterStatus, tick: TickContext
+) -> KafkaClusterSpec:
     """The spec with the partitions that topics were raised to, and those that are requested now."""
     meta = parent["metadata"]
-    known = KafkaClusterStatus.model_validate(parent.get("status") or {}).raised
-    wanted = {topic.name: topic.partitions for topic in known}
+    wanted = {topic.name: topic.partitions for topic in old.raised}
     for name, wish in partitions.asked(tick.cache, meta["namespace"], meta["name"]).items():
         wanted[name] = max(wish, wanted.get(name, 0))
-    return kafka.raised(spec, wanted)
+    return topics.raised(spec, wanted)
 
 
-def _topics(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> State:
-    """Create the topics once the brokers are ready; delete outdated Jobs."""
-    if not spec.topics:
-        return True, "BrokersReady", "all brokers are ready"
-    meta, job = parent["metadata"], kafka.topics_job(parent, spec, tick.config)
-    name = job["metadata"]["name"]
-    for old in tick.cache.all("Job", meta["namespace"]):
-        labels = old["metadata"].get("labels", {})
-        for_topics = labels.get(KAFKA_LABEL) == meta["name"] and labels.get(COMPONENT_LABEL)
-        if for_topics and ours(old, parent) and old["metadata"]["name"] != name:
-            key = ("Job", meta["namespace"], old["metadata"]["name"])
-            tick.writer.delete(key)
-            tick.cache.forget(key)
-    live = own(tick.cache.get("Job", meta["namespace"], name), parent)
-    if live is None:
-        refusal = tick.writer.apply(job, parent)
-        if refusal != WRITTEN:
-            return False, refusal.reason, refusal.message
-        return False, "TopicsPending", "the topics are being created"
-    status = live.get("status") or {}
-    if status.get("succeeded"):
-        return True, TOPICS_READY, f"all brokers are ready, all {len(spec.topics)} topics exist"
-    failed = [c for c in status.get("conditions") or [] if c["type"] == "Failed"]
-    if failed and failed[0]["status"] == "True":
-        text = f"the Job {name} failed: {failed[0].get('message', '')}; see its log"
-        return False, "TopicsFailed", text
-    return False, "TopicsPending", "the topics are being created"
-
-
-def _report(
-    parent: Manifest, spec: KafkaClusterSpec | None, ready: int, state: State, tick: TickContext,
-    *, made: KafkaClusterSpec | None = None,
-) -> None:  # fmt: skip
-    """`made` is the spec with the partitions that its topics have now; None if unknown."""
-    meta = parent["metadata"]
-    old = KafkaClusterStatus.model_validate(parent.get("status") or {})
-    servers = old.bootstrap_servers
-    if spec:
-        servers = kafka.bootstrap_servers(meta["name"], meta["namespace"], spec.replicas)
-    new = KafkaClusterStatus(
-        observed_generation=meta["generation"],
-        conditions=_conditions(old.conditions, state, meta["generation"], tick.now_s),
-        bootstrap_servers=servers,
-        ready_replicas=ready,
-        raised=_beyond(spec, made) if spec and made else old.raised,
-    )
+def _write(
+    parent: Manifest, old: KafkaClusterStatus, new: KafkaClusterStatus, tick: TickContext
+) -> None:
     if new == old or not tick.writer.status(parent, new.model_dump(mode="json", by_alias=True)):
         return
     for topic in new.raised:
@@ -110,38 +164,3 @@ def _report(
                 " requested: records of a key may now go to another partition than before"
             )
             tick.writer.event(parent, warning=False, reason="PartitionsRaised", message=message)
-
-
-def _conditions(
-    old: tuple[Condition, ...], state: State, generation: int, now_s: float
-) -> tuple[Condition, ...]:
-    """Ready, Reconciling and Stalled, as in a StreamPipeline."""
-    ready, reason, message = state
-    stalled = reason in STALLED
-    told = (True, reason, message)
-    verdicts = {
-        "Ready": state,
-        "Reconciling": (False, "Settled", "") if ready or stalled else told,
-        "Stalled": told if stalled else (False, "NotStalled", ""),
-    }
-    for type_, (flag, why, words) in verdicts.items():
-        condition = Condition(
-            type=type_,
-            status="True" if flag else "False",
-            reason=why,
-            message=words[:1024],
-            observed_generation=generation,
-            last_transition_time=timestamp(now_s),
-        )
-        old = set_condition(old, condition)
-    return old
-
-
-def _beyond(spec: KafkaClusterSpec, made: KafkaClusterSpec) -> tuple[RaisedTopic, ...]:
-    """The topics that have more partitions than the spec asks for."""
-    least = {topic.name: topic.partitions for topic in spec.topics}
-    return tuple(
-        RaisedTopic(name=topic.name, partitions=topic.partitions)
-        for topic in made.topics
-        if topic.partitions > least[topic.name]
-    )

@@ -31,6 +31,10 @@ NARROWED = {
         ".spec.resources.memory: new rule: write at least 512Mi",
         ".spec.topics[].retentionMs: maximum was None, is 1000000000000",
         ".spec.topics[].retentionMs: new rule: write -1 to keep records forever",
+        ".spec.topics[]: new rule: without retentionMs the topic would keep what it has",
+        ".spec.topics[]: new rule: without retentionBytes the topic would keep what it has",
+        ".spec.topics[].partitions: new rule: Kafka cannot remove partitions",
+        ".spec.storage: new rule: storageClassName cannot change",
     ),
     "streampipelines.yaml": (
         ": new rule: the name is also that of Services",

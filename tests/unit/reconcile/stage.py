@@ -84,6 +84,25 @@ OVERLOAD = {
 }  # fmt: skip
 
 
+def broker_pod(
+    stateful_set: Json, ordinal: int, revision: str, *, started: bool = True, ready: bool = True
+) -> Json:
+    """The pod that the StatefulSet controller would make for a broker."""
+    own = stateful_set["metadata"]
+    controller = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True}
+    controller |= {"name": own["name"], "uid": own["uid"]}
+    template = ((stateful_set.get("spec") or {}).get("template") or {}).get("metadata") or {}
+    labels = MANAGED_BY | template.get("labels", {}) | {"controller-revision-hash": revision}
+    meta = {
+        "name": f"{own['name']}-{ordinal}", "namespace": own["namespace"], "labels": labels,
+        "annotations": dict(template.get("annotations", {})), "ownerReferences": [controller],
+    }  # fmt: skip
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    containers = [{"name": "kafka", "image": "kafka:1", "started": started}]
+    status = {"conditions": conditions, "containerStatuses": containers}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": status}
+
+
 class Stage:
     """Pipelines, the loop over them, and what it wrote."""
 
@@ -107,8 +126,10 @@ class Stage:
             "name": "events-kafka", "namespace": NAMESPACE, "labels": dict(MANAGED_BY),
             "ownerReferences": [owner(kafka)],
         }  # fmt: skip
-        status = {"readyReplicas": 1}
-        self.cluster.put({"kind": "StatefulSet", "metadata": meta, "status": status})
+        status = {"observedGeneration": 1, "updateRevision": "r1"}
+        made = {"kind": "StatefulSet", "metadata": meta, "status": status}
+        brokers = self.cluster.put({"apiVersion": "apps/v1", **made})
+        self.cluster.put(broker_pod(brokers, 0, "r1"))
 
     def put_pipeline(self, name: str, **spec: Any) -> Json:
         """A pipeline of the quickstart under a name, with parts of its spec replaced."""

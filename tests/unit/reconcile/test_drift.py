@@ -97,7 +97,7 @@ def test_what_others_change_is_put_back(
 
 
 def lasting(manifest: Json) -> Json:
-    passing = {"resourceVersion", "managedFields"}
+    passing = {"resourceVersion", "managedFields", "generation"}
     meta = {k: v for k, v in manifest["metadata"].items() if k not in passing}
     return manifest | {"metadata": meta}
 

@@ -11,7 +11,9 @@ import yaml
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.settings import OperatorSettings
-from trimtab.workloads import kafka, pipeline
+from trimtab.workloads import pipeline
+from trimtab.workloads.kafka.children import children
+from trimtab.workloads.kafka.topics import topics_job
 
 ROOT = Path(__file__).parents[3]
 CONFIG = OperatorSettings("pipeline:1", "kafka:1", "http://prometheus:9090")
@@ -75,8 +77,8 @@ def kafka_children(manifest: Json, config: OperatorSettings = CONFIG) -> list[Js
     """The children of a Kafka cluster, the topics Job included."""
     spec = KafkaClusterSpec.model_validate(manifest["spec"])
     return [
-        *kafka.children(manifest, spec, config),
-        kafka.topics_job(manifest, spec, config),
+        *children(manifest, spec, config),
+        topics_job(manifest, spec, config),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from trimtab.errors import BadInputError, ConflictError, ExistsError
 from trimtab.ports import Cluster, Key, Manifest, key_of
@@ -26,19 +27,35 @@ class Writer:
         Returns why it could not: the API server refused it, or an object that is not ours has its
         name. That object stays as it is.
         """
-        kind, _, name = key_of(child)
-        try:
+
+        def write() -> Refusal:
             live = self._cache.get(*key_of(child)) or self._created(child)
             refusal = taken(live, parent) if live else WRITTEN
             if live and refusal == WRITTEN:
                 self._update(child, live)
             return refusal
-        except ConflictError as error:
-            log.info("%s: %s", "/".join(key_of(child)), error)
-        except BadInputError as error:
-            log.warning("%s: %s", "/".join(key_of(child)), error)
-            return Refusal(CHILD_REFUSED, f"{kind} {name}: {error}")
-        return WRITTEN
+
+        return _tried(child, write)
+
+    def patch(self, part: Manifest) -> Refusal:
+        """Set some fields of an object that others made, as long as it has the uid of the part."""
+
+        def write() -> Refusal:
+            self.count += 1
+            self._cache.observe(self._cluster.apply(part))
+            return WRITTEN
+
+        return _tried(part, write)
+
+    def replace(self, manifest: Manifest) -> Refusal:
+        """Store an object as it is given, as long as nobody has changed it since."""
+
+        def write() -> Refusal:
+            self.count += 1
+            self._cache.observe(self._cluster.replace(manifest))
+            return WRITTEN
+
+        return _tried(manifest, write)
 
     def _created(self, child: Manifest) -> Manifest | None:
         """Create a child; returns the object that has its name already, if there is one."""
@@ -85,6 +102,19 @@ class Writer:
         """Record an Event."""
         self.count += 1
         self._cluster.event(about, warning=warning, reason=reason, message=message)
+
+
+def _tried(manifest: Manifest, write: Callable[[], Refusal]) -> Refusal:
+    """Write, or say why it could not be; a conflict is left to the next tick."""
+    kind, _, name = key_of(manifest)
+    try:
+        return write()
+    except ConflictError as error:
+        log.info("%s: %s", "/".join(key_of(manifest)), error)
+    except BadInputError as error:
+        log.warning("%s: %s", "/".join(key_of(manifest)), error)
+        return Refusal(CHILD_REFUSED, f"{kind} {name}: {error}")
+    return WRITTEN
 
 
 def _exactly(child: Manifest, live: Manifest, *preconditions: str) -> Manifest:

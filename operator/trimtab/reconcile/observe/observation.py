@@ -28,7 +28,8 @@ from trimtab.sizing.jvm import Figures
 from trimtab.tuning.controller_state import Advice, ControllerState
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals
-from trimtab.workloads import kafka, pipeline
+from trimtab.workloads import pipeline
+from trimtab.workloads.kafka.names import bootstrap_servers
 from trimtab.workloads.names import claim_name, driver_name, tuning_name
 from trimtab.workloads.names import driver_pod as driver_pod_name
 from trimtab.workloads.ownership import of_predecessor, ours, own
@@ -211,7 +212,7 @@ def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | None:
     if found is None:
         return None
     spec = KafkaClusterSpec.model_validate(found["spec"])
-    return kafka.bootstrap_servers(name, namespace, spec.replicas)
+    return bootstrap_servers(name, namespace, spec.replicas)
 
 
 def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:

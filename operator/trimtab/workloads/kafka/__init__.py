@@ -1,0 +1,1 @@
+"""What a KafkaCluster is made of."""
