@@ -33,13 +33,6 @@ CHECKPOINT_DIRECTORY = "/var/lib/trimtab/checkpoint"
 """Where the checkpoint is mounted: in the driver's pod, and in executors that share it."""
 USER_ID = 10001
 """User and group of driver and executors, because both write files on a shared volume."""
-METRICS_PORT = 9400
-DRIVER_PORT = 7078
-"""Where executors call the driver; fixed, so that a NetworkPolicy can name it."""
-BLOCK_MANAGER_PORT = 7079
-"""Where drivers and executors serve blocks to each other; fixed like `DRIVER_PORT`."""
-FIXED_PORTS = {"trimtab.dev/ports": "fixed"}
-"""Label of pods whose Spark listens at these ports: that of an older trimtab chose its own."""
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 """On the driver's pod: `Reason: message` while the driver waits for a failure to heal."""
 EXECUTORS_ANNOTATION = "trimtab.dev/executors-refused"

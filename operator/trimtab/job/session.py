@@ -14,13 +14,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from trimtab.api.contract import (
-    BLOCK_MANAGER_PORT,
-    DRIVER_PORT,
-    FIXED_PORTS,
-    Executors,
-    Job,
-)
+from trimtab.api.contract import Executors, Job
+from trimtab.api.listening import BLOCK_MANAGER_PORT, DRIVER_PORT, FIXED_PORTS
 from trimtab.api.memory import HEAP_MIN_BYTES, POD_MIN_BYTES
 from trimtab.api.reserved import env_faults, spark_faults
 from trimtab.job.definition import Options

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from trimtab.api.common import Condition, set_condition, timestamp
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus, RaisedTopic
-from trimtab.ports import Manifest
+from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.apply.children import write_children
 from trimtab.reconcile.observe import partitions
 from trimtab.reconcile.observe.refusals import CHILD_REFUSED, NAME_TAKEN, WRITTEN
@@ -33,7 +33,9 @@ def reconcile(parent: Manifest, tick: TickContext) -> None:
     except ValidationError as error:
         _report(parent, None, 0, (False, "InvalidSpec", str(error)[:1000]), tick)
         return
-    refusal = write_children(parent, kafka.children(parent, spec, tick.config), tick)
+    children = kafka.children(parent, spec, tick.config)
+    refusal = write_children(parent, children, tick)
+    _drop_policies(parent, children, tick)
     live = tick.cache.get("StatefulSet", meta["namespace"], kafka.service_name(meta["name"]))
     ready = ((own(live, parent) or {}).get("status") or {}).get("readyReplicas", 0)
     state: State = (False, "BrokersStarting", f"{ready} of {spec.replicas} brokers are ready")
@@ -43,6 +45,15 @@ def reconcile(parent: Manifest, tick: TickContext) -> None:
     if refusal != WRITTEN:
         state = (False, refusal.reason, refusal.message)
     _report(parent, spec, ready, state, tick, made=wanted if state[1] == TOPICS_READY else None)
+
+
+def _drop_policies(parent: Manifest, children: list[Manifest], tick: TickContext) -> None:
+    """Delete the NetworkPolicies that the cluster owns and no longer has: they were turned off."""
+    wanted = {key_of(child) for child in children}
+    for live in tick.owned.get(parent["metadata"]["uid"], ()):
+        if live["kind"] == "NetworkPolicy" and key_of(live) not in wanted:
+            tick.writer.delete(key_of(live), uid=live["metadata"]["uid"])
+            tick.cache.forget(key_of(live))
 
 
 def _with_raised(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> KafkaClusterSpec:

@@ -11,12 +11,13 @@ import hashlib
 from collections.abc import Mapping
 
 from trimtab.api import placement
+from trimtab.api.listening import BROKER_PORT, CONTROLLER_PORT
 from trimtab.api.memory import BROKER_HEAP_SHARE
 from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
-from trimtab.workloads import pods
+from trimtab.workloads import network, pods
 from trimtab.workloads.common import (
     COMPONENT_LABEL,
     CONTAINER_SECURITY,
@@ -31,8 +32,6 @@ from trimtab.workloads.common import (
     scratch,
 )
 
-CLIENT_PORT = 9092
-CONTROLLER_PORT = 9093
 DATA = "/var/lib/kafka"
 CLOSEST_REPLICA = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 """Directs a consumer that sends its rack to the replica in that rack."""
@@ -47,7 +46,7 @@ def bootstrap_servers(cluster: str, namespace: str, replicas: int) -> str:
     """host:port of every broker, by their stable names."""
     service = service_name(cluster)
     hosts = (f"{service}-{i}.{service}.{namespace}.svc" for i in range(replicas))
-    return ",".join(f"{host}:{CLIENT_PORT}" for host in hosts)
+    return ",".join(f"{host}:{BROKER_PORT}" for host in hosts)
 
 
 def cluster_id(namespace: str, name: str) -> str:
@@ -63,7 +62,9 @@ def children(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings)
     name, labels = parent["metadata"]["name"], _labels(parent)
     data = {"data": {"server.properties": properties}}
     config_map = child(parent, "ConfigMap", f"{name}-kafka", labels, data)
-    return [config_map, _service(parent), _stateful_set(parent, spec, config, properties)]
+    policies = network.broker_policies(parent, config)
+    stateful_set = _stateful_set(parent, spec, config, properties)
+    return [config_map, _service(parent), *policies, stateful_set]
 
 
 def server_properties(parent: Manifest, spec: KafkaClusterSpec) -> str:
@@ -79,7 +80,7 @@ def server_properties(parent: Manifest, spec: KafkaClusterSpec) -> str:
         "process.roles": "broker,controller",
         "controller.quorum.voters": voters,
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"CLIENT://:{CLIENT_PORT},CONTROLLER://:{CONTROLLER_PORT}",
+        "listeners": f"CLIENT://:{BROKER_PORT},CONTROLLER://:{CONTROLLER_PORT}",
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "CLIENT",
         "log.dirs": f"{DATA}/data",
@@ -156,7 +157,7 @@ def _service(parent: Manifest) -> Manifest:
         "publishNotReadyAddresses": True,  # voters must find each other before they are ready
         "selector": labels | {COMPONENT_LABEL: "kafka"},
         "ports": [
-            {"name": "client", "port": CLIENT_PORT},
+            {"name": "client", "port": BROKER_PORT},
             {"name": "controller", "port": CONTROLLER_PORT},
         ],
     }
@@ -240,12 +241,12 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
             {"name": "KAFKA_HEAP_OPTS", "value": f"-Xms{heap_mib}m -Xmx{heap_mib}m"},
             {
                 "name": "KAFKA_OVERRIDES",
-                "value": f"node.id=$(POD_INDEX) advertised.listeners=CLIENT://{host}:{CLIENT_PORT}"
+                "value": f"node.id=$(POD_INDEX) advertised.listeners=CLIENT://{host}:{BROKER_PORT}"
                 f" broker.rack=$({placement.ZONE_VARIABLE})",
             },
         ],
         "ports": [
-            {"name": "client", "containerPort": CLIENT_PORT},
+            {"name": "client", "containerPort": BROKER_PORT},
             {"name": "controller", "containerPort": CONTROLLER_PORT},
         ],
         "startupProbe": probe | {"failureThreshold": 60, "periodSeconds": 2},

@@ -121,7 +121,9 @@ def test_the_topics_job_is_named_by_what_it_makes() -> None:
 
 def test_names_and_labels_of_the_longest_cluster_fit() -> None:
     children = kafka_children(example("kafka", name=LONGEST))
-    assert {child["kind"] for child in children} == {"ConfigMap", "Service", "StatefulSet", "Job"}
+    assert {child["kind"] for child in children} == {
+        "ConfigMap", "Service", "NetworkPolicy", "StatefulSet", "Job",
+    }  # fmt: skip
     for child in children:
         assert len(child["metadata"]["name"]) <= 63, child["kind"]
     assert all(len(v) <= 63 for t in pods(children) for v in t["metadata"]["labels"].values())
