@@ -39,7 +39,7 @@ class TestKubernetesCluster(ClusterContract):
         "kind",
         [
             "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "PersistentVolumeClaim",
-            "StatefulSet", "Service", "Job",
+            "StatefulSet", "Service", "Job", "NetworkPolicy",
         ],
     )  # fmt: skip
     def test_a_child_of_each_kind_is_created_once(
