@@ -35,8 +35,7 @@ def sysctl(name: str) -> None:
 
 
 def lay_bridge() -> None:
-    subprocess.run(["mkdir", "-p", "/run/netns"], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "none", "/run/netns"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
     ip("link", "set", "lo", "up")
     ip("link", "add", "br0", "type", "bridge")
     ip("link", "set", "br0", "up")
