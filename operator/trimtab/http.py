@@ -133,7 +133,7 @@ class _Server(TCPServer):
         """Answer in a thread; refuse at once if all are busy with answers."""
         free = self._slots.acquire(blocking=False)
         if not free and not (self._evict() and self._slots.acquire(timeout=EVICTION_S)):
-            log.warning("%s is refused: %d answers are under way", client_address, MAX_CONNECTIONS)
+            log.debug("%s is refused: %d answers are under way", client_address, MAX_CONNECTIONS)
             self.shutdown_request(request)
             return
         with self._lock:
