@@ -6,6 +6,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,15 @@ class KubeApi:
         with self._opener.open(self.server + path, timeout=limit_s) as answer:
             body: bytes = answer.read()
         return body.decode()
+
+    def lines(self, path: str, *, limit_s: float) -> Iterator[bytes]:
+        """Yield the lines of a GET as they come; `limit_s` is the longest silence.
+
+        Raises:
+            OSError: as `get_text`.
+        """
+        with self._opener.open(self.server + path, timeout=limit_s) as answer:
+            yield from answer
 
     def get(self, path: str) -> Any:
         """Return the parsed JSON of a GET, or None for 404."""

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from dev.localcluster import addons, console, daemons, network, seed
+from dev.localcluster import addons, console, daemons, enforcer, network, seed
 from dev.localcluster.apiclient import KubeApi, load_identity
 from dev.localcluster.binaries import ensure_tools
 from dev.localcluster.controlplane import (
@@ -113,12 +113,13 @@ def _boot_nodes(
 
 
 def _boot_addons(paths: Paths, server: ApiServer, pause: str) -> list[daemons.Daemon]:
-    """Start service routing, DNS and storage."""
+    """Start service routing, DNS, storage and the network policies."""
     addons.apply_manifests(paths)
     return [
         addons.start_proxy(paths, server.url, server.authority),
         addons.start_dns(paths, server.url, server.authority),
         addons.start_storage(paths, server.url, server.authority, pause),
+        enforcer.start(paths, server.url),
     ]
 
 
@@ -135,6 +136,7 @@ def _await_ready(api: KubeApi, members: list[Node], watched: list[daemons.Daemon
         ("default service account",
          lambda: api.exists("/api/v1/namespaces/default/serviceaccounts/default")),
         ("service routing", lambda: network.has_table("ip", "kube-proxy")),
+        ("network policies", lambda: network.has_table("inet", network.POLICY_TABLE)),
         ("CoreDNS", addons.dns_answers),
     )  # fmt: skip
     for what, probe in waits:

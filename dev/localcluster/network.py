@@ -18,6 +18,8 @@ CLUSTER_DOMAIN = "cluster.local"
 NODE_STEP = 16
 MAX_NODES = 15
 NFT_TABLE = "trimtab_guard"
+POLICY_TABLE = "trimtab_policies"
+OUR_TABLES = (("inet", NFT_TABLE), ("inet", POLICY_TABLE))
 # The tables that kube-proxy makes in its nftables mode.
 PROXY_TABLES = (("ip", "kube-proxy"), ("ip6", "kube-proxy"))
 BLACKHOLE_METRIC = "4278198272"
@@ -113,7 +115,7 @@ def tear_down(paths: Paths) -> None:
     for cidr in (POD_RANGE, SERVICE_RANGE):
         if run(["ip", "route", "show", "type", "blackhole", "exact", cidr]).strip():
             run(["ip", "route", "delete", "blackhole", cidr, "metric", BLACKHOLE_METRIC])
-    for family, table in (("inet", NFT_TABLE), *PROXY_TABLES):
+    for family, table in (*OUR_TABLES, *PROXY_TABLES):
         if has_table(family, table):
             run(["nft", "delete", "table", family, table])
     restore_sysctls(paths.sysctls)

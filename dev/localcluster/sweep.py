@@ -7,7 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
-from dev.localcluster import cgroups, daemons, network
+from dev.localcluster import cgroups, daemons, enforcer, network
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.paths import Paths
 from dev.localcluster.run import run, succeeds
@@ -15,7 +15,7 @@ from dev.localcluster.versions import GO_TOOLS
 
 SHIM = "containerd-shim-runc-v2"
 # Shims last: a running containerd would start new ones.
-MANAGERS = (*(tool.name for tool in GO_TOOLS), "containerd", "ctr")
+MANAGERS = (*(tool.name for tool in GO_TOOLS), "containerd", "ctr", enforcer.NAME)
 SHIM_SOCKETS = Path("/run/containerd/s")
 CNI_RESULTS = Path("/var/lib/cni/results")
 CONTAINER_LOGS = Path("/var/log/containers")
@@ -148,7 +148,7 @@ def leftovers(paths: Paths) -> list[str]:
     for cidr in (network.POD_RANGE, network.SERVICE_RANGE):
         if run(["ip", "route", "show", "type", "blackhole", "exact", cidr]).strip():
             found.append(f"route blackhole {cidr}")
-    for family, table in (("inet", network.NFT_TABLE), *network.PROXY_TABLES):
+    for family, table in (*network.OUR_TABLES, *network.PROXY_TABLES):
         if network.has_table(family, table):
             found.append(f"nftables table {family} {table}")
     if paths.state.exists():

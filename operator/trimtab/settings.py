@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from typing import cast, get_args
 from urllib.parse import unquote, urlsplit
 
+from pydantic import ValidationError
+
 from trimtab.api.figures import DRIVER
+from trimtab.api.network import NetworkSettings
 from trimtab.api.v1alpha1.pod_template import PullPolicy
 from trimtab.errors import BadInputError
 
@@ -49,6 +52,8 @@ class OperatorSettings:
     """Secrets that every pod names, in its own namespace."""
     lease: tuple[str, str] | None = None
     """Namespace and name of the Lease whose holder acts; None: this is the only operator."""
+    network: NetworkSettings | None = None
+    """None: no NetworkPolicies."""
     identity: str = ""
     """The name of this operator's pod, which holds the Lease."""
 
@@ -78,6 +83,7 @@ class OperatorSettings:
             image_pull_policy=_pull_policy(env.get("TRIMTAB_IMAGE_PULL_POLICY", "")),
             image_pull_secrets=_names(env.get("TRIMTAB_IMAGE_PULL_SECRETS", "")),
             lease=_lease(env),
+            network=_network(env.get("TRIMTAB_NETWORK_POLICIES", "")),
             identity=env.get("TRIMTAB_POD_NAME", ""),
         )
 
@@ -86,6 +92,17 @@ def _lease(env: Mapping[str, str]) -> tuple[str, str] | None:
     if not env.get("TRIMTAB_LEASE", ""):
         return None
     return _text(env, "TRIMTAB_POD_NAMESPACE"), env["TRIMTAB_LEASE"]
+
+
+def _network(text: str) -> NetworkSettings | None:
+    try:
+        return NetworkSettings.model_validate_json(text) if text else None
+    except ValidationError as error:
+        where = {".".join(map(str, fault["loc"])) or "the document" for fault in error.errors()}
+        raise BadInputError(
+            f"TRIMTAB_NETWORK_POLICIES is wrong at {', '.join(sorted(where))}: see"
+            " networkPolicy in the chart's values.yaml"
+        ) from error
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -9,7 +9,11 @@ import pytest
 import yaml
 from dev.localcluster.binaries import binary
 from dev.localcluster.paths import from_environment
-from tests.apiserver.conftest import ROOT
+from tests.apiserver.conftest import ROOT, Kubectl
+from tests.flows import CHART_FLOWS, FLOWS, NARROW, NARROW_FLOWS, Flow
+from tests.netpol import pod
+from tests.unit.test_settings import GIVEN as IMAGES
+from tests.unit.workloads.test_network import World
 
 from trimtab.reconcile.observe.queries import MAX_SERIES
 from trimtab.settings import OperatorSettings
@@ -90,6 +94,8 @@ def test_prometheus_restarts_when_its_configuration_changes() -> None:
 
 
 OWN = "prometheus.url=https://p.example:9090/prom"
+FROM_POD = {"TRIMTAB_POD_NAMESPACE": "home", "TRIMTAB_POD_NAME": "t-operator-0"}
+GIVEN = IMAGES | {"TRIMTAB_PROMETHEUS_URL": "https://p.example:9090/prom"}
 
 
 def environment(*values: str) -> dict[str, Json]:
@@ -142,6 +148,71 @@ def test_the_small_prometheus_tells_pods_apart_and_bounds_them() -> None:
     told = {rule["target_label"] for rule in drivers["relabel_configs"] if "target_label" in rule}
     assert told == {"namespace", "pipeline", "pod"}
     assert drivers["sample_limit"] > 2 * MAX_SERIES
+
+
+def world(*values: str) -> World:
+    """Who may reach whom, with the policies of the chart and of the operator that it starts."""
+    manifests = rendered(*values)
+    (deployment,) = of(manifests, "Deployment", "t-operator")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    given = {v["name"]: v["value"] for v in container["env"] if "value" in v}
+    policies = tuple(m for m in manifests if m["kind"] == "NetworkPolicy")
+    made = World(OperatorSettings.from_environment(given | FROM_POD).network, policies)
+    for who in ("operator", "prometheus"):
+        (deployment,) = of(manifests, "Deployment", f"t-{who}")
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        made.ends[who] = pod(made.ends[who].address, "home", labels)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("values", "flows"),
+    [
+        ((), (*FLOWS, *CHART_FLOWS)),
+        (tuple(f"{key}={value}" for key, value in NARROW.items()), (*NARROW_FLOWS, *CHART_FLOWS)),
+    ],
+    ids=["by-default", "narrowed"],
+)
+def test_a_flow_is_as_the_page_says(values: tuple[str, ...], flows: tuple[Flow, ...]) -> None:
+    made = world(*values)
+    assert [(flow, wrong) for flow in flows if (wrong := made.wrong(flow))] == []
+
+
+def test_a_prometheus_of_ones_own_may_be_anywhere_until_it_is_named() -> None:
+    named = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.who=monitoring"
+    for values, free in (((), True), ((named,), False)):
+        manifests = rendered(*values, install=OWN)
+        (policy,) = (m for m in manifests if m["kind"] == "NetworkPolicy")
+        (rule,) = policy["spec"]["ingress"]
+        assert rule["ports"] == [{"protocol": "TCP", "port": 9100}]
+        assert ("from" not in rule) is free
+        text = environment(*values)["TRIMTAB_NETWORK_POLICIES"]["value"]
+        given = GIVEN | {"TRIMTAB_NETWORK_POLICIES": text}
+        network = OperatorSettings.from_environment(given).network
+        assert network is not None
+        assert list(network.metrics_from) == rule.get("from", [])
+        assert network.egress is None
+
+
+def test_network_policies_can_be_turned_off() -> None:
+    off = "networkPolicy.enabled=false"
+    assert [m for m in rendered(off) if m["kind"] == "NetworkPolicy"] == []
+    assert "TRIMTAB_NETWORK_POLICIES" not in environment(off)
+
+
+def test_the_api_server_takes_every_policy(kubectl: Kubectl, namespace: str) -> None:
+    values = tuple(f"{key}={value}" for key, value in NARROW.items())
+    for policy in (*world().policies, *world(*values).policies):
+        meta = {"name": policy["metadata"]["name"], "namespace": namespace}
+        made = policy | {"metadata": meta}
+        kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", manifest=made)
+
+
+@pytest.mark.parametrize(
+    "value", ["networkPolicy.kafkaFrom[0].pods.a=b", "networkPolicy.egress.apiServer[0]=host"]
+)
+def test_peers_that_are_none_are_refused(value: str) -> None:
+    assert "networkPolicy" in helm("prometheus.install=true", value).stderr
 
 
 def test_pull_secrets_and_policy_reach_the_operator_for_all_pods() -> None:

@@ -40,7 +40,7 @@ class TestKubernetesCluster(ClusterContract):
         "kind",
         [
             "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "PersistentVolumeClaim",
-            "StatefulSet", "Service", "Job", "PodDisruptionBudget",
+            "StatefulSet", "Service", "Job", "PodDisruptionBudget", "NetworkPolicy",
         ],
     )  # fmt: skip
     def test_a_child_of_each_kind_is_created_once(

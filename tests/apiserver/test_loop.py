@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.apiserver.conftest import example
+from tests.unit.workloads.test_network import NARROWED
 from tests.unit.workloads.test_pods import AFFINITY, TEMPLATE
 
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.memory import ManualClock, MemoryMetrics, MemoryTelemetry
+from trimtab.api.network import NetworkSettings
 from trimtab.cli import main
 from trimtab.ports import Sample
 from trimtab.reconcile.loop import ControlLoop
 from trimtab.reconcile.observe.queries import queries
 from trimtab.settings import OperatorSettings
 
+POLICIES = ("clicks-driver", "clicks-executor", "events-kafka")
 pytestmark = pytest.mark.apiserver
 SCRAPE_S = 5.0
 ENOUGH = 6
@@ -42,9 +45,12 @@ class Stage:
         self.apply(pipeline)
         self.start_operator()
 
-    def start_operator(self) -> None:
+    def start_operator(self, network: NetworkSettings | None = NARROWED) -> None:
         """A new operator process, as far as the loop can tell."""
-        config = OperatorSettings("pipeline:1", "kafka:1", "http://prometheus", (self.namespace,))
+        config = OperatorSettings(
+            "pipeline:1", "kafka:1", "http://prometheus", namespaces=(self.namespace,),
+            network=network,
+        )  # fmt: skip
         cluster = KubernetesCluster((self.namespace,), self.clock, str(self.kubeconfig))
         self.loop = ControlLoop(cluster, self.metrics, self.telemetry, self.clock, config)
 
@@ -190,6 +196,7 @@ def test_children_are_made_and_a_quiet_tick_writes_nothing(stage: Stage) -> None
         ("pvc", "clicks-checkpoint"),
         ("role", "trimtab-driver-clicks"), ("rolebinding", "trimtab-driver-clicks"),
         ("sa", "trimtab-driver-clicks"), ("sa", "trimtab-executor-clicks"),
+        *(("netpol", name) for name in POLICIES),
     ):  # fmt: skip
         owners = stage.get(kind, name)["metadata"].get("ownerReferences", [])
         assert bool(owners) == (name != "clicks-checkpoint"), (kind, name)
@@ -414,7 +421,10 @@ def test_what_others_change_is_put_back(stage: Stage) -> None:
     stage.tick(2)
     stage.driver_runs()
     stage.tick()
-    kinds = (("statefulset", "clicks-driver"), ("role", "trimtab-driver-clicks"))
+    kinds = (
+        ("statefulset", "clicks-driver"), ("role", "trimtab-driver-clicks"),
+        *(("netpol", name) for name in POLICIES),
+    )  # fmt: skip
     before = [lasting(stage.get(kind, name)) for kind, name in kinds]
     namespace = ("-n", stage.namespace)
     stage.kubectl("scale", "statefulset", "clicks-driver", "--replicas=2", *namespace)
@@ -424,6 +434,9 @@ def test_what_others_change_is_put_back(stage: Stage) -> None:
         (kinds[0], "/spec/template/spec/containers/-", {"name": "miner", "image": "miner:1"}),
         (kinds[0], "/spec/template/spec/hostNetwork", True),
         (kinds[0], "/spec/template/spec/containers/0/env/-", {"name": "OTHER", "value": "1"}),
+        (kinds[2], "/spec/ingress/-", {}),
+        (kinds[3], "/spec/podSelector/matchLabels/no", "pod"),
+        (kinds[4], "/spec/ingress/1/ports/-", {"port": 9999}),
     ):
         patch = json.dumps([{"op": "add", "path": path, "value": value}])
         stage.kubectl("patch", kind, name, *namespace, "--type=json", "-p", patch)
@@ -432,6 +445,19 @@ def test_what_others_change_is_put_back(stage: Stage) -> None:
     assert [lasting(stage.get(kind, name)) for kind, name in kinds] != before
     stage.tick()
     assert [lasting(stage.get(kind, name)) for kind, name in kinds] == before
+    stage.tick(2)
+    assert stage.telemetry.ticks[-1]["writes"] == 0
+
+
+def test_network_policies_go_when_they_are_turned_off(stage: Stage) -> None:
+    stage.tick(2)
+    stage.kafka_runs()
+    for name in POLICIES:
+        assert stage.get("netpol", name)["spec"]["podSelector"]
+    stage.start_operator(network=None)
+    stage.tick()
+    left = stage.kubectl("get", "netpol", "-n", stage.namespace, "-o", "name").stdout
+    assert left == ""
     stage.tick(2)
     assert stage.telemetry.ticks[-1]["writes"] == 0
 

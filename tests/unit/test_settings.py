@@ -85,3 +85,28 @@ def test_pods_pull_their_images_as_the_chart_says() -> None:
     assert (found.image_pull_policy, found.image_pull_secrets) == ("Always", ("a", "b"))
     with pytest.raises(BadInputError, match="'Often' is not one of Always, IfNotPresent, Never"):
         OperatorSettings.from_environment(given | {"TRIMTAB_IMAGE_PULL_POLICY": "Often"})
+
+
+def test_network_policies_are_read_as_the_chart_writes_them() -> None:
+    given = GIVEN | {"TRIMTAB_PROMETHEUS_URL": "http://prometheus:9090"}
+    assert OperatorSettings.from_environment(given).network is None
+    text = '{"metricsFrom": [], "kafkaFrom": [{"podSelector": {}}], "egress": {"allow": [{}]}}'
+    network = OperatorSettings.from_environment(given | {"TRIMTAB_NETWORK_POLICIES": text}).network
+    assert network is not None
+    assert (network.metrics_from, network.kafka_from) == ((), ({"podSelector": {}},))
+    assert network.egress is not None
+    assert (network.egress.api_server, network.egress.allow) == ((), ({},))
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("{", "the document"),
+        ('{"kafka": []}', "kafka"),
+        ('{"egress": {"allow": 1}}', "egress.allow"),
+    ],
+)
+def test_network_policies_that_cannot_be_read_name_the_place(text: str, where: str) -> None:
+    given = GIVEN | {"TRIMTAB_PROMETHEUS_URL": "http://p", "TRIMTAB_NETWORK_POLICIES": text}
+    with pytest.raises(BadInputError, match=f"TRIMTAB_NETWORK_POLICIES is wrong at {where}"):
+        OperatorSettings.from_environment(given)

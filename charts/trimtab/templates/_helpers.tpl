@@ -70,9 +70,35 @@ capabilities: {drop: [ALL]}
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [create, get, list, watch, patch, update, delete]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [create, get, list, watch, patch, update, delete]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [create, get, list, watch, patch, update, delete]
+{{- end }}
+
+{{/* Who may read metrics: JSON of peers of a NetworkPolicy; none: everybody. */}}
+{{- define "trimtab.metricsFrom" -}}
+{{- $peers := .Values.networkPolicy.metricsFrom }}
+{{- if .Values.prometheus.install }}
+{{- $home := dict "kubernetes.io/metadata.name" .Release.Namespace }}
+{{- $labels := merge (dict "app.kubernetes.io/component" "prometheus") (include "trimtab.selector" . | fromYaml) }}
+{{- $small := dict "namespaceSelector" (dict "matchLabels" $home) "podSelector" (dict "matchLabels" $labels) }}
+{{- $peers = prepend $peers $small }}
+{{- end }}
+{{- toJson $peers }}
+{{- end }}
+
+{{/* What the operator makes NetworkPolicies of, as it reads it. */}}
+{{- define "trimtab.networkPolicies" -}}
+{{- with .Values.networkPolicy }}
+{{- $said := dict "metricsFrom" (include "trimtab.metricsFrom" $ | fromJsonArray) "kafkaFrom" .kafkaFrom }}
+{{- if .egress.restrict }}
+{{- $_ := set $said "egress" (dict "apiServer" .egress.apiServer "allow" .egress.allow) }}
+{{- end }}
+{{- toJson $said }}
+{{- end }}
 {{- end }}
 
 {{- define "trimtab.prometheusRules" -}}

@@ -33,7 +33,6 @@ CHECKPOINT_DIRECTORY = "/var/lib/trimtab/checkpoint"
 """Where the checkpoint is mounted: in the driver's pod, and in executors that share it."""
 USER_ID = 10001
 """User and group of driver and executors, because both write files on a shared volume."""
-METRICS_PORT = 9400
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 """On the driver's pod: `Reason: message` while the driver waits for a failure to heal."""
 EXECUTORS_ANNOTATION = "trimtab.dev/executors-refused"

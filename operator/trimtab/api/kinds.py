@@ -53,6 +53,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("ConfigMap", "configmaps", "v1", APPLIED),
         Kind("PersistentVolumeClaim", "persistentvolumeclaims", "v1", APPLIED),
         Kind("Service", "services", "v1", APPLIED),
+        Kind("NetworkPolicy", "networkpolicies", "networking.k8s.io/v1", APPLIED),
         Kind("ServiceAccount", "serviceaccounts", "v1", APPLIED),
         Kind("Role", "roles", _RBAC, APPLIED),
         Kind("RoleBinding", "rolebindings", _RBAC, APPLIED),

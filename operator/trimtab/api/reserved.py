@@ -120,8 +120,9 @@ SPARK = (
 
 ENV = Reserved(
     (
-        "SPARK_*", "PYSPARK_*", "_PYSPARK_*", "TRIMTAB_*", "JAVA_*", "_JAVA_*", "JDK_*", "LD_*",
-        "PYTHON*", "HADOOP_*", "YARN_*", "KUBERNETES_*", "BASH*", "TINI_*", "PATH", "CLASSPATH",
+        "SPARK_*", "_SPARK_*", "PYSPARK_*", "_PYSPARK_*", "TRIMTAB_*", "JAVA_*", "_JAVA_*",
+        "JDK_*", "LD_*", "PYTHON*", "HADOOP_*", "YARN_*", "KUBERNETES_*", "BASH*", "TINI_*",
+        "PATH", "CLASSPATH",
     ),
     "what starts the driver and the executors reads it; use another name",
 )  # fmt: skip

@@ -11,7 +11,6 @@ from pathlib import Path
 from trimtab.api.contract import (
     JOB_DIRECTORY,
     JOB_KEY,
-    METRICS_PORT,
     MODULES_DIRECTORY,
     SETTINGS_KEY,
     TUNING_DIRECTORY,
@@ -19,6 +18,7 @@ from trimtab.api.contract import (
     Settings,
 )
 from trimtab.api.knobs import EXECUTORS, KNOBS
+from trimtab.api.listening import METRICS_PORT
 from trimtab.errors import ContractError
 
 JOB_PATH = Path(JOB_DIRECTORY, JOB_KEY)

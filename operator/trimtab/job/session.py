@@ -15,6 +15,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from trimtab.api.contract import Executors, Job
+from trimtab.api.listening import BLOCK_MANAGER_PORT, DRIVER_PORT, FIXED_PORTS
 from trimtab.api.memory import HEAP_MIN_BYTES, POD_MIN_BYTES
 from trimtab.api.reserved import env_faults, spark_faults
 from trimtab.job.definition import Options
@@ -48,6 +49,15 @@ DEFAULTS = {
     f"{ROCKSDB}.changelogCheckpointing.enabled": "true",
     f"{ROCKSDB}.boundedMemoryUsage": "true",  # else it grows with the state partitions
 }
+NETWORK = {
+    # Spark makes a secret for each run of a driver, and passes it on in its executors' pods.
+    "spark.authenticate": "true",
+    "spark.driver.port": str(DRIVER_PORT),
+    "spark.driver.blockManager.port": str(BLOCK_MANAGER_PORT),
+    "spark.blockManager.port": str(BLOCK_MANAGER_PORT),
+    "spark.port.maxRetries": "0",  # the next port would be one that no NetworkPolicy allows
+}
+"""Between the pods of a pipeline; in local mode there is only one process."""
 OWNED = {
     "spark.dynamicAllocation.enabled": "false",  # two controllers on one count would fight
     "spark.decommission.enabled": "true",  # lets tasks finish before an executor exits
@@ -110,7 +120,7 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
         )
     heap, overhead = memory_split(pods.memory_bytes, pods.overhead_bytes)
     prefix = "spark.kubernetes.executor"
-    keys = {
+    keys = NETWORK | {
         "spark.master": "k8s://https://kubernetes.default.svc",
         "spark.submit.deployMode": "client",
         "spark.driver.host": options.pod_ip or "",
@@ -135,7 +145,8 @@ def _kubernetes(job: Job, pods: Executors, options: Options, count: int) -> dict
         "spark.executor.memoryOverhead": f"{overhead // MIB}m",
     }
     keys |= pod_keys(pods.pod_template)
-    keys |= {f"{prefix}.label.{name}": value for name, value in pods.labels.items()}
+    labels = pods.labels | FIXED_PORTS
+    keys |= {f"{prefix}.label.{name}": value for name, value in labels.items()}
     keys |= {f"{prefix}.node.selector.{key}": value for key, value in pods.node_selector.items()}
     keys |= {f"spark.executorEnv.{name}": value for name, value in pods.env.items()}
     if pods.java_options:

@@ -7,7 +7,7 @@ import logging
 from pydantic import ValidationError
 
 from trimtab.api.v1alpha1.kafka import ROLL_ANNOTATION, KafkaClusterSpec, KafkaClusterStatus
-from trimtab.ports import Manifest
+from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.apply.children import write_children
 from trimtab.reconcile.apply.topics import make_topics
 from trimtab.reconcile.decide import roll
@@ -47,7 +47,9 @@ def _work(
     live = _stateful_set(parent, tick)
     older = taken_over(live) if live else None
     refusal = tick.writer.replace(older) if older else WRITTEN
-    refusal = write_children(parent, children(parent, spec, tick.config, live), tick, refusal)
+    wanted_children = children(parent, spec, tick.config, live)
+    refusal = write_children(parent, wanted_children, tick, refusal)
+    _drop_policies(parent, wanted_children, tick)
     wish, consent = choices(spec), _consent(parent)
     brokers = _roll(parent, spec, tick) if refusal == WRITTEN else _brokers(parent, spec, tick)
     storage = _grow(parent, spec, tick)
@@ -64,6 +66,15 @@ def _work(
         waiting=roll.waiting(brokers, wish, consent),
         made=wanted if ready[1] == status.TOPICS_READY else None,
     )
+
+
+def _drop_policies(parent: Manifest, wanted: list[Manifest], tick: TickContext) -> None:
+    """Delete the NetworkPolicies that the cluster owns and no longer has: they were turned off."""
+    needed = {key_of(child) for child in wanted}
+    for live in tick.owned.get(parent["metadata"]["uid"], ()):
+        if live["kind"] == "NetworkPolicy" and key_of(live) not in needed:
+            tick.writer.delete(key_of(live), uid=live["metadata"]["uid"])
+            tick.cache.forget(key_of(live))
 
 
 def _consent(parent: Manifest) -> str | None:

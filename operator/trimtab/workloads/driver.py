@@ -10,12 +10,12 @@ from trimtab.api import placement
 from trimtab.api.contract import (
     CHECKPOINT_DIRECTORY,
     JOB_DIRECTORY,
-    METRICS_PORT,
     MODULES_DIRECTORY,
     TUNING_DIRECTORY,
     Job,
 )
 from trimtab.api.kinds import KINDS
+from trimtab.api.listening import FIXED_PORTS, METRICS_PORT
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
@@ -67,7 +67,7 @@ def stateful_set(
     name = parent["metadata"]["name"]
     selector = _selector(parent)
     template = {
-        "metadata": {"labels": MANAGED_BY | selector},
+        "metadata": {"labels": MANAGED_BY | selector | FIXED_PORTS},
         "spec": _pod(name, spec, job, config),
     }
     body: Manifest = {

@@ -20,7 +20,7 @@ from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
-from trimtab.workloads import driver, pods
+from trimtab.workloads import driver, network, pods
 from trimtab.workloads.common import (
     COMPONENT_LABEL,
     HASH_ANNOTATION,
@@ -55,8 +55,10 @@ def children(
     stateful_set = driver.stateful_set(parent, spec, job, config, java_options)
     if spec.checkpoint.claim is None:
         _stamp(stateful_set, spec)
+    policies = network.pipeline_policies(parent, config)
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
-    return [*_identity(parent), job_map, *checkpoint_claim(parent, spec), *budget, stateful_set]
+    checkpoint = checkpoint_claim(parent, spec)
+    return [*_identity(parent), *policies, job_map, *checkpoint, *budget, stateful_set]
 
 
 def job_definition(

@@ -43,6 +43,7 @@ def test_local_mode_without_executor_pods() -> None:
     conf = configuration(job(), options({}), executors=None)
     assert "spark.master" not in conf, "spark-submit's own default: on all cores here"
     assert "spark.executor.instances" not in conf
+    assert "spark.authenticate" not in conf, "all in one process: nobody to authenticate"
 
 
 def test_client_mode_with_executor_pods() -> None:
@@ -64,6 +65,12 @@ def test_client_mode_with_executor_pods() -> None:
         "spark.executor.memoryOverhead": "384m",
         "spark.decommission.enabled": "true",
         "spark.dynamicAllocation.enabled": "false",
+        "spark.driver.port": "7078",
+        "spark.driver.blockManager.port": "7079",
+        "spark.blockManager.port": "7079",
+        "spark.port.maxRetries": "0",
+        "spark.authenticate": "true",
+        "spark.kubernetes.executor.label.trimtab.dev/ports": "fixed",
     }
     assert {key: conf.get(key) for key in expected} == expected
 

@@ -12,6 +12,7 @@ from trimtab.errors import BadInputError
 from trimtab.ports import Sample
 from trimtab.reconcile.loop import ControlLoop
 from trimtab.reconcile.observe.queries import queries
+from trimtab.settings import OperatorSettings
 from trimtab.tuning.capacity.points import ENOUGH
 from trimtab.workloads.common import MANAGED_BY, owner
 
@@ -115,9 +116,9 @@ class Stage:
         for name in names or ("clicks",):
             self.put_pipeline(name)
 
-    def start_operator(self) -> None:
+    def start_operator(self, config: OperatorSettings = CONFIG) -> None:
         """A new operator process, as far as the loop can tell."""
-        self.loop = ControlLoop(self.cluster, self.metrics, self.telemetry, self.clock, CONFIG)
+        self.loop = ControlLoop(self.cluster, self.metrics, self.telemetry, self.clock, config)
 
     def put_kafka(self) -> None:
         """A Kafka whose brokers run, as far as its StatefulSet tells."""

@@ -79,6 +79,10 @@ EDITS = [
     ("ServiceAccount", "trimtab-driver-clicks", "metadata.labels.trimtab.dev/pipeline", "other"),
     ("Service", "events-kafka", "spec.externalIPs", ["10.0.0.9"]),
     ("ConfigMap", "events-kafka", "data", {"server.properties": "none"}),
+    ("NetworkPolicy", "clicks-driver", "spec.ingress.0", {}),
+    ("NetworkPolicy", "clicks-driver", "spec.podSelector", {"matchLabels": {"no": "pod"}}),
+    ("NetworkPolicy", "clicks-executor", "spec.egress", [{}]),
+    ("NetworkPolicy", "events-kafka", "spec.ingress", [{}]),
 ]
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from dataclasses import replace
 from typing import Any
 
-from tests.unit.reconcile.stage import NAMESPACE, Stage
+import pytest
+from tests.unit.reconcile.stage import NAMESPACE, Stage, series
+from tests.unit.workloads.manifests import CONFIG
+
+from trimtab.api.network import Egress, NetworkSettings
 
 DOWN = {"conditions": [{"type": "Ready", "status": "False"}]}
 
@@ -82,6 +88,50 @@ def test_nothing_goes_while_no_driver_is_ready() -> None:
     stage.run_driver(**DOWN)
     stage.tick()
     assert ("ConfigMap", NAMESPACE, "clicks-job") in stage.cluster.objects
+
+
+def policies(stage: Stage) -> set[str]:
+    return {name for kind, _, name in stage.cluster.objects if kind == "NetworkPolicy"}
+
+
+ALL = {"clicks-driver", "clicks-executor", "events-kafka"}
+
+
+@pytest.mark.parametrize("status", [{}, DOWN], ids=["ready", "down"])
+def test_policies_go_at_once_when_they_are_turned_off(status: dict[str, Any]) -> None:
+    stage = Stage.at_rest()
+    assert policies(stage) == ALL
+    stage.run_driver(**status)
+    stage.start_operator(replace(CONFIG, network=None))
+    stage.tick()
+    assert policies(stage) == set(), "a driver may be down because of them"
+    stage.see(series("clicks", stage.clock.now_s + 10))
+    stage.tick()
+    assert not [key for _, key in stage.cluster.writes if key[0] == "NetworkPolicy"]
+    stage.start_operator()
+    stage.tick()
+    assert policies(stage) == ALL
+
+
+def test_policies_of_others_stay_when_they_are_turned_off() -> None:
+    stage = Stage.at_rest()
+    for owner in ("clicks-driver", "events-kafka"):
+        theirs = copy.deepcopy(stage.get("NetworkPolicy", owner))
+        theirs["metadata"] |= {"name": f"theirs-{owner}", "ownerReferences": []}
+        stage.cluster.put(theirs)
+    stage.start_operator(replace(CONFIG, network=None))
+    stage.tick()
+    assert policies(stage) == {"theirs-clicks-driver", "theirs-events-kafka"}
+
+
+def test_new_values_reach_the_policies_and_restart_nothing() -> None:
+    stage = Stage.at_rest()
+    stage.start_operator(replace(CONFIG, network=NetworkSettings(egress=Egress())))
+    stage.tick()
+    for role in ("driver", "executor"):
+        spec = stage.get("NetworkPolicy", f"clicks-{role}")["spec"]
+        assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert [key for verb, key in stage.cluster.writes if verb == "delete"] == []
 
 
 def test_what_others_own_stays() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from trimtab.api.network import NetworkSettings
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.settings import OperatorSettings
@@ -16,7 +17,9 @@ from trimtab.workloads.kafka.children import children
 from trimtab.workloads.kafka.topics import topics_job
 
 ROOT = Path(__file__).parents[3]
-CONFIG = OperatorSettings("pipeline:1", "kafka:1", "http://prometheus:9090")
+CONFIG = OperatorSettings(
+    "pipeline:1", "kafka:1", "http://prometheus:9090", network=NetworkSettings()
+)
 LONGEST = "a" * 40
 
 Json = dict[str, Any]

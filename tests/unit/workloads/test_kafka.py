@@ -217,7 +217,7 @@ def test_the_log_of_a_failed_try_stays() -> None:
 def test_names_and_labels_of_the_longest_cluster_fit() -> None:
     children = kafka_children(changed(example("kafka", name=LONGEST), "replicas", 3))
     assert {child["kind"] for child in children} == {
-        "ConfigMap", "Service", "PodDisruptionBudget", "StatefulSet", "Job",
+        "ConfigMap", "Service", "NetworkPolicy", "PodDisruptionBudget", "StatefulSet", "Job",
     }  # fmt: skip
     for child in children:
         assert len(child["metadata"]["name"]) <= 63, child["kind"]

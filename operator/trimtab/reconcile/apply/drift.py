@@ -16,6 +16,7 @@ from trimtab.workloads.common import digest
 CLOSED: Mapping[str, tuple[str, ...]] = {
     "StatefulSet": ("spec",),
     "Service": ("spec",),
+    "NetworkPolicy": ("spec",),
     "Role": ("rules",),
     "RoleBinding": ("roleRef", "subjects"),
 }

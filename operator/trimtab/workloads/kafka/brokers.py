@@ -8,6 +8,7 @@ told from pods that an older operator made.
 from __future__ import annotations
 
 from trimtab.api import placement
+from trimtab.api.listening import BROKER_PORT, CONTROLLER_PORT
 from trimtab.api.memory import BROKER_HEAP_SHARE
 from trimtab.api.quantities import format_quantity, parse_quantity
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, Storage
@@ -168,7 +169,7 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     heap_mib = int(spec.resources.memory * BROKER_HEAP_SHARE) >> 20
     index = "metadata.labels['apps.kubernetes.io/pod-index']"
-    client = f"CLIENT://{names.address(name, namespace, '$(POD_INDEX)')}:{names.CLIENT_PORT}"
+    client = f"CLIENT://{names.address(name, namespace, '$(POD_INDEX)')}:{BROKER_PORT}"
     return {
         "name": "kafka",
         "image": spec.image or config.kafka_image,
@@ -185,8 +186,8 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
             },
         ],
         "ports": [
-            {"name": "client", "containerPort": names.CLIENT_PORT},
-            {"name": "controller", "containerPort": names.CONTROLLER_PORT},
+            {"name": "client", "containerPort": BROKER_PORT},
+            {"name": "controller", "containerPort": CONTROLLER_PORT},
         ],
         **_probes(),
         "securityContext": CONTAINER_SECURITY,

@@ -5,9 +5,11 @@ Brokers run KRaft in combined mode with static voters.
 
 from __future__ import annotations
 
+from trimtab.api.listening import BROKER_PORT, CONTROLLER_PORT
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
+from trimtab.workloads import network
 from trimtab.workloads.common import KAFKA_LABEL, child
 from trimtab.workloads.kafka import brokers, names
 
@@ -29,6 +31,7 @@ def children(
     return [
         config_map,
         _service(parent),
+        *network.broker_policies(parent, config),
         *brokers.disruption_budget(parent, spec),
         brokers.stateful_set(parent, spec, config, properties, live),
     ]
@@ -38,15 +41,14 @@ def server_properties(parent: Manifest, spec: KafkaClusterSpec) -> str:
     """The brokers' configuration; what differs between pods is in their environment."""
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     voters = ",".join(
-        f"{i}@{names.address(name, namespace, i)}:{names.CONTROLLER_PORT}"
-        for i in range(spec.replicas)
+        f"{i}@{names.address(name, namespace, i)}:{CONTROLLER_PORT}" for i in range(spec.replicas)
     )
     copies = names.copies(spec)
     lines = {
         "process.roles": "broker,controller",
         "controller.quorum.voters": voters,
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"CLIENT://:{names.CLIENT_PORT},CONTROLLER://:{names.CONTROLLER_PORT}",
+        "listeners": f"CLIENT://:{BROKER_PORT},CONTROLLER://:{CONTROLLER_PORT}",
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "CLIENT",
         "log.dirs": f"{brokers.DATA}/data",
@@ -73,8 +75,8 @@ def _service(parent: Manifest) -> Manifest:
         "publishNotReadyAddresses": True,  # brokers must find each other before they are ready
         "selector": names.labels(name, brokers.COMPONENT),
         "ports": [
-            {"name": "client", "port": names.CLIENT_PORT},
-            {"name": "controller", "port": names.CONTROLLER_PORT},
+            {"name": "client", "port": BROKER_PORT},
+            {"name": "controller", "port": CONTROLLER_PORT},
         ],
     }
     labels = {KAFKA_LABEL: name}

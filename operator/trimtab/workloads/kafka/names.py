@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 
+from trimtab.api.listening import BROKER_PORT
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.workloads.common import COMPONENT_LABEL, KAFKA_LABEL
 
-CLIENT_PORT = 9092
-CONTROLLER_PORT = 9093
 VOLUME = "data"
 """The volume of a broker, and its claim's template."""
 
@@ -43,7 +42,7 @@ def address(cluster: str, namespace: str, ordinal: int | str) -> str:
 def bootstrap_servers(cluster: str, namespace: str, replicas: int) -> str:
     """host:port of every broker, by their stable names."""
     hosts = (address(cluster, namespace, i) for i in range(replicas))
-    return ",".join(f"{host}:{CLIENT_PORT}" for host in hosts)
+    return ",".join(f"{host}:{BROKER_PORT}" for host in hosts)
 
 
 def cluster_id(namespace: str, name: str) -> str:
