@@ -41,7 +41,8 @@ def partitions(broker: KafkaBroker, topic: str) -> int:
 
 def settings(broker: KafkaBroker, topic: str) -> dict[str, str]:
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    (found,) = broker.admin().describe_configs([resource]).values()
+    admin = broker.admin()  # the answer never comes if its client is collected
+    (found,) = admin.describe_configs([resource]).values()
     return {name: entry.value for name, entry in found.result(10).items()}
 
 
