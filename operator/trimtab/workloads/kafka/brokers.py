@@ -204,12 +204,14 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
 def _probes() -> Manifest:
     """Started once its port opens, which is when the controllers have unfenced it; ready in sync.
 
-    A busy broker is not restarted for a late answer: to live, it need only take connections.
+    A busy broker is not restarted for a late answer: to live, it need only take connections. While
+    the controllers elect a leader, which takes seconds, no broker gets an answer from them: a ready
+    one stays ready for three probes.
     """
     port = {"tcpSocket": {"port": "client"}, "timeoutSeconds": 3}
     in_sync = {"exec": {"command": IN_SYNC}, "periodSeconds": 5, "timeoutSeconds": 5}
     return {
         "startupProbe": port | {"periodSeconds": 2, "failureThreshold": START_S // 2},
-        "readinessProbe": in_sync | {"failureThreshold": 2},
+        "readinessProbe": in_sync | {"failureThreshold": 3},
         "livenessProbe": port | {"periodSeconds": 10, "failureThreshold": 6},
     }
