@@ -8,6 +8,7 @@ Prometheus.
 from __future__ import annotations
 
 import copy
+import json
 import os
 from collections.abc import Callable, Iterator
 from typing import IO, Any
@@ -16,8 +17,11 @@ import pytest
 import yaml
 from dev.demo import deploy, load
 from dev.demo.kube import Kube, condition
+from dev.gates.phases import REPORTS
+from dev.localcluster.controlplane import AUDIT_LOG
 from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import REPO, from_environment
+from tests.e2e import calls
 from tests.machine import held, sort
 
 Json = dict[str, Any]
@@ -36,8 +40,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> tuple[Kube, dict[str, str]]:
-    """The cluster with the operator in it; left running, `make cluster-down` ends it."""
+def cluster() -> Iterator[tuple[Kube, dict[str, str]]]:
+    """The cluster with the operator in it; left running, `make cluster-down` ends it.
+
+    At the end, what the operator has asked of the API server is in build/gates/calls.json.
+    """
     paths = from_environment()
     with exclusive(paths.cache / "e2e.lock", "another process boots the cluster", BOOT_S):
         kube, tags = deploy.local_cluster(paths, "default", nodes=NODES)
@@ -47,7 +54,11 @@ def cluster() -> tuple[Kube, dict[str, str]]:
         if not run or not installed.exists():
             deploy.install(kube, tags, TICK_S)
             installed.touch()
-    return kube, tags
+    yield kube, tags
+    log = paths.logs / AUDIT_LOG
+    assert calls.refused(log) == [], "the operator lacks rights"
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    (REPORTS / "calls.json").write_text(json.dumps(calls.verbs(log), indent=2) + "\n")
 
 
 @pytest.fixture(scope="session")

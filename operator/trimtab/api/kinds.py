@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 from trimtab.api.common import API_VERSION
 
-READ = ("get", "list", "watch")
-APPLIED = ("create", "get", "list", "watch", "patch", "update", "delete")
-"""Verbs for a child that is applied and eventually deleted."""
+READ = ("list", "watch")
+APPLIED = ("create", "get", "list", "watch", "patch")
+"""Verbs for a child: patch is server-side apply, which takes create for a new object; get reads
+the object that has the child's name already. Owner references delete it with its owner."""
+REPLACED = (*APPLIED, "update")
+"""Of which fields that somebody added are removed, which takes a replacement."""
+EXECUTORS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
+"""What the role of a driver allows it to do with pods; nobody may grant more than they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +50,18 @@ KINDS: Mapping[str, Kind] = {
     for kind in (
         STREAM_PIPELINE,
         KAFKA_CLUSTER,
-        Kind("StatefulSet", "statefulsets", "apps/v1", APPLIED),
-        # deletecollection: the driver's role has it, and nobody may grant more than they have
-        Kind("Pod", "pods", "v1", (*APPLIED, "deletecollection")),
-        Kind("Job", "jobs", "batch/v1", APPLIED),
-        Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy/v1", APPLIED),
-        Kind("ConfigMap", "configmaps", "v1", APPLIED),
+        Kind("StatefulSet", "statefulsets", "apps/v1", REPLACED),
+        Kind("Pod", "pods", "v1", EXECUTORS),
+        Kind("Job", "jobs", "batch/v1", (*APPLIED, "delete")),
+        Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy/v1", (*APPLIED, "delete")),
+        Kind("ConfigMap", "configmaps", "v1", (*APPLIED, "delete")),
         Kind("PersistentVolumeClaim", "persistentvolumeclaims", "v1", APPLIED),
-        Kind("Service", "services", "v1", APPLIED),
-        Kind("NetworkPolicy", "networkpolicies", "networking.k8s.io/v1", APPLIED),
-        Kind("ServiceAccount", "serviceaccounts", "v1", APPLIED),
-        Kind("Role", "roles", _RBAC, APPLIED),
-        Kind("RoleBinding", "rolebindings", _RBAC, APPLIED),
-        Kind("Event", "events", "v1", ("create", "patch"), watched=False),
+        Kind("Service", "services", "v1", REPLACED),
+        Kind("NetworkPolicy", "networkpolicies", "networking.k8s.io/v1", (*REPLACED, "delete")),
+        Kind("ServiceAccount", "serviceaccounts", "v1", (*APPLIED, "delete")),
+        Kind("Role", "roles", _RBAC, (*REPLACED, "delete")),
+        Kind("RoleBinding", "rolebindings", _RBAC, (*REPLACED, "delete")),
+        Kind("Event", "events", "v1", ("create",), watched=False),
     )
 }
 """By name, ours first."""

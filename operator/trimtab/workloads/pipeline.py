@@ -15,6 +15,7 @@ from trimtab.api.contract import (
     SourceOptions,
     TransformDocument,
 )
+from trimtab.api.kinds import EXECUTORS
 from trimtab.api.knobs import FIXED_KNOBS
 from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
@@ -242,9 +243,8 @@ def _identity(parent: Manifest) -> list[Manifest]:
     """Service account and role, which grant access to executor pods and the tuning document."""
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     account, no_token = driver_account(name), {"automountServiceAccountToken": False}
-    pod_verbs = ["create", "get", "list", "watch", "delete", "deletecollection", "patch", "update"]
     rules = [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": pod_verbs},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": [*EXECUTORS]},
         {
             "apiGroups": [""],
             "resources": ["configmaps"],

@@ -9,9 +9,11 @@ import yaml
 
 from trimtab.api.crd import all_crds
 from trimtab.api.kinds import KINDS, OURS, WATCHED
+from trimtab.reconcile.apply.drift import CLOSED
+from trimtab.reconcile.decide.leftovers import LEFT
 
 HELPERS = Path("charts/trimtab/templates/_helpers.tpl")
-STATUS = ("get", "patch", "update")
+STATUS = ("patch",)
 """Verbs on the status of our own kinds."""
 
 
@@ -36,7 +38,16 @@ def test_the_chart_asks_for_the_rights_of_the_table_and_no_others() -> None:
 
 
 def test_what_is_watched_may_be_listed() -> None:
-    assert {"get", "list", "watch"} <= set.intersection(*(set(kind.verbs) for kind in WATCHED))
+    assert {"list", "watch"} <= set.intersection(*(set(kind.verbs) for kind in WATCHED))
+
+
+def test_only_kinds_that_are_replaced_may_be_updated_and_only_deleted_ones_deleted() -> None:
+    allowed = {
+        verb: {name for name, kind in KINDS.items() if verb in kind.verbs}
+        for verb in ("update", "delete")
+    }
+    assert allowed["update"] == set(CLOSED)
+    assert allowed["delete"] == {"Job", "Pod", *LEFT}, "jobs and pods are replaced by deleting them"
 
 
 def test_every_kind_of_ours_has_a_crd_by_its_names() -> None:
