@@ -129,7 +129,7 @@ def test_connections_are_let_in_or_refused_as_the_page_says(places: dict[str, Pl
         and not (flow.to == "prometheus" and not flow.allowed)
         for port in flow.ports
     ]
-    assert len(tried) > 60
+    assert len(tried) >= 60
     targets = {flow.to: address(places[flow.to]) for flow, _ in tried}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         seen = list(pool.map(lambda t: came_of(places[t[0].source], targets[t[0].to], t[1]), tried))
