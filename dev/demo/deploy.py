@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from dev.demo.kube import DemoError, Kube, condition
@@ -14,8 +15,12 @@ NEEDED = ("kafka", "pipeline", "prometheus", "operator")
 EXAMPLE = REPO / "examples/10-quickstart"
 
 
-def local_cluster(paths: Paths, namespace: str, nodes: int = 1) -> tuple[Kube, dict[str, str]]:
+def local_cluster(
+    paths: Paths, namespace: str, nodes: int = 1, instead: Mapping[str, str] | None = None
+) -> tuple[Kube, dict[str, str]]:
     """Boot our own cluster if it is not up, build and load the images.
+
+    `instead` names images that take the place of those that are needed.
 
     Raises:
         DemoError: one is up that has fewer nodes.
@@ -26,10 +31,11 @@ def local_cluster(paths: Paths, namespace: str, nodes: int = 1) -> tuple[Kube, d
         cluster.up(paths, nodes)
     elif cluster.size(paths) < nodes:
         raise DemoError(f"a cluster of fewer than {nodes} nodes is up: `make cluster-down` first")
-    tags = build_images(paths, NEEDED)
-    cluster.load(paths, list(NEEDED))
+    images = {name: (instead or {}).get(name, name) for name in NEEDED}
+    tags = build_images(paths, list(images.values()))
+    cluster.load(paths, list(images.values()))
     kube = Kube(binary(paths, "kubectl"), binary(paths, "helm"), paths.kubeconfig, namespace)
-    return kube, {name: tags[name] for name in NEEDED}
+    return kube, {name: tags[image] for name, image in images.items()}
 
 
 def current_cluster(paths: Paths, namespace: str, registry: str) -> tuple[Kube, dict[str, str]]:

@@ -100,7 +100,7 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
         # the cluster phase refuses to run next to a cluster, so a later one belongs to this run
         spaces = side_by_side(memory_gib, NAMESPACE_GIB, NAMESPACES)
         yield Phase(
-            "e2e", (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD), 2700, tuple(folders),
+            "e2e", (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD), 3900, tuple(folders),
             after=("cluster",), cores=E2E_CORES, memory_gib=spaces * NAMESPACE_GIB,
             cleanup=down, leaves_cluster=True,
         )  # fmt: skip

@@ -47,6 +47,8 @@ RECIPES = (
         salt=go_tool("prometheus").key(),
     ),
     Recipe("operator", _PYTHON, {"BASE": "base"}),
+    Recipe("quick-kafka", images={"BASE": "kafka"}),
+    Recipe("quick-pipeline", images={"BASE": "pipeline"}),
 )
 
 

@@ -55,7 +55,7 @@ def shown(*argv: str) -> set[str]:
 
 
 def processes() -> set[str]:
-    """Every process that could be one of ours, whoever started it."""
+    """Every process that could be one of ours, whoever started it; not other tests' API servers."""
     found = set()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -64,7 +64,8 @@ def processes() -> set[str]:
         except OSError:
             continue
         name = program.name
-        if name.startswith(DAEMONS) or str(PATHS.state) in argv:
+        daemon = name.startswith(DAEMONS) and "/pytest-of-" not in argv
+        if daemon or str(PATHS.state) in argv:
             found.add(f"{entry.name} {argv}")
     return found
 

@@ -28,6 +28,7 @@ Json = dict[str, Any]
 TICK_S = 3.0
 NODES = 3
 BOOT_S = 900.0
+QUICK = {"kafka": "quick-kafka", "pipeline": "quick-pipeline"}
 PATIENCE = 2.0
 """Factor on the limits of waits that a quiet machine keeps, and that no test is about."""
 
@@ -47,7 +48,7 @@ def cluster() -> Iterator[tuple[Kube, dict[str, str]]]:
     """
     paths = from_environment()
     with exclusive(paths.cache / "e2e.lock", "another process boots the cluster", BOOT_S):
-        kube, tags = deploy.local_cluster(paths, "default", nodes=NODES)
+        kube, tags = deploy.local_cluster(paths, "default", NODES, QUICK)
         # the processes of one run find what the first of them has installed
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
         installed = paths.state / f"installed-by-{run}"
