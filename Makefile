@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long bench-control bench-simulator bench-producer bench-live bench-regimes demo-bottlenecks check fix generate venv lint types contracts unit clean
+.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast demo-bottlenecks check fix generate venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -27,7 +27,22 @@ test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, advice on
 	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest tests/e2e/test_memory.py -m e2e -q; \
 	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 
-bench-control: $(STAMP) ## every controller on every workload, about 20 minutes; docs/benchmarks/control.md
+test-faults: $(STAMP) ## every fault of the API server and 10,000 specs, 2-3 hours; docs/reliability.md
+	$(LOCALCLUSTER) tools
+	TRIMTAB_LONG=1 $(BIN)/pytest -q tests/unit/reconcile/test_generated.py $(addprefix \
+	  tests/apiserver/test_,crashes.py staleness.py calls.py answers.py generated.py)
+	$(BIN)/python -m tests.faults.table
+
+# SEED=... repeats the order of a run
+SECONDS ?= 3600
+test-kills: $(STAMP) ## everything killed at random on three nodes for an hour (SECONDS=300 for a try); docs/reliability.md
+	$(LOCALCLUSTER) doctor --install
+	TRIMTAB_LONG=1 REQUIRE_E2E=1 TRIMTAB_KILL_SECONDS=$(SECONDS) $(if $(SEED),TRIMTAB_KILL_SEED=$(SEED)) \
+	  $(BIN)/pytest tests/e2e/test_random_kills.py -m e2e -q; \
+	  code=$$?; $(LOCALCLUSTER) down; exit $$code
+	$(BIN)/python -m tests.faults.table
+
+bench-control: $(STAMP) ## every controller on every workload, about 40 minutes; docs/benchmarks/control.md
 	$(BIN)/python -m bench.suite --publish
 
 bench-simulator: $(STAMP) ## the simulator against the real driver: half an hour; figures in build/simreal
@@ -53,6 +68,9 @@ bench-live: $(STAMP) ## tuned from cold against a grid, defaults and lag scaling
 	$(BIN)/python -m bench.live grid --book $(BOOK)
 	$(BIN)/python -m bench.live contest --book $(BOOK)
 	$(BIN)/python -m bench.live report --book $(BOOK) --out $(patsubst %/,%,$(dir $(BOOK)))
+
+bench-forecast: $(STAMP) ## forecasts on and off on simulated days and weeks, 20 minutes; docs/benchmarks/forecast.md
+	$(BIN)/python -m bench.forecast --publish
 
 check: $(STAMP) lint types contracts unit ## the fast lane, under 3 minutes
 
@@ -85,7 +103,7 @@ fix: $(STAMP) ## format, and mend what ruff can
 generate: $(STAMP) ## CRDs from the models, into crds/ and the chart; tables of docs/metrics.md
 	$(BIN)/python -m trimtab.api.crd crds
 	cp crds/*.yaml charts/trimtab/files/crds/
-	$(BIN)/python -m trimtab.api.figures docs/metrics.md
+	$(BIN)/python -m trimtab.api.figures_page docs/metrics.md
 
 clean: ## what builds left in the checkout; never the caches
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache

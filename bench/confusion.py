@@ -30,6 +30,9 @@ DURATION_S = 600
 Variant = Mapping[str, Any]
 """Changes to the plain case: `rate`, `partitions`, parts of `plant` and of `start`."""
 
+FETCH = {"record_bytes": 1000, "size_bytes": 1e4}
+"""A fetch of ten records, set by the user."""
+
 CAUSES: dict[Kind, tuple[Variant, Variant, Variant]] = {
     Kind.CPU: (
         {},
@@ -84,6 +87,13 @@ CAUSES: dict[Kind, tuple[Variant, Variant, Variant]] = {
         {"start": {"executors": 4, "maxOffsetsPerTrigger": 400}},
         {"rate": 100, "start": {"executors": 2, "trigger": 20}},
         {"rate": 700, "start": {"executors": 8, "trigger": 5, "maxOffsetsPerTrigger": 3000}},
+    ),
+    Kind.FETCH: (
+        {"plant": {"cpu_share": 0.3, "fetch": FETCH | {"round_trip_s": 0.02}}},
+        {"rate": 900, "start": {"executors": 5, "trigger": 5},
+         "plant": {"cpu_share": 0.2, "fetch": FETCH | {"round_trip_s": 0.05}}},
+        {"rate": 400, "start": {"executors": 2},
+         "plant": {"cpu_share": 0.5, "fetch": FETCH | {"round_trip_s": 0.01}}},
     ),
     Kind.DRIVER_PLANNING: (
         {"rate": 100, "plant": {"batch": {"fixed_s": 0.1, "planning_s": 1.5}}},

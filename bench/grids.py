@@ -12,11 +12,15 @@ from itertools import product
 
 from bench.control import NAMES, OURS
 
-BUDGET = 12
+BUDGET = 16
 """Variants of each controller."""
 
 WEIGHT = 10
 """The weight of the violating share of the time against core-hours: 1 % costs 0.1 oracle."""
+
+CHANGE = 0.001
+"""The cost of one change each hour, against the oracle's core-hours: a new executor starts for
+seconds in which it carries nothing, and the batch that runs is disturbed."""
 
 Given = Mapping[str, str]
 
@@ -35,10 +39,14 @@ class Variant:
         return " ".join(f"{name}={value}" for name, value in self.given) or "as shipped"
 
 
-def cost(core_hours: float, least_core_hours: float, violating_share: float) -> float:
+def cost(
+    core_hours: float, least_core_hours: float, violating_share: float, changes_per_hour: float
+) -> float:
     """The score of the tuning, less is better: core-hours over the oracle's at load 1.0, plus
-    `WEIGHT` times the share of the counted seconds that violate the goal."""
-    return core_hours / least_core_hours + WEIGHT * violating_share
+    `WEIGHT` times the share of the counted seconds that violate the goal, plus `CHANGE` for each
+    change an hour."""
+    spent = core_hours / least_core_hours
+    return spent + WEIGHT * violating_share + CHANGE * changes_per_hour
 
 
 def grid(**choices: Iterable[object]) -> tuple[Given, ...]:
@@ -50,61 +58,78 @@ def grid(**choices: Iterable[object]) -> tuple[Given, ...]:
 
 def _flink() -> tuple[Given, ...]:
     """Varies short windows, and a restart that takes as long as a change of the plant."""
-    base = {"restart_time_s": "5", "scale_down_interval_s": "60", "catch_up_duration_s": "300"}
-    windows = (
-        ("30", "10", ("0.7", "0.8")),
-        ("10", "0", ("0.7", "0.8", "0.9")),
-        ("20", "10", ("0.8",)),
-    )
-    rows = [
-        {**base, "metrics_window_s": window, "stabilization_interval_s": stable,
-         "target_utilization": target, "partitions_known": known}
-        for window, stable, targets in windows
-        for target in targets
-        for known in ("true", "false")
-    ]  # fmt: skip
-    return ({}, *rows[:11])
+    base = {"restart_time_s": "5", "metrics_window_s": "10", "stabilization_interval_s": "0"}
+    longer = {**base, "metrics_window_s": "30", "stabilization_interval_s": "10"}
+    names = (
+        "target_utilization", "target_utilization_boundary", "scale_down_interval_s",
+        "catch_up_duration_s", "partitions_known",
+    )  # fmt: skip
+    rows = (
+        (base, 0.8, 0.3, 60, 300), (base, 0.9, 0.3, 60, 300), (base, 0.95, 0.3, 60, 300),
+        (base, 0.8, 0.2, 60, 300), (base, 0.9, 0.2, 60, 300),
+        (base, 0.8, 0.1, 60, 300), (base, 0.9, 0.1, 60, 300),
+        (base, 0.8, 0.2, 30, 300), (base, 0.9, 0.2, 30, 300),
+        (base, 0.8, 0.2, 60, 60), (base, 0.9, 0.2, 60, 60),
+        (longer, 0.7, 0.3, 60, 300), (longer, 0.8, 0.2, 60, 300),
+    )  # fmt: skip
+    aligned = ((base, 0.8, 0.2, 60, 300, "true"), (base, 0.9, 0.2, 60, 300, "true"))
+    return ({}, *(
+        {**windows, **dict(zip(names, map(str, values), strict=True))}
+        for windows, *values in (*((*row, "false") for row in rows), *aligned)
+    ))  # fmt: skip
+
+
+def _ours() -> tuple[Given, ...]:
+    """Varies both bounds, both dwells and the time to catch up."""
+    names = ("up", "higher", "lower", "down", "catch_up")
+    rows = (
+        (1, 0.8, 0.7, 3, 60), (1, 0.8, 0.7, 3, 120),
+        (1, 0.85, 0.7, 3, 60), (1, 0.85, 0.75, 3, 60), (1, 0.85, 0.75, 2, 60),
+        (1, 0.85, 0.75, 3, 120), (1, 0.9, 0.75, 3, 60),
+        (1, 0.9, 0.8, 3, 60), (1, 0.9, 0.8, 2, 60), (1, 0.9, 0.8, 3, 120), (1, 0.9, 0.8, 3, 30),
+        (1, 0.95, 0.8, 3, 60), (1, 0.95, 0.85, 3, 60), (1, 0.95, 0.85, 2, 60),
+        (2, 0.9, 0.8, 3, 60),
+    )  # fmt: skip
+    return ({}, *(dict(zip(names, map(str, row), strict=True)) for row in rows))
 
 
 GRIDS: dict[str, tuple[Given, ...]] = {
-    OURS: (
-        *grid(up=[1], lower=[0.6, 0.65, 0.7], down=[3], catch_up=[60, 120]),
-        {"up": "1", "catch_up": "60"}, {"lower": "0.7", "down": "3", "catch_up": "60"},
-        {"up": "1", "lower": "0.7", "down": "2", "catch_up": "60"},
-        {"up": "1", "higher": "0.85", "lower": "0.7", "down": "3", "catch_up": "60"},
-        {"up": "1", "higher": "0.85", "lower": "0.75", "down": "3", "catch_up": "60"},
-    ),
+    OURS: _ours(),
     "flink": _flink(),
-    "ds2": (
-        *grid(policy_interval_s=[10], warm_up_intervals=[1, 2, 3], scaling_factor=[0.2, 0.3, 0.4]),
-        {"scaling_factor": "0.25"}, {"policy_interval_s": "30", "scaling_factor": "0.3"},
+    "ds2": grid(
+        policy_interval_s=[10], warm_up_intervals=[1, 2, 3],
+        scaling_factor=[0.1, 0.15, 0.2, 0.25, 0.3],
     ),
     "dhalion": (
-        *grid(cooldown_s=[15, 30], lag_rate_threshold=[20, 50], scale_down_factor=[0.9, 0.95]),
-        *grid(cooldown_s=[30], lag_rate_threshold=[50], scale_down_factor=[0.9],
-              lag_close_to_zero=[5000, 15_000, 20_000])[1:],
+        *grid(cooldown_s=[10, 15], lag_rate_threshold=[5, 10, 20], scale_down_factor=[0.95, 0.97]),
+        *grid(cooldown_s=[15], lag_rate_threshold=[10], scale_down_factor=[0.95],
+              lag_close_to_zero=[2500, 5000, 7500])[1:],
     ),
-    "keda": grid(lag_threshold=[
-        400, 700, 1000, 1400, 1700, 2000, 2400, 3000, 4000, 6000, 10_000,
-    ]),
-    "hpa-cpu": grid(target_percent=[60, 65, 70, 75, 85, 88, 90, 92, 94, 97, 100]),
+    "keda": grid(lag_threshold=[1000, 1400, 2000], stabilisation_s=[0, 15, 30, 60, 300]),
+    "hpa-cpu": (
+        *grid(target_percent=[80, 85, 88, 90], stabilisation_s=[30, 60, 120]),
+        *grid(target_percent=[70, 85, 90], stabilisation_s=[300])[1:],
+    ),
     "numaflow": (
-        *grid(target_processing_s=[3, 5, 6], cooldown_up_s=[30], cooldown_down_s=[30],
-              replicas_per_scale=[10, 26], lookback_s=[30]),
-        *grid(target_processing_s=[5, 6, 7], cooldown_up_s=[30], replicas_per_scale=[10],
+        *grid(target_processing_s=[5.5, 6, 6.5], cooldown_up_s=[30], cooldown_down_s=[60, 90],
+              replicas_per_scale=[10], lookback_s=[15, 30]),
+        *grid(target_processing_s=[6], cooldown_up_s=[15, 30], replicas_per_scale=[26],
               lookback_s=[30])[1:],
-        *grid(target_processing_s=[5, 6], cooldown_up_s=[30], cooldown_down_s=[30],
-              replicas_per_scale=[5], lookback_s=[60])[1:],
+        *grid(target_processing_s=[6], cooldown_up_s=[30], replicas_per_scale=[5],
+              lookback_s=[30])[1:],
     ),
     "spark": (
-        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.7, 0.8, 0.9],
-              scaling_down_ratio=[0.4, 0.5, 0.6]),
-        *grid(scaling_interval_s=[10, 20], scaling_up_ratio=[0.9], scaling_down_ratio=[0.7])[1:],
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.85, 0.9, 0.95],
+              scaling_down_ratio=[0.45, 0.5, 0.55, 0.6]),
+        *grid(scaling_interval_s=[5, 20], scaling_up_ratio=[0.9], scaling_down_ratio=[0.5])[1:],
+        *grid(scaling_interval_s=[20], scaling_up_ratio=[0.9], scaling_down_ratio=[0.7])[1:],
     ),
     "spark-pid": (
-        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.6, 0.7, 0.8],
-              scaling_down_ratio=[0.3, 0.4, 0.5]),
-        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.5], scaling_down_ratio=[0.3, 0.4])[1:],
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.5, 0.6, 0.7],
+              scaling_down_ratio=[0.35, 0.4, 0.45]),
+        *grid(scaling_interval_s=[5, 20], scaling_up_ratio=[0.6, 0.7],
+              scaling_down_ratio=[0.4])[1:],
+        *grid(scaling_interval_s=[10], scaling_up_ratio=[0.65], scaling_down_ratio=[0.35, 0.4])[1:],
     ),
 }  # fmt: skip
 
@@ -113,6 +138,27 @@ def variants(name: str, budget: int = BUDGET) -> Sequence[Variant]:
     """At most `budget` variants of a controller; one with its defaults if it has no grid."""
     rows: Sequence[Given] = GRIDS.get(name, ({},))[:budget]
     return [Variant(name, name, tuple(row.items())) for row in rows]
+
+
+def parameters(name: str) -> int:
+    """How many parameters a controller's grid varies."""
+    rows = GRIDS.get(name, ({},))
+    names = {key for row in rows for key in row}
+    return sum(len({row.get(key) for row in rows[1:]}) > 1 for key in names)
+
+
+def edges(variant: Variant) -> list[str]:
+    """The parameters whose value is the least or the greatest of its grid."""
+    found = []
+    for name, value in variant.given:
+        tried = {float(row[name]) for row in GRIDS[variant.name] if _number(row.get(name))}
+        if len(tried) > 1 and _number(value) and float(value) in {min(tried), max(tried)}:
+            found.append(name)
+    return found
+
+
+def _number(text: str | None) -> bool:
+    return text is not None and text not in {"true", "false"}
 
 
 def absent() -> list[str]:

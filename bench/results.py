@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.grids import Variant
@@ -76,13 +76,26 @@ class Results:
     facts: dict[str, Any]
     tried: list[Tried] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    keda: list[Row] = field(default_factory=list)
-    """Every KEDA variant on every workload and held-out seed."""
+    fronts: dict[str, list[Row]] = field(default_factory=dict)
+    """By controller: each of its variants on every workload, on some of the held-out seeds."""
     curves: list[Curve] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     """Controllers that did not run, and why."""
     errors: list[str] = field(default_factory=list)
     traces: dict[str, list[Trace]] = field(default_factory=dict)
+
+    @property
+    def noises(self) -> list[str]:
+        """The noises of the rows."""
+        return list(dict.fromkeys(row["noise"] for row in self.rows))
+
+    def under(self, noise: str) -> Results:
+        """The part of the results with one noise; the curves of T3 have none and are left out."""
+        fronts = {
+            name: [r for r in rows if r["noise"] == noise] for name, rows in self.fronts.items()
+        }
+        rows = [r for r in self.rows if r["noise"] == noise]
+        return replace(self, rows=rows, fronts=fronts, curves=[])
 
     @property
     def labels(self) -> list[str]:
@@ -106,13 +119,14 @@ class Results:
         return {
             "facts": self.facts, "skipped": self.skipped, "errors": self.errors,
             "tuning": [t.plain() for t in self.tried],
-            "rows": _columns(self.rows), "keda": _columns(self.keda, SHORT),
+            "rows": _columns(self.rows),
+            "fronts": {name: _columns(rows, SHORT) for name, rows in self.fronts.items()},
             "curves": [c.plain() for c in self.curves],
         }  # fmt: skip
 
 
-SHORT = ("workload", "label", "seed", "slo_violation_s", "core_hours")
-"""The columns that are kept of the rows of KEDA's grid."""
+SHORT = ("workload", "label", "seed", "noise", "slo_violation_s", "core_hours")
+"""The columns that are kept of the rows of whole grids."""
 
 
 def _columns(rows: Sequence[Row], names: Sequence[str] = ()) -> dict[str, Any]:

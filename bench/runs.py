@@ -13,6 +13,7 @@ from typing import Any
 
 from bench.control import play
 from bench.grids import Variant, cost
+from bench.noises import noisy
 from bench.rises import rises
 
 from trimtab.errors import TrimtabError
@@ -42,6 +43,7 @@ class Job:
     path: Path
     variant: Variant
     seed: int
+    noise: str = "white"
     traced: bool = False
 
 
@@ -72,7 +74,7 @@ class Outcome:
 def do(job: Job) -> Outcome:
     """Run one job; errors are returned, so that one run does not end all others."""
     try:
-        scenario = _scenario(job.path)
+        scenario = noisy(_scenario(job.path), job.noise)
         run, _ = play(scenario, job.variant.name, job.seed, dict(job.variant.given))
         trace = _trace(run, job.variant.label) if job.traced else None
         return Outcome(job, _row(run, job), trace)
@@ -113,11 +115,20 @@ def _row(run: Run, job: Job) -> Row:
         "workload": run.scenario.name,
         "label": job.variant.label,
         "seed": job.seed,
+        "noise": job.noise,
         **{name: every[name] for name in KEPT},
         "rises": [asdict(rise) for rise in rises(run, every)],
         "hours": run.scenario.duration / 3600,
         "violating": round(share, 6),
-        "cost": round(cost(every["core_hours"], every["oracle_h1_core_hours"], share), 4),
+        "cost": round(
+            cost(
+                every["core_hours"],
+                every["oracle_h1_core_hours"],
+                share,
+                3600 * every["steps"] / counted_s,
+            ),
+            4,
+        ),
         "failed": [name for name, held in every["verdicts"].items() if not held],
     }
 

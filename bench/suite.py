@@ -22,16 +22,21 @@ from typing import Any
 import click
 from bench.control import NAMES, OURS
 from bench.grids import BUDGET, WEIGHT, Variant, absent, variants
+from bench.noises import NOISES
 from bench.report import page
 from bench.results import SHIPPED, Curve, Results, Tried
 from bench.runs import WORKLOADS, Job, Outcome, do_all, relabelled
 from bench.steps import SETTINGS, first_visits
-from bench.verdicts import DS2, DS2_NAIVE, verdicts
+from bench.verdicts import DS2, DS2_NAIVE, judged
 
 from trimtab.errors import BadInputError, TrimtabError
 
 TUNED_ON = tuple(WORKLOADS / f"{name}.yaml" for name in ("cosine", "random", "spikes", "step"))
 SEEDS, TUNING_SEEDS = (1, 2, 3, 4, 5), (101, 102)
+TRACED = "white"
+"""The noise of the pictures."""
+FRONTS, FRONT_SEEDS = (OURS, "keda"), 3
+"""Controllers of which every variant runs on all workloads, and on how many of the seeds."""
 QUICK_SEEDS, QUICK_TUNING_SEEDS, QUICK_BUDGET = (1, 2), (101,), 4
 
 
@@ -57,8 +62,9 @@ def tune(plan: Plan, results: Results) -> dict[str, Variant]:
     """The best variant of each controller; one whose runs all fail is skipped."""
     every = [v for name in plan.names for v in variants(name, plan.budget)]
     jobs = [
-        Job(path, v, seed) for v in every for path in plan.tuned_on for seed in plan.tuning_seeds
-    ]
+        Job(path, v, seed, noise)
+        for v in every for path in plan.tuned_on for seed in plan.tuning_seeds for noise in NOISES
+    ]  # fmt: skip
     found: dict[Variant, list[Outcome]] = {}
     for outcome in do_all(jobs, plan.workers, say, "tuning"):
         found.setdefault(outcome.job.variant, []).append(outcome)
@@ -85,26 +91,32 @@ def _tried(variant: Variant, outcomes: Sequence[Outcome]) -> Tried:
 
 
 def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
-    """Run the best variants, ours and Flink's as shipped, and all of KEDA's, on all workloads."""
+    """Run the best variants, ours and Flink's as shipped, and whole grids, on all workloads."""
     chosen = list(best.values())
     chosen += [Variant(n + SHIPPED, n) for n in (OURS, "flink") if n in best]
-    grid = variants("keda", plan.budget) if "keda" in best else []
-    points = [relabelled(v, f"keda {v.words}") for v in grid]
-    jobs = [
-        Job(path, variant, seed, traced=seed == plan.seeds[0] and variant in chosen)
-        for path in plan.paths for variant in (*chosen, *points) for seed in plan.seeds
+    points = [
+        relabelled(v, f"{name} {v.words}")
+        for name in FRONTS if name in best for v in variants(name, plan.budget)
     ]  # fmt: skip
-    labels = {v.label for v in chosen}
+    jobs = [
+        Job(path, variant, seed, noise, traced=noise == TRACED and seed == plan.seeds[0])
+        for path in plan.paths for noise in NOISES
+        for variant, seeds in (
+            *((v, plan.seeds) for v in chosen), *((v, plan.seeds[:FRONT_SEEDS]) for v in points)
+        )
+        for seed in seeds
+    ]  # fmt: skip
+    of_front = {v.label for v in points}
     for outcome in do_all(jobs, plan.workers, say, "scores"):
         job = outcome.job
         if outcome.error:
-            words = f"{job.path.stem}, {job.variant.label}, seed {job.seed}"
+            words = f"{job.path.stem}, {job.noise}, {job.variant.label}, seed {job.seed}"
             results.errors.append(f"{words}: {outcome.error}")
-        elif job.variant.label in labels:
-            results.rows.append(outcome.row)
+        elif job.variant.label in of_front:
+            results.fronts.setdefault(job.variant.name, []).append(outcome.row)
         else:
-            results.keda.append(outcome.row)
-        if outcome.trace:
+            results.rows.append(outcome.row)
+        if outcome.trace and job.variant.label not in of_front:
             results.traces.setdefault(outcome.row["workload"], []).append(outcome.trace)
 
 
@@ -172,7 +184,7 @@ def write(results: Results, out: Path, docs: Path | None) -> None:
     from bench.plots import picture  # noqa: PLC0415 - matplotlib is slow to load, and an extra
 
     out.mkdir(parents=True, exist_ok=True)
-    everything = {"verdicts": [v.plain() for v in verdicts(results)], **results.plain()}
+    everything = {"verdicts": [v.plain() for v in judged(results)], **results.plain()}
     (out / "control.json").write_text(json.dumps(everything, separators=(",", ":")) + "\n")
     for workload, traces in results.traces.items():
         picture(out / f"{workload}.png", workload, traces)
@@ -228,7 +240,7 @@ def main(
     pages = Path("docs/benchmarks")
     write(results, pages / "control" if publish else out,
           pages / "control.md" if publish else None)  # fmt: skip
-    for verdict in verdicts(results):
+    for verdict in judged(results):
         click.echo(verdict.line())
     say(f"{results.facts['wall_s']} s in total; see {pages / 'control.md' if publish else out}")
 

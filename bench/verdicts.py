@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.control import OURS
@@ -12,6 +12,8 @@ from bench.results import SHIPPED, Results
 from bench.runs import Row
 from bench.stats import Point, dominates, front
 
+FRAME = ("oracle", "static-peak")
+"""They know the plant and the future load, so nobody wins or loses against them."""
 CONSTANT = ("constant", "bound-higher", "bound-lower")
 DS2, DS2_NAIVE = "ds2 by D − o", "ds2 by n/D"
 
@@ -25,6 +27,7 @@ class Verdict:
     figure: str
     met: bool | None
     """None if it could not be measured."""
+    noise: str = ""
 
     @property
     def word(self) -> str:
@@ -33,25 +36,51 @@ class Verdict:
 
     def line(self) -> str:
         """For a terminal."""
-        return f"{self.word:13}{self.label:20}{self.target}: {self.figure}"
+        return f"{self.word:13}{self.noise:6}{self.label:20}{self.target}: {self.figure}"
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
-        return {"target": self.target, "controller": self.label, "figure": self.figure,
-                "verdict": self.word}  # fmt: skip
+        return {"noise": self.noise, "target": self.target, "controller": self.label,
+                "figure": self.figure, "verdict": self.word}  # fmt: skip
+
+
+def judged(results: Results) -> list[Verdict]:
+    """Every target under every noise, then those without noise."""
+    noisy = [
+        replace(verdict, noise=noise)
+        for noise in results.noises for verdict in verdicts(results.under(noise))
+    ]  # fmt: skip
+    return [*noisy, *_steps(results)]
 
 
 Judge = Callable[[Results, str], Iterator[Verdict]]
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Every target for our tuned variant and for the shipped one."""
+    """Every target for our tuned variant and for the shipped one, under one noise."""
     judges: tuple[Judge, ...] = (
-        _against_flink, _against_oracle, _against_keda, _reversals, _detect, _settle, _decision,
+        _score,
+        _against_flink, _against_oracle, _reversals, _detect, _settle, _decision,
     )  # fmt: skip
     labels = [label for label in (OURS, OURS + SHIPPED) if label in results.labels]
     found = [v for judge in judges for label in labels for v in judge(results, label)]
-    return found + list(_steps(results))
+    return [*found, *_fronts(results)]
+
+
+def _score(results: Results, label: str) -> Iterator[Verdict]:
+    """Ours, as shipped too, against the best of the tuned peers."""
+    target = "the mean score over all workloads is below that of every tuned peer"
+    peers = [n for n in results.labels if not n.startswith(OURS) and n not in FRAME]
+    if not peers:
+        yield Verdict(target, label, "no peer ran", None)
+        return
+    best = min(peers, key=lambda name: _mean_cost(results, name))
+    ours, theirs = _mean_cost(results, label), _mean_cost(results, best)
+    yield Verdict(target, label, f"{ours:.3f} against {theirs:.3f} ({best})", ours < theirs)
+
+
+def _mean_cost(results: Results, label: str) -> float:
+    return statistics.fmean(float(row["cost"]) for row in results.of(label))
 
 
 def _against_flink(results: Results, label: str) -> Iterator[Verdict]:
@@ -93,9 +122,9 @@ def _against_oracle(results: Results, label: str) -> Iterator[Verdict]:
     )  # fmt: skip
 
 
-def keda_points(results: Results, workloads: Sequence[str]) -> dict[str, Point]:
-    """Mean core-hours and violating seconds of each KEDA variant, summed over workloads."""
-    rows = [r for r in results.keda if r["workload"] in workloads]
+def points(results: Results, name: str, workloads: Sequence[str]) -> dict[str, Point]:
+    """Mean core-hours and violating seconds of each variant of a controller, over workloads."""
+    rows = [r for r in results.fronts.get(name, []) if r["workload"] in workloads]
     labels = dict.fromkeys(r["label"] for r in rows)
     return {label: point([r for r in rows if r["label"] == label]) for label in labels}
 
@@ -107,33 +136,40 @@ def point(rows: Sequence[Row]) -> Point:
     return round(hours / seeds, 3), round(late / seeds, 1)
 
 
-def undominated(ours: Point, theirs: dict[str, Point]) -> list[str]:
-    """The points on their Pareto front that ours does not dominate, by label."""
+def undominated(ours: dict[str, Point], theirs: dict[str, Point]) -> list[str]:
+    """The points on their Pareto front that none of ours dominates, by label."""
     best = set(front(list(theirs.values())))
-    return [name for name, at in theirs.items() if at in best and not dominates(ours, at)]
+    return [
+        name for name, at in theirs.items()
+        if at in best and not any(dominates(mine, at) for mine in ours.values())
+    ]  # fmt: skip
 
 
-def _against_keda(results: Results, label: str) -> Iterator[Verdict]:
-    target = "dominate every point of KEDA's Pareto front over its lagThreshold, all workloads"
-    if not results.keda:
-        yield Verdict(target, label, "keda did not run", None)
+def _fronts(results: Results) -> Iterator[Verdict]:
+    """Front against front: one variant cannot be better than every point of a front."""
+    target = "a variant of ours dominates each point of KEDA's Pareto front, over all workloads"
+    label = f"{OURS}, its grid"
+    if not {OURS, "keda"} <= results.fronts.keys():
+        yield Verdict(target, label, "not run", None)
         return
-    theirs = keda_points(results, results.workloads)
-    ours = point(results.of(label))
-    left = undominated(ours, theirs)
-    size = len(front(list(theirs.values())))
-    alone = [w for w in results.workloads
-             if undominated(point(results.of(label, w)), keda_points(results, [w]))]  # fmt: skip
+    left, size = _left(results, results.workloads)
+    alone = [w for w in results.workloads if not _left(results, [w])[0]]
     figure = (
-        f"{size - len(left)} of {size} points; workload by workload all points in"
-        f" {len(results.workloads) - len(alone)} of {len(results.workloads)}"
+        f"{size - left} of {size} points; workload by workload all points in"
+        f" {len(alone)} of {len(results.workloads)}"
     )
     yield Verdict(target, label, figure, not left)
 
 
+def _left(results: Results, workloads: Sequence[str]) -> tuple[int, int]:
+    """How many points of KEDA's front nobody of ours dominates, and how many there are."""
+    ours, theirs = (points(results, name, workloads) for name in (OURS, "keda"))
+    return len(undominated(ours, theirs)), len(front(list(theirs.values())))
+
+
 def _reversals(results: Results, label: str) -> Iterator[Verdict]:
     rows = results.of(label, *CONSTANT)
-    target = "no reversal at a constant load, 5 % noise on batches and arrivals, also at a bound"
+    target = "no reversal at a constant load, also at a bound"
     if not rows:
         yield Verdict(target, label, "not run", None)
         return

@@ -37,6 +37,9 @@ def change(manifest: Manifest, path: str, value: Any) -> Manifest:
 
 LOOP = "would read what it writes"
 
+TOO_LITTLE_MEMORY = "limits.memory is less than limits.executors.min needs, or than one executor"
+TOO_FEW_CORES = "limits.cores is less than limits.executors.min needs, or than one executor"
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
@@ -46,11 +49,28 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     ("spec.drainTimeout", "999ms", "write a duration from 1s to 6h"),
     ("spec.drainTimeout", "2000000h", "write a duration from 1s to 6h"),
     ("spec.drainTimeout", "999999999h", "drainTimeout"),
+    ("spec.hangTimeout", "59s", "write a duration from 60s to 24h"),
+    ("spec.hangTimeout", "9000h", "write a duration from 60s to 24h"),
+    ("spec.limits.executors", {"min": 0, "idleAfter": "9s"}, "write a duration from 10s to 168h"),
+    ("spec.limits.executors", {"min": 0, "idleAfter": "169h"}, "write a duration from 10s to 168h"),
     ("spec.tuning.initial", {"trigger": "61m"}, "write a duration from 0s to 60m"),
     ("spec.tuning.pinned", {"trigger": "0s"}, "write a duration above zero"),
     ("spec.tuning.initial", {"trigger": "0s"}, "write a duration above zero"),
     ("spec.resources.executor.memory", "833Mi", "write at least 834Mi: Spark needs a heap of"),
     ("spec.resources.driver.memory", "874512383", "write at least 834Mi: Spark needs a heap of"),
+    ("spec", {"limits.memory": "899Mi", "limits.executors.min": 0}, TOO_LITTLE_MEMORY),
+    ("spec", {"limits.memory": "2699Mi", "limits.executors.min": 3}, TOO_LITTLE_MEMORY),
+    (
+        "spec",
+        {"limits.cores": 1, "limits.executors.min": 0, "resources.executor.cores": 2},
+        TOO_FEW_CORES,
+    ),
+    (
+        "spec",
+        {"limits.cores": 5, "limits.executors.min": 3, "resources.executor.cores": 2},
+        TOO_FEW_CORES,
+    ),
+    ("spec.source.kafka.topics", ["views", "views"], "names a topic twice"),
     ("spec.sink.kafka.topic", "clicks", LOOP),
     (
         "spec",
@@ -67,6 +87,14 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),
     ("spec.goal.latency", {"target": "24h"}),
     ("spec.drainTimeout", "1s"),
+    ("spec.hangTimeout", "1m"),
+    ("spec.hangTimeout", "24h"),
+    ("spec.limits.executors", {"min": 0, "idleAfter": "10s"}),
+    ("spec", {"limits.memory": "900Mi", "limits.executors.min": 0}),
+    ("spec", {"limits.memory": "2700Mi", "limits.executors.min": 3}),
+    ("spec", {"limits.cores": 6, "limits.executors.min": 3, "resources.executor.cores": 2}),
+    ("spec", {"limits.memory": "999999999999Ti", "resources.executor.memory": "999999999999Ti"}),
+    ("spec.source.kafka.topics", ["views", "views.a"]),
     ("spec.drainTimeout", "6h"),
     ("spec.tuning.initial", {"trigger": "1ms"}),
     ("spec.tuning.pinned", {"trigger": "1h"}),

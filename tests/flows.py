@@ -112,6 +112,20 @@ CHART_FLOWS = (
 )
 """Of the chart's own pods."""
 
+DIRECT = {"operator.directReads.enabled": "true"}
+"""Values of the chart with which the operator reads drivers itself."""
+
+DIRECT_FLOWS = (
+    allowed("operator", "driver", 9400),
+    refused("operator", "driver", 7078, 7079),
+    allowed("prometheus", "driver", 9400),
+    refused("neighbour", "driver", 9400),
+    refused("stranger", "driver", 9400),
+    refused("executor", "driver", 9400),
+    refused("operator", "executor", 7079, 9400),
+)
+"""With these values."""
+
 NARROW = {
     "networkPolicy.kafkaFrom[0].podSelector.matchLabels.kafka-client": "yes",
     "networkPolicy.egress.restrict": "true",

@@ -19,7 +19,7 @@ from bench.peers import (
 )
 from bench.peers.controller import Controller, Limits
 
-from trimtab.api.v1alpha1.pipeline import Tuning
+from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.scenario import Scenario
 

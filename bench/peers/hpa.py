@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from bench.peers.controller import Limits
@@ -65,6 +65,14 @@ class Parameters:
     tolerance: float = 0.1
     downscale_stabilisation_s: float = 300
     behaviour: Behaviour | None = None
+
+
+def parameters(sync_s: float, stabilisation_s: float) -> Parameters:
+    """The defaults; if the window of stabilisation is not, the API fills in `behavior`."""
+    if stabilisation_s == Parameters().downscale_stabilisation_s:
+        return Parameters(sync_s=sync_s)
+    down = replace(DEFAULT_BEHAVIOUR.down, stabilisation_s=stabilisation_s)
+    return Parameters(sync_s=sync_s, behaviour=replace(DEFAULT_BEHAVIOUR, down=down))
 
 
 def within(ratio: float, tolerance: float) -> bool:

@@ -23,6 +23,8 @@ class Parameters:
 
     target_percent: int = 80
     metrics_s: float = 15
+    stabilisation_s: float = 300
+    """`behavior.scaleDown.stabilizationWindowSeconds`."""
     sync_s: float = 15
 
 
@@ -33,7 +35,9 @@ class HpaCpu:
         self.parameters = parameters
         self.period = Period(parameters.sync_s)
         self.window = Window(parameters.metrics_s)
-        self.autoscaler = hpa.Autoscaler(limits, hpa.Parameters(sync_s=parameters.sync_s))
+        self.autoscaler = hpa.Autoscaler(
+            limits, hpa.parameters(parameters.sync_s, parameters.stabilisation_s)
+        )
 
     def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
         """One sync; executors that do not run yet are unready pods."""

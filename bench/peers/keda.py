@@ -25,6 +25,8 @@ class Parameters:
     allow_idle_consumers: bool = False
     limit_to_partitions_with_lag: bool = False
     ensure_even_distribution: bool = False
+    stabilisation_s: float = 300
+    """`behavior.scaleDown.stabilizationWindowSeconds` of the HPA."""
     sync_s: float = 15
 
 
@@ -56,7 +58,9 @@ class Keda:
     def __init__(self, limits: Limits, parameters: Parameters) -> None:
         self.parameters = parameters
         self.period = Period(parameters.sync_s)
-        self.autoscaler = hpa.Autoscaler(limits, hpa.Parameters(sync_s=parameters.sync_s))
+        self.autoscaler = hpa.Autoscaler(
+            limits, hpa.parameters(parameters.sync_s, parameters.stabilisation_s)
+        )
 
     def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
         """One HPA sync; without a metric nothing is set."""

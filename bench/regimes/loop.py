@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from trimtab.api.reasons import Reason
-from trimtab.reconcile.observe.gather import DriverMetrics, Missing, signals
+from trimtab.reconcile.observe.gather import DriverMetrics
+from trimtab.reconcile.observe.signals import Missing, signals
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.law import decide

@@ -50,7 +50,6 @@ def job(kube: Kube, name: str, image: str, arguments: list[str]) -> Json:
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": {"runAsUser": 10001, "runAsGroup": 10001},
         "containers": [container],
         "volumes": [
             {"name": "code", "configMap": {"name": "loadgen"}},

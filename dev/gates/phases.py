@@ -75,7 +75,7 @@ def phases(memory_gib: float, repo: Path = REPO) -> list[Phase]:
     """All phases; those that wait for resources start in this order."""
     ready, unit = ("generated files",), (PYTEST, "-n", UNIT_PROCESSES)
     return [
-        Phase("venv", ("make", "venv"), 900),
+        Phase("venv", ("make", "venv"), 900, cores=1.0),
         Phase(ready[0], (sys.executable, "-m", "dev.gates", "generated"), 120, after=("venv",)),
         Phase("lint", ("make", "lint"), 300, after=ready),
         Phase("contracts", ("make", "contracts"), 300, after=ready),
@@ -112,4 +112,4 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
     )
     yield Phase("bench", (PYTEST,), 900, ("tests/bench",), (DOCTOR,))
     # after the cluster phase, which would find an API server that is started while it runs
-    yield Phase("apiserver", (PYTEST,), 900, ("tests/apiserver",), ("cluster",), cores=0.5)
+    yield Phase("apiserver", (PYTEST,), 1800, ("tests/apiserver",), ("cluster",), cores=0.8)

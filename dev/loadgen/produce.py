@@ -83,7 +83,7 @@ def produce(
     returns true, the current step ends.
     """
     summary = Summary(run=secrets.token_hex(4).upper(), topic=topic)
-    partitions: Counter[int] = Counter()
+    partitions: Counter[int | None] = Counter()
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,

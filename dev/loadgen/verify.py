@@ -34,12 +34,13 @@ def read_all(bootstrap: str, topic: str, timeout_s: float = 600.0) -> Iterator[b
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{topic}: not read to the end within {timeout_s:g} s")
             for message in consumer.consume(10_000, timeout=1.0):
-                if message.error() is None:
+                error = message.error()
+                if error is None:
                     yield message.value()
-                elif message.error().name() == "_PARTITION_EOF":
+                elif error.name() == "_PARTITION_EOF":
                     open_partitions.discard(message.partition())
                 else:
-                    raise KafkaException(message.error())
+                    raise KafkaException(error)
     finally:
         consumer.close()
 

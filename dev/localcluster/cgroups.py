@@ -56,10 +56,12 @@ def groups() -> Iterator[Path]:
         yield from sorted(root.glob(f"{PREFIX}[0-9]*"))
 
 
-def members() -> set[int]:
-    """Return the ids of all processes in the nodes' cgroups: the containers."""
+def members(number: int | None = None) -> set[int]:
+    """Return the ids of all processes in the nodes' cgroups, or in one node's: the containers."""
     found: set[int] = set()
     for group in groups():
+        if number is not None and group.name != name(number):
+            continue
         for listing in group.rglob("cgroup.procs"):
             with contextlib.suppress(OSError):
                 found.update(int(line) for line in listing.read_text().split())

@@ -10,6 +10,7 @@ from typing import Any
 
 from dev.localcluster import cgroups, daemons
 from dev.localcluster.binaries import binary
+from dev.localcluster.failures import CommandError
 from dev.localcluster.network import (
     BRIDGE,
     CLUSTER_DOMAIN,
@@ -19,11 +20,13 @@ from dev.localcluster.network import (
 )
 from dev.localcluster.paths import Paths
 from dev.localcluster.pki import Authority, write_kubeconfig
-from dev.localcluster.run import succeeds, wait_until
+from dev.localcluster.run import run, wait_until
 
 ZONES = ("a", "b", "c")
 CNI_PLUGINS = Path("/usr/lib/cni")
 CAP_SYS_RESOURCE = 24
+EMPTY_MESSAGE = 5 * "\0"
+"""A gRPC message without fields: not compressed, no bytes."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +192,26 @@ def start_containerd(node: Node, pause_image: str) -> daemons.Daemon:
         env={"PATH": f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"},
     )
     wait_until(
-        f"containerd of {node.name}",
-        lambda: succeeds(["ctr", "--address", node.socket, "--timeout", "3s", "version"]),
-        limit_s=30,
-        alive=daemon.check,
-    )
+        f"containerd of {node.name}", lambda: serves_pods(node.socket),
+        limit_s=30, alive=daemon.check,
+    )  # fmt: skip
     return daemon
+
+
+def serves_pods(socket: Path) -> bool:
+    """Return whether a containerd answers a kubelet's first call.
+
+    The service for Kubernetes starts after all others, and a kubelet that comes too early exits.
+    """
+    call: list[str | Path] = [
+        "curl", "--silent", "--max-time", "3", "--unix-socket", socket, "--http2-prior-knowledge",
+        "--header", "Content-Type: application/grpc", "--header", "TE: trailers",
+        "--data-binary", "@-", "http://localhost/runtime.v1.RuntimeService/Version",
+    ]  # fmt: skip
+    try:
+        return len(run(call, stdin=EMPTY_MESSAGE)) > len(EMPTY_MESSAGE)
+    except CommandError:
+        return False
 
 
 def start_kubelet(node: Node, server: str, authority: Authority) -> daemons.Daemon:

@@ -40,7 +40,7 @@ def refresh(paths: Paths) -> None:
     """
     index = read_index(paths)
     tags = {tag for name, tag in index.items() if recipe(name).loaded}
-    with _locked(paths), _containerd(paths) as socket:
+    with _locked(paths), containerd(paths) as socket:
         load_images(paths, [socket])
         present = set(run(ctr(socket, "images", "ls", "-q")).split())
         for old in sorted(present - tags):
@@ -85,8 +85,8 @@ def _locked(paths: Paths) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _containerd(paths: Paths) -> Iterator[Path]:
-    """Run a containerd without pods on the seed, and yield its socket."""
+def containerd(paths: Paths) -> Iterator[Path]:
+    """Run a containerd without pods on the seed; yields its socket."""
     end_leftover(paths)
     base = directory(paths)
     base.mkdir(parents=True, exist_ok=True)

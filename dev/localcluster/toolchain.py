@@ -47,6 +47,7 @@ PACKAGES = (
     Package("conntrack", "conntrack", "service routing"),
     Package("mount", "umount", "volumes"),
     Package("util-linux", "findmnt", "volumes"),
+    Package("curl", "curl", "asks containerd whether it is ready"),
     Package("busybox-static", "/bin/busybox", "the pause image"),
     Package("buildah", "buildah", "builds the images"),
     Package("mmdebstrap", "mmdebstrap", "builds the base image"),

@@ -5,6 +5,17 @@
 #   anything else is run as a command
 set -eu
 
+# Hadoop asks for the name of the user that it runs as, and fails if there is none. The image names
+# its own user; where the cluster chooses another one, as OpenShift does, libnss_wrapper answers.
+if ! getent passwd "$(id -u)" > /dev/null; then
+  scratch="${TMPDIR:-/tmp}"
+  [ "${HOME:-/}" != / ] || export HOME="$scratch"
+  export NSS_WRAPPER_PASSWD="$scratch/passwd" NSS_WRAPPER_GROUP="$scratch/group"
+  echo "trimtab:x:$(id -u):$(id -g)::$HOME:/bin/false" > "$NSS_WRAPPER_PASSWD"
+  echo "trimtab:x:$(id -g):" > "$NSS_WRAPPER_GROUP"
+  export LD_PRELOAD=libnss_wrapper.so
+fi
+
 case "${1:-}" in
   executor)
     # SPARK_JAVA_OPT_0, _1, ... each hold one option of the JVM, blanks included.

@@ -2,8 +2,9 @@
 
 TrimtabError
 ├── BadInputError        what a person wrote cannot be used: what, where, what to write instead
-│   └── ContractError    a tuning or job document is of an unknown schema or holds an unknown key
+│   └── ContractError    a tuning or job document is not understood: its schema or a key
 ├── ConflictError        the object changed since it was read: the decision is dropped
+│   ├── GoneError        there is no such object any more
 │   └── ExistsError      there is an object of this name already, so none was created
 ├── UnavailableError     a system we depend on did not answer in time, or answered with an error
 └── TransformError       the user's SQL or Python could not be turned into a query
@@ -21,11 +22,15 @@ class BadInputError(TrimtabError):
 
 
 class ContractError(BadInputError):
-    """A document of the operator-driver contract has an unknown schema or key."""
+    """A document of the operator-driver contract is not understood; names the key or schema."""
 
 
 class ConflictError(TrimtabError):
     """The object changed since it was read, so what was decided on it is stale."""
+
+
+class GoneError(ConflictError):
+    """The object no longer exists."""
 
 
 class ExistsError(ConflictError):

@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.rfile = io.BufferedReader(_Deadlined(self.connection, READ_S))
+        self.rfile = io.BufferedReader(Deadlined(self.connection, READ_S))
 
     def parse_request(self) -> bool:
         parsed = super().parse_request()
@@ -92,7 +92,7 @@ def _monotonic_s() -> float:
     return time.monotonic()  # noqa: TID251 -- of a real connection
 
 
-class _Deadlined(io.RawIOBase):
+class Deadlined(io.RawIOBase):
     """What a socket receives until a moment; later it raises TimeoutError."""
 
     def __init__(self, connection: socket.socket, limit_s: float) -> None:

@@ -13,6 +13,10 @@ Key = tuple[str, str, str]
 """Kind, namespace, name."""
 
 
+Name = tuple[str, str]
+"""Namespace and name of a pipeline."""
+
+
 def key_of(manifest: Mapping[str, Any]) -> Key:
     """The key of an object."""
     meta = manifest["metadata"]
@@ -32,6 +36,17 @@ class MetricSource(Protocol):
 
     def query(self, promql: str) -> list[Sample]:
         """Every series of an instant query that is a finite number; raises UnavailableError."""
+
+
+class DriverSource(Protocol):
+    """The drivers themselves, as a source of what they export now."""
+
+    def read(self, addresses: Mapping[Name, str]) -> Mapping[Name, list[Sample] | str]:
+        """What each driver says of itself, or why it says nothing; never raises.
+
+        `addresses` are those of the drivers' pods, by pipeline. The samples have the label
+        `__name__` and the figure's own.
+        """
 
 
 class Cluster(Protocol):
@@ -82,6 +97,9 @@ class Telemetry(Protocol):
 
     def decision(self, namespace: str, pipeline: str, action: str, reason: str) -> None:
         """One decision that was reported."""
+
+    def driver_reads(self, read: int, failed: int) -> None:
+        """Drivers that were read directly in a tick, and those that could not be."""
 
     def skipped(self, reason: str, series: int) -> None:
         """Series in an answer of Prometheus that were not read."""

@@ -7,13 +7,14 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast, get_args
+from typing import TypeVar, cast, get_args
 from urllib.parse import unquote, urlsplit
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from trimtab.api.figures import DRIVER
 from trimtab.api.network import NetworkSettings
+from trimtab.api.pod_user import DEFAULT_USER, PodUser
 from trimtab.api.v1alpha1.pod_template import PullPolicy
 from trimtab.errors import BadInputError
 
@@ -28,6 +29,13 @@ _MATCHED = frozenset(
     | {label for figure in DRIVER for label in figure.labels}
 )
 """Labels that the operator's own queries match or group by."""
+
+_VALUES = {
+    "TRIMTAB_NETWORK_POLICIES": "networkPolicy",
+    "TRIMTAB_POD_SECURITY_CONTEXT": "podSecurityContext",
+}
+"""The chart's values that variables with JSON come from."""
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +53,25 @@ class OperatorSettings:
     """Empty: all namespaces."""
     tick_s: float = 10.0
     scrape_s: float = 5.0
+    direct_tick_s: float | None = None
+    """Between two quick ticks, which read drivers directly; None: only Prometheus is asked."""
     metrics_port: int = 9100
     query_timeout_s: float = 5.0
     image_pull_policy: PullPolicy = DEFAULT_PULL_POLICY
     image_pull_secrets: tuple[str, ...] = ()
     """Secrets that every pod names, in its own namespace."""
+    pod_user: PodUser = DEFAULT_USER
     lease: tuple[str, str] | None = None
     """Namespace and name of the Lease whose holder acts; None: this is the only operator."""
     network: NetworkSettings | None = None
     """None: no NetworkPolicies."""
     identity: str = ""
     """The name of this operator's pod, which holds the Lease."""
+
+    @property
+    def pause_s(self) -> float:
+        """Between two ticks of any kind."""
+        return self.tick_s if self.direct_tick_s is None else min(self.direct_tick_s, self.tick_s)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> OperatorSettings:
@@ -78,12 +94,14 @@ class OperatorSettings:
             namespaces=namespaces,
             tick_s=_number(env, "TRIMTAB_TICK_SECONDS", 10.0),
             scrape_s=_number(env, "TRIMTAB_SCRAPE_SECONDS", 5.0),
+            direct_tick_s=_optional(env, "TRIMTAB_DIRECT_TICK_SECONDS"),
             metrics_port=int(_number(env, "TRIMTAB_METRICS_PORT", 9100)),
             query_timeout_s=_number(env, "TRIMTAB_QUERY_TIMEOUT_SECONDS", 5.0),
             image_pull_policy=_pull_policy(env.get("TRIMTAB_IMAGE_PULL_POLICY", "")),
             image_pull_secrets=_names(env.get("TRIMTAB_IMAGE_PULL_SECRETS", "")),
+            pod_user=_document(env, "TRIMTAB_POD_SECURITY_CONTEXT", PodUser) or DEFAULT_USER,
             lease=_lease(env),
-            network=_network(env.get("TRIMTAB_NETWORK_POLICIES", "")),
+            network=_document(env, "TRIMTAB_NETWORK_POLICIES", NetworkSettings),
             identity=env.get("TRIMTAB_POD_NAME", ""),
         )
 
@@ -94,14 +112,16 @@ def _lease(env: Mapping[str, str]) -> tuple[str, str] | None:
     return _text(env, "TRIMTAB_POD_NAMESPACE"), env["TRIMTAB_LEASE"]
 
 
-def _network(text: str) -> NetworkSettings | None:
+def _document(env: Mapping[str, str], name: str, model: type[M]) -> M | None:
+    """A variable that holds JSON; None if it is not set."""
+    text = env.get(name, "")
     try:
-        return NetworkSettings.model_validate_json(text) if text else None
+        return model.model_validate_json(text) if text else None
     except ValidationError as error:
         where = {".".join(map(str, fault["loc"])) or "the document" for fault in error.errors()}
         raise BadInputError(
-            f"TRIMTAB_NETWORK_POLICIES is wrong at {', '.join(sorted(where))}: see"
-            " networkPolicy in the chart's values.yaml"
+            f"{name} is wrong at {', '.join(sorted(where))}: see {_VALUES[name]} in the chart's"
+            " values.yaml"
         ) from error
 
 
@@ -122,6 +142,10 @@ def _text(env: Mapping[str, str], name: str) -> str:
     if not value:
         raise BadInputError(f"the environment variable {name} is not set; the chart sets it")
     return value
+
+
+def _optional(env: Mapping[str, str], name: str) -> float | None:
+    return _number(env, name, 1.0) if env.get(name, "") else None
 
 
 def _number(env: Mapping[str, str], name: str, default: float) -> float:

@@ -43,6 +43,15 @@ def kubectl(kubeconfig: Path) -> Kubectl:
     return run
 
 
+@pytest.fixture(scope="session")
+def token(kubectl: Kubectl) -> str:
+    """Of an account that has the rights of the chart's operator."""
+    from tests.faults.operators import account, grant
+
+    grant(kubectl)
+    return account(kubectl, "t-operator-tested")
+
+
 @pytest.fixture
 def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> str:
     name = "t-" + request.node.name.lower().replace("_", "-").split("[")[0][:40].rstrip("-")

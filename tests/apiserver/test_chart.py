@@ -10,7 +10,15 @@ import yaml
 from dev.localcluster.binaries import binary
 from dev.localcluster.paths import from_environment
 from tests.apiserver.conftest import ROOT, Kubectl
-from tests.flows import CHART_FLOWS, FLOWS, NARROW, NARROW_FLOWS, Flow
+from tests.flows import (
+    CHART_FLOWS,
+    DIRECT,
+    DIRECT_FLOWS,
+    FLOWS,
+    NARROW,
+    NARROW_FLOWS,
+    Flow,
+)
 from tests.netpol import pod
 from tests.unit.test_settings import GIVEN as IMAGES
 from tests.unit.workloads.test_network import World
@@ -22,12 +30,21 @@ pytestmark = pytest.mark.apiserver
 
 Json = dict[str, Any]
 FROM_POD = {"TRIMTAB_POD_NAMESPACE": "home", "TRIMTAB_POD_NAME": "t-operator-0"}
+OWN = "prometheus.url=https://p.example:9090/prom"
 
 
-def helm(*values: str) -> subprocess.CompletedProcess[str]:
-    options = [f"--set={value}" for value in values]
+NAMED = tuple(
+    f"images.{name}=registry.example/trimtab-{name}:1"
+    for name in ("operator", "pipeline", "kafka", "prometheus")
+)
+
+
+def helm(
+    *values: str, images: tuple[str, ...] = NAMED, command: tuple[str, ...] = ("template", "t")
+) -> subprocess.CompletedProcess[str]:
+    options = [f"--set={value}" for value in (*images, *values)]
     return subprocess.run(
-        [binary(from_environment(), "helm"), "template", "t", ROOT / "charts/trimtab",
+        [binary(from_environment(), "helm"), *command, ROOT / "charts/trimtab",
          "--namespace", "home", *options],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
@@ -47,6 +64,29 @@ def scrapes(manifests: list[Json]) -> dict[str, Json]:
     (config,) = of(manifests, "ConfigMap", "t-prometheus")
     jobs = yaml.safe_load(config["data"]["prometheus.yml"])["scrape_configs"]
     return {job["job_name"]: job["kubernetes_sd_configs"][0] for job in jobs}
+
+
+def test_helm_finds_nothing_to_say() -> None:
+    done = helm("prometheus.install=true", command=("lint", "--strict"))
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ((), "images.operator, images.pipeline, images.kafka, images.prometheus"),
+        (NAMED[:2], "images.kafka, images.prometheus"),
+        ((*NAMED[:3], "prometheus.install=false", OWN), None),
+    ],
+    ids=["none", "two", "own-prometheus"],
+)
+def test_the_images_that_are_missing_are_named(given: tuple[str, ...], missing: str | None) -> None:
+    done = helm("prometheus.install=true", *given, images=())
+    if missing is None:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert f"say where your images are: set {missing} (" in done.stderr
+    assert "minLength" in helm("images.kafka=").stderr
 
 
 @pytest.mark.parametrize(
@@ -93,8 +133,6 @@ def test_prometheus_restarts_when_its_configuration_changes() -> None:
     assert stamp() == stamp("prometheus.retention=1h")
 
 
-OWN = "prometheus.url=https://p.example:9090/prom"
-FROM_POD = {"TRIMTAB_POD_NAMESPACE": "home", "TRIMTAB_POD_NAME": "t-operator-0"}
 GIVEN = IMAGES | {"TRIMTAB_PROMETHEUS_URL": "https://p.example:9090/prom"}
 
 
@@ -111,6 +149,13 @@ def test_matchers_reach_the_operator_as_it_reads_them() -> None:
     assert settings.prometheus_matchers == {"cluster": "eu-1", "job": 'a,b"c'}
     assert settings.prometheus_url == "https://p.example:9090/prom"
     assert "TRIMTAB_PROMETHEUS_MATCHERS" not in environment()
+
+
+def test_direct_reads_are_off_until_they_are_asked_for() -> None:
+    assert "TRIMTAB_DIRECT_TICK_SECONDS" not in environment()
+    on = environment("operator.directReads.enabled=true", "operator.directReads.tickSeconds=3")
+    given = {name: variable["value"] for name, variable in on.items() if "value" in variable}
+    assert OperatorSettings.from_environment(given | FROM_POD).direct_tick_s == 3
 
 
 def test_a_login_comes_from_a_secret_only() -> None:
@@ -170,8 +215,9 @@ def world(*values: str) -> World:
     [
         ((), (*FLOWS, *CHART_FLOWS)),
         (tuple(f"{key}={value}" for key, value in NARROW.items()), (*NARROW_FLOWS, *CHART_FLOWS)),
+        (tuple(f"{key}={value}" for key, value in DIRECT.items()), (*DIRECT_FLOWS, *CHART_FLOWS)),
     ],
-    ids=["by-default", "narrowed"],
+    ids=["by-default", "narrowed", "read-directly"],
 )
 def test_a_flow_is_as_the_page_says(values: tuple[str, ...], flows: tuple[Flow, ...]) -> None:
     made = world(*values)
@@ -191,6 +237,12 @@ def test_a_prometheus_of_ones_own_may_be_anywhere_until_it_is_named() -> None:
         network = OperatorSettings.from_environment(given).network
         assert network is not None
         assert list(network.metrics_from) == rule.get("from", [])
+        text = environment(*values, *(f"{k}={v}" for k, v in DIRECT.items()))[
+            "TRIMTAB_NETWORK_POLICIES"
+        ]["value"]
+        read = OperatorSettings.from_environment(GIVEN | {"TRIMTAB_NETWORK_POLICIES": text}).network
+        assert read is not None
+        assert len(read.metrics_from) == (0 if free else len(network.metrics_from) + 1)
         assert network.egress is None
 
 
@@ -213,6 +265,44 @@ def test_the_api_server_takes_every_policy(kubectl: Kubectl, namespace: str) -> 
 )
 def test_peers_that_are_none_are_refused(value: str) -> None:
     assert "networkPolicy" in helm("prometheus.install=true", value).stderr
+
+
+def pods(manifests: list[Json]) -> list[Json]:
+    found = (m for m in manifests if m["kind"] == "Deployment")
+    return [m["spec"]["template"]["spec"] for m in found]
+
+
+@pytest.mark.parametrize(
+    ("values", "ids"),
+    [
+        ((), {"runAsUser": 10001, "runAsGroup": 10001, "fsGroup": 10001}),
+        (("podSecurityContext.runAsUser=1000700000", "podSecurityContext.runAsGroup=0",
+          "podSecurityContext.fsGroup=null"), {"runAsUser": 1000700000, "runAsGroup": 0}),
+        (("podSecurityContext=null",), {}),
+    ],
+    ids=["default", "chosen", "by-the-cluster"],
+)  # fmt: skip
+def test_all_pods_run_as_the_same_user(values: tuple[str, ...], ids: Json) -> None:
+    manifests = rendered(*values)
+    found = pods(manifests)
+    assert len(found) == 2
+    for spec in found:
+        restricted = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+        assert spec["securityContext"] == restricted | ids
+    given = {name: v["value"] for name, v in environment(*values).items() if "value" in v}
+    user = OperatorSettings.from_environment(given | FROM_POD).pod_user
+    assert user.model_dump(by_alias=True, exclude_none=True) == ids
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("podSecurityContext.runAsUser=0", "minimum: got 0, want 1"),
+        ("podSecurityContext.seLinuxOptions.type=x", "'seLinuxOptions' not allowed"),
+    ],
+)
+def test_users_that_are_none_are_refused(value: str, words: str) -> None:
+    assert words in helm("prometheus.install=true", value).stderr
 
 
 def test_pull_secrets_and_policy_reach_the_operator_for_all_pods() -> None:

@@ -20,12 +20,14 @@ from tests.unit.job.telemetry.test_metrics import full_state
 from trimtab import http
 from trimtab.adapters.clock import WallClock
 from trimtab.adapters.prometheus import Prometheus
-from trimtab.api.figures import DRIVER, Reader
+from trimtab.api.figure import Reader
+from trimtab.api.figures import DRIVER
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.telemetry.metrics import DriverCollector
 from trimtab.ports import MetricSource
-from trimtab.reconcile.observe.gather import Gathered, Missing, gather, signals
+from trimtab.reconcile.observe.gather import Gathered, gather
 from trimtab.reconcile.observe.queries import MAX_SERIES, queries
+from trimtab.reconcile.observe.signals import Missing, signals
 from trimtab.reconcile.observe.targets import Target
 from trimtab.tuning.snapshot import Signals
 

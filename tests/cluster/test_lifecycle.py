@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -14,10 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dev.localcluster import network
+from dev.localcluster import network, seed
 from dev.localcluster.binaries import binary
 from dev.localcluster.images import read_index
+from dev.localcluster.node import serves_pods
 from dev.localcluster.paths import REPO, from_environment
+from dev.localcluster.run import succeeds
 from dev.localcluster.sweep import leftovers
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -245,6 +248,16 @@ def test_three_nodes_talk_to_each_other_and_to_nobody_else(
     assert "packets 0 bytes 0 reject" not in guard
     command("down")
     assert_nothing_left(before)
+
+
+def test_a_containerd_is_ready_once_it_serves_pods(tmp_path: Path) -> None:
+    paths = dataclasses.replace(PATHS, cache=tmp_path)
+    with seed.containerd(paths) as socket:  # answers, but not for Kubernetes
+        assert succeeds(["ctr", "--address", socket, "--timeout", "3s", "version"])
+        assert not serves_pods(socket)
+    command("up")
+    assert serves_pods(PATHS.containerd_socket(0))
+    command("down")
 
 
 def test_status_is_not_ok_when_a_daemon_has_died(before: dict[str, set[str]]) -> None:

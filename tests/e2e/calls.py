@@ -15,12 +15,12 @@ ENDING = "because it is being terminated"
 """How the API server refuses everybody who creates something in a namespace that goes away."""
 
 
-def events(log: Path) -> Iterator[Event]:
+def events(log: Path, user: str = OPERATOR) -> Iterator[Event]:
     """The operator's calls of objects, oldest first; the log is rotated."""
     for part in [*sorted(log.parent.glob(f"{log.stem}-*{log.suffix}")), log]:
         for line in part.read_text().splitlines():
             event = json.loads(line)
-            if event["user"]["username"] == OPERATOR and event.get("objectRef"):
+            if event["user"]["username"] == user and event.get("objectRef"):
                 yield event
 
 
@@ -34,10 +34,10 @@ def refused(log: Path) -> list[str]:
     ]
 
 
-def verbs(log: Path) -> dict[str, list[str]]:
+def verbs(log: Path, user: str = OPERATOR) -> dict[str, list[str]]:
     """The verbs used, by group and resource; an apply that made its object took `create` too."""
     found: dict[str, set[str]] = {}
-    for event in events(log):
+    for event in events(log, user):
         about = event["objectRef"]
         name = "/".join(
             part for key in ("apiGroup", "resource", "subresource") if (part := about.get(key))

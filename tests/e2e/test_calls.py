@@ -14,13 +14,16 @@ from trimtab.tuning.controller_state import ControllerState
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 RATE, CALL_S, TRIGGER_S, USED = 280.0, 0.008, 5.0, 0.8
+SLOTS = 2
+"""Of the quickstart's executor; each of them has as many calls in flight as `maxInFlight` says."""
+
 JITTER = 1.1
 """The rate that comes in over the one that is sent, at most, from sample to sample."""
 
 
 def fewest(rate: float, call_s: float, beside_s: float) -> int:
-    """Calls that carry the load in the part of the trigger that is used and not beside them."""
-    return math.ceil(rate * call_s / USED / (1 - min(beside_s / TRIGGER_S, 0.9)))
+    """Calls per slot that carry the load in the part of the trigger that is used for them."""
+    return math.ceil(rate * call_s / USED / (1 - min(beside_s / TRIGGER_S, 0.9)) / SLOTS)
 
 
 def test_calls_in_flight_go_from_one_to_what_the_load_needs(stage: Stage) -> None:

@@ -35,8 +35,11 @@ def test_planned_changes_under_backlog_lose_and_duplicate_nothing(stage: Stage) 
     assert stage.uid("clicks-driver-0") == driver, "knobs restart no driver"
     held = 'max(container_memory_working_set_bytes{{container="{}",namespace="{}"}})'
     for container in ("driver", "spark-kubernetes-executor"):
-        seen = stage.metric(held.format(container, stage.kube.namespace))
-        assert (seen or 0) > 200e6, f"the kubelet's figure of {container}"
+        figure = held.format(container, stage.kube.namespace)
+        stage.wait(
+            f"the kubelet's figure of {container}", 120,
+            lambda figure=figure: (stage.metric(figure) or 0) > 200e6,
+        )  # fmt: skip
     stage.apply(pipeline(tuning=pinned(executors=2, trigger="1s"),
                          env=[{"name": "SOMETHING", "value": "new"}]))  # fmt: skip
     stage.wait_replaced("clicks-driver-0", driver)

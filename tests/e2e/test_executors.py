@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 from tests.e2e.conftest import PLAIN, Stage, pipeline
 
+from trimtab.api.contract import Executors
+from trimtab.api.pod_user import PodUser
+from trimtab.job.executors.pod_template import pod_template
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 EXECUTORS = ("-l", "trimtab.dev/component=executor")
@@ -94,3 +98,23 @@ def test_a_drained_node_loses_no_record_and_repeats_none(stage: Stage) -> None:
     stage.next_step()
     result = stage.delivered(limit_s=300)
     assert (result["lost"], result["duplicated"]) == (0, 0)
+
+
+def test_a_user_whom_the_image_does_not_know_can_log_in_to_hadoop(stage: Stage) -> None:
+    user = PodUser(run_as_user=1000700000, run_as_group=0, fs_group=1000700000)
+    pod = pod_template(Executors(image=stage.image, memory_bytes=10**9, pod_user=user))
+    pod["metadata"] = {"name": "stranger"}
+    pod["spec"]["restartPolicy"] = "Never"
+    login = ["java", "-cp", "/opt/spark/jars/*", "org.apache.hadoop.security.UserGroupInformation"]
+    pod["spec"]["containers"][0] |= {
+        "name": "hadoop", "image": stage.image, "imagePullPolicy": "IfNotPresent", "args": login,
+    }  # fmt: skip
+    stage.apply(pod)
+    stage.wait_long(
+        "the login ended", 120,
+        lambda: pods(stage, "--field-selector=metadata.name=stranger")[0]["status"]["phase"]
+        in {"Succeeded", "Failed"},
+    )  # fmt: skip
+    said = stage.kube.call("logs", "stranger")
+    stage.kube.call("delete", "pod", "stranger")
+    assert "User: trimtab" in said, said

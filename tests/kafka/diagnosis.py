@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
-from trimtab.api.v1alpha1.pipeline import Goal, Tuning
+from trimtab.api.v1alpha1.pipeline import Goal
+from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.ports import Sample
-from trimtab.reconcile.observe.gather import Missing, gather, signals
+from trimtab.reconcile.observe.gather import gather
 from trimtab.reconcile.observe.queries import queries
+from trimtab.reconcile.observe.signals import Missing, signals
 from trimtab.reconcile.observe.targets import Target
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.load import measure

@@ -50,6 +50,8 @@ def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
     assert metrics['ledger_xor{side="source"}'] == metrics['ledger_xor{side="sink"}'] != 0
     assert metrics['ledger_sum{side="source"}'] == metrics['ledger_sum{side="sink"}'] != 0
     assert metrics["ledger_mismatch_total"] == 0
+    metrics = driver.until(lambda m: m.get("arrived_records") == made.acknowledged)
+    assert metrics["missing_records"] == 0
     assert metrics["record_latency_seconds_count"] == pytest.approx(made.acknowledged)
     assert metrics['batch_record_latency_seconds{quantile="0.95"}'] > 0
     assert "cpu_ratio" not in metrics, "what Python workers compute is not known"

@@ -11,6 +11,7 @@ from bench.producer.place import TOPIC, brokers
 from click.testing import CliRunner, Result
 
 from trimtab.cli import main
+from trimtab.tuning.producer_search import MAX_PROBES
 
 ROUND_TRIP_MS = 20.0
 
@@ -33,7 +34,7 @@ def test_a_producer_far_away_is_tuned_from_one_small_batch_at_a_time(far: str) -
     before = json.loads(plain.stdout)
     after = json.loads(tuned.stdout)
     assert before["round_trip_ms"] >= ROUND_TRIP_MS
-    assert after["probes"] <= 8
+    assert after["probes"] <= MAX_PROBES
     assert after["settings"]["in_flight"] <= 5
     assert after["megabytes_per_s"] >= 5 * before["megabytes_per_s"]
     assert "in flight" in tuned.stderr

@@ -83,3 +83,42 @@ def test_noise_is_on_what_is_seen_and_not_on_what_is() -> None:
     assert len(set(rates)) == len(rates)
     assert rates == pytest.approx([100] * len(rates), rel=0.25)
     assert observer.plant.batches[3].duration_s == pytest.approx(1.5)
+
+
+def test_a_direct_read_is_as_new_as_the_tick_but_for_the_rate_of_a_minute() -> None:
+    metrics = {"scrape_s": 5, "delay_s": 4, "direct_s": 2}
+    observer = watch(14, plant={"metrics": metrics}, load={"step": [[0, 100], [12, 300]]})
+    scraped, read = observer.samples[-1].signals, seen(observer, 14)
+    assert (scraped.sampled_at_s, read.sampled_at_s) == (10, 14)
+    assert read.lag_records == pytest.approx(1800 - observer.plant.committed)
+    assert read.input_rate_long == pytest.approx(100)
+    assert read.input_rate is None, "there is no read before"
+
+
+def test_a_direct_read_counts_what_came_since_the_last_one() -> None:
+    metrics = {"scrape_s": 5, "delay_s": 5, "direct_s": 2}
+    case = scenario(plant={"metrics": metrics}, load={"step": [[0, 100], [12, 300]]})
+    running = plant(case)
+    observer, rates = Observer(running, case.name, 1, 0.95), {}
+    while running.now_s < 16 and (event := running.advance()):
+        if event.kind is Kind.SCRAPE:
+            observer.scrape()
+        elif signals := observer.signals(event.at_s):
+            rates[event.at_s] = signals.input_rate
+    assert rates == {
+        10: None,
+        12: pytest.approx(100),
+        14: pytest.approx(300),
+        16: pytest.approx(300),
+    }
+
+
+def test_without_a_scrape_a_direct_read_is_not_believed() -> None:
+    observer = watch(40, plant={"metrics": {"direct_s": 2, "gaps": [[12, 41]]}})
+    assert observer.signals(40) is None
+
+
+def test_a_driver_that_is_away_cannot_be_read() -> None:
+    lost = [{"at": 11, "kind": "driver_lost", "back_after_s": 20}]
+    observer = watch(14, plant={"metrics": {"direct_s": 2}}, faults=lost)
+    assert seen(observer, 14).sampled_at_s == 10

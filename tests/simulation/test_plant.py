@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import random
+import statistics
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from simulation.plants import batches, plant, scenario
+from trimtab.simulation.batch_time import Noise
 from trimtab.simulation.plant import Plant
 from trimtab.simulation.running import BatchRecord
+from trimtab.simulation.scenario import BatchCost
 
 FAST = {"change": {"live_s": 1, "query_restart_s": 1.5}}
 
@@ -153,6 +157,62 @@ def test_pods_wait_while_none_fit() -> None:
     running.apply(1, replace(running.settings, executors=3))
     assert until(running, 9).executors == 1
     assert until(running, 10.5).executors == 3
+
+
+def test_slow_work_slows_the_batches_that_begin_meanwhile() -> None:
+    slow = {"at": 3, "kind": "work_slow", "factor": 3, "for_s": 2}
+    run = batches(faulty(slow), 3)
+    assert [round(b.duration_s, 6) for b in run] == [1.5, 3.5, pytest.approx(0.5 + 1.75)]
+
+
+SLOW_START = {"change": {"live_s": 1, "start_s": 20, "stagger_s": 5}}
+
+
+def test_executors_start_slowly_one_after_the_other_and_stop_together() -> None:
+    running = until(plant(scenario(tick=0.5, plant=SLOW_START)), 0.5)
+    running.apply(1, replace(running.settings, executors=4))
+    there = [until(running, at_s).executors for at_s in (20, 20.5, 25, 25.5, 30, 30.5)]
+    assert there == [1, 2, 2, 3, 3, 4]
+    running.apply(2, replace(running.settings, executors=2))
+    assert [until(running, at_s).executors for at_s in (31, 31.5)] == [4, 2]
+
+
+def test_an_executor_that_is_put_back_before_it_runs_starts_anew() -> None:
+    running = until(plant(scenario(tick=0.5, plant=SLOW_START)), 0.5)
+    running.apply(1, replace(running.settings, executors=2))
+    running.apply(2, replace(until(running, 10).settings, executors=1))
+    running.apply(3, replace(until(running, 15).settings, executors=2))
+    assert [until(running, at_s).executors for at_s in (21, 34.5, 35)] == [1, 1, 2]
+
+
+def test_a_quota_refuses_and_a_full_cluster_does_not() -> None:
+    for refuses in (True, False):
+        full = FAST | {"cluster": {"executors_max": 2, "refuses": refuses}}
+        running = until(plant(scenario(tick=0.5, plant=full)), 0.5)
+        running.apply(1, replace(running.settings, executors=2))
+        assert not running.fleet.missing.executors_missing
+        running.apply(2, replace(running.settings, executors=3))
+        assert running.fleet.missing.executors_missing
+        assert running.fleet.missing.executors_refused is refuses
+        assert until(running, 5).executors == 2
+
+
+def test_noise_with_a_memory_comes_in_runs_of_the_same_spread() -> None:
+    def factors(memory: float) -> list[float]:
+        noise = Noise(random.Random("noise"), BatchCost(noise=0.1, noise_memory=memory))
+        return [noise.factor() for _ in range(20_000)]
+
+    for memory in (0.0, 0.9):
+        drawn = factors(memory)
+        assert statistics.pstdev(drawn) == pytest.approx(0.1, rel=0.05)
+        assert statistics.correlation(drawn[:-1], drawn[1:]) == pytest.approx(memory, abs=0.02)
+
+
+def test_a_share_of_the_batches_is_doubled() -> None:
+    noise = Noise(random.Random("noise"), BatchCost(doubled=0.03))
+    drawn = [noise.factor() for _ in range(20_000)]
+    assert set(drawn) == {1.0, 2.0}
+    assert drawn.count(2.0) / len(drawn) == pytest.approx(0.03, abs=0.005)
 
 
 def test_noise_is_cut_and_drawn_from_its_own_stream() -> None:

@@ -52,6 +52,7 @@ def plants() -> st.SearchStrategy[dict[str, Any]]:
                 "fixed_s": st.floats(0.1, 2), "planning_s": st.floats(0, 1),
                 "per_task_s": st.floats(0, 0.3), "knee_records": st.floats(100, 1e5),
                 "overload": st.floats(0, 4), "noise": st.floats(0, 0.3),
+                "noise_memory": st.sampled_from([0, 0.9]),
             }),
             "fetch": st.fixed_dictionaries({"per_record_s": st.floats(0, 0.001)}),
             "waves": st.booleans(),
@@ -71,8 +72,11 @@ def plants() -> st.SearchStrategy[dict[str, Any]]:
             "change": st.fixed_dictionaries({
                 "live_s": st.floats(0, 40), "joins_batch": st.booleans(),
                 "query_restart_s": st.floats(0, 5),
+                "start_s": st.none() | st.floats(0, 200), "stagger_s": st.floats(0, 20),
             }),
-            "cluster": st.fixed_dictionaries({"executors_max": st.none() | st.integers(0, 12)}),
+            "cluster": st.fixed_dictionaries({
+                "executors_max": st.none() | st.integers(0, 12), "refuses": st.booleans(),
+            }),
             "cpu_share": st.floats(0, 1),
             "metrics": st.fixed_dictionaries({
                 "scrape_s": st.sampled_from([1, 5, 15, 30]), "delay_s": st.floats(0, 30),
@@ -92,7 +96,7 @@ def faults() -> st.SearchStrategy[list[dict[str, Any]]]:
                                "for_s": seconds}),
         st.fixed_dictionaries({"at": at, "kind": st.just("driver_lost"),
                                "back_after_s": seconds}),
-        st.fixed_dictionaries({"at": at, "kind": st.just("remote_slow"),
+        st.fixed_dictionaries({"at": at, "kind": st.sampled_from(["remote_slow", "work_slow"]),
                                "factor": st.floats(0.5, 20), "for_s": seconds}),
     )  # fmt: skip
     return st.lists(fault, max_size=3)
@@ -177,6 +181,17 @@ ONCE_FAILED = {
         "load": {"step": [[0, 100]]}, "start": {"executors": 9, "trigger": 2},
         "plant": {"capacity": {1: 500}, "metrics": {"delay_s": 30}},
         "limits": {"executors": {"min": 3, "max": 3}},
+    },
+    "executors that are refused while the driver is away": {
+        "load": {"spikes": {"base": 3106.0, "peak": 6.0, "every_s": 90, "width_s": 15}},
+        "partitions": 2,
+        "start": {"executors": 1, "trigger": 0, "maxOffsetsPerTrigger": 100},
+        "plant": {"capacity": {1: 10.0}, "cpu_share": 0, "metrics": {"scrape_s": 1},
+                  "cluster": {"executors_max": 1, "refuses": True}},
+        "goal": {"latency": {"target": 3.0, "catchUp": 120}},
+        "tuning": {"bounds": {"higher": 1, "lower": 0.9}, "dwell": {"up": 1, "down": 1}},
+        "faults": [{"at": 99.9, "kind": "driver_lost", "back_after_s": 15.0}],
+        "limits": {"executors": {"min": 1, "max": 10}},
     },
     "a batch that began twice after a restart": {
         "load": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from trimtab.api.pod_user import DEFAULT_USER, PodUser
 from trimtab.errors import BadInputError
 from trimtab.settings import OperatorSettings
 
@@ -110,3 +111,25 @@ def test_network_policies_that_cannot_be_read_name_the_place(text: str, where: s
     given = GIVEN | {"TRIMTAB_PROMETHEUS_URL": "http://p", "TRIMTAB_NETWORK_POLICIES": text}
     with pytest.raises(BadInputError, match=f"TRIMTAB_NETWORK_POLICIES is wrong at {where}"):
         OperatorSettings.from_environment(given)
+
+
+def test_pods_run_as_whom_the_chart_says() -> None:
+    given = GIVEN | {"TRIMTAB_PROMETHEUS_URL": "http://p"}
+
+    def user(text: str) -> PodUser:
+        told = {"TRIMTAB_POD_SECURITY_CONTEXT": text}
+        return OperatorSettings.from_environment(given | told).pod_user
+
+    assert OperatorSettings.from_environment(given).pod_user == DEFAULT_USER
+    assert user('{"runAsUser": 1000700000}') == PodUser(run_as_user=1000700000)
+    assert user("{}") == PodUser(), "the cluster chooses"
+    with pytest.raises(BadInputError, match=r"_CONTEXT is wrong at runAsUser: see podSecurityC"):
+        user('{"runAsUser": 0}')
+
+
+def test_drivers_are_read_directly_only_on_request() -> None:
+    assert settings().direct_tick_s is None
+    assert settings().pause_s == settings().tick_s == 10
+    url = {"TRIMTAB_PROMETHEUS_URL": "http://p", "TRIMTAB_DIRECT_TICK_SECONDS": "2"}
+    on = OperatorSettings.from_environment(GIVEN | url)
+    assert (on.direct_tick_s, on.pause_s, on.tick_s) == (2.0, 2.0, 10.0)

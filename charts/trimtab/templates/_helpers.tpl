@@ -10,6 +10,19 @@ app.kubernetes.io/name: trimtab
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Refuses values that lack an image, and names all that are missing. */}}
+{{- define "trimtab.requireImages" -}}
+{{- $missing := list }}
+{{- $needed := list "operator" "pipeline" "kafka" }}
+{{- if .Values.prometheus.install }}{{ $needed = append $needed "prometheus" }}{{ end }}
+{{- range $name := $needed }}
+{{- if not (get $.Values.images $name) }}{{ $missing = append $missing (printf "images.%s" $name) }}{{ end }}
+{{- end }}
+{{- with $missing }}
+{{- fail (printf "say where your images are: set %s (the README of the repository says how to build and push them)" (join ", " .)) }}
+{{- end }}
+{{- end }}
+
 {{- define "trimtab.prometheusUrl" -}}
 {{- if contains "@" (.Values.prometheus.url | default "") -}}
 {{ fail "prometheus.url must not hold a login, which anybody could read in the Deployment: put it into a Secret, and name it in prometheus.basicAuth.secretName" }}
@@ -30,12 +43,17 @@ http://{{ .Release.Name }}-prometheus.{{ .Release.Namespace }}.svc:9090
 {{- join "," $names }}
 {{- end }}
 
+{{/* JSON of the ids that pods run with; what is null is left out. */}}
+{{- define "trimtab.podUser" -}}
+{{- $ids := dict }}
+{{- range $field, $id := .Values.podSecurityContext }}
+{{- if not (kindIs "invalid" $id) }}{{ $_ := set $ids $field (int64 $id) }}{{ end }}
+{{- end }}
+{{- toJson $ids }}
+{{- end }}
+
 {{- define "trimtab.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
-fsGroup: 10001
-seccompProfile: {type: RuntimeDefault}
+{{- dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") | merge (include "trimtab.podUser" . | fromJson) | toYaml }}
 {{- end }}
 
 {{- define "trimtab.containerSecurity" -}}
@@ -48,7 +66,7 @@ capabilities: {drop: [ALL]}
 {{- define "trimtab.rules" -}}
 - apiGroups: [trimtab.dev]
   resources: [streampipelines, kafkaclusters]
-  verbs: [list, watch]
+  verbs: [get, list, watch]
 - apiGroups: [trimtab.dev]
   resources: [streampipelines/status, kafkaclusters/status]
   verbs: [patch]
@@ -81,7 +99,7 @@ capabilities: {drop: [ALL]}
   verbs: [create, get, list, watch, patch, update, delete]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
-  verbs: [create, get, list, watch, patch, update, delete]
+  verbs: [create, get, list, watch, patch, delete]
 {{- end }}
 
 {{/* Who may read metrics: JSON of peers of a NetworkPolicy; none: everybody. */}}
@@ -99,7 +117,13 @@ capabilities: {drop: [ALL]}
 {{/* What the operator makes NetworkPolicies of, as it reads it. */}}
 {{- define "trimtab.networkPolicies" -}}
 {{- with .Values.networkPolicy }}
-{{- $said := dict "metricsFrom" (include "trimtab.metricsFrom" $ | fromJsonArray) "kafkaFrom" .kafkaFrom }}
+{{- $readers := include "trimtab.metricsFrom" $ | fromJsonArray }}
+{{- if and $readers $.Values.operator.directReads.enabled }}
+{{- $home := dict "kubernetes.io/metadata.name" $.Release.Namespace }}
+{{- $labels := merge (dict "app.kubernetes.io/component" "operator") (include "trimtab.selector" $ | fromYaml) }}
+{{- $readers = append $readers (dict "namespaceSelector" (dict "matchLabels" $home) "podSelector" (dict "matchLabels" $labels)) }}
+{{- end }}
+{{- $said := dict "metricsFrom" $readers "kafkaFrom" .kafkaFrom }}
 {{- if .egress.restrict }}
 {{- $_ := set $said "egress" (dict "apiServer" .egress.apiServer "allow" .egress.allow) }}
 {{- end }}

@@ -20,6 +20,7 @@ from kubernetes.leaderelection.electionconfig import Config
 from kubernetes.leaderelection.leaderelection import LeaderElection
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
+from trimtab.adapters.calls import translated
 from trimtab.adapters.clock import monotonic
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,8 @@ log = logging.getLogger(__name__)
 LEASE_S, RENEW_S, RETRY_S = 10, 7, 2
 """Seconds that a Lease holds, for which its holder tries to renew it, and between two tries."""
 _WRITING = ("create_", "replace_")
+_USUAL = {404, 409}
+"""Answers that belong to an election: there is no Lease yet, or somebody else was faster."""
 _TIMEOUT_S = (2.0, 2.0)  # connect, read: a call that hangs must not outlast the Lease
 
 
@@ -41,7 +44,8 @@ class Election:
             kubernetes.config.load_incluster_config()
         self._lock = LeaseLock(name, namespace, identity)
         api = kubernetes.client.CoordinationV1Api()
-        self._lock.api_instance = _Impatient(api, self._renewed)
+        self._lock.api_instance = _Impatient(api, self._renewed, self._failed)
+        self._said = ""
         self._leads = threading.Event()
         self._renewed_s = -math.inf
 
@@ -69,7 +73,14 @@ class Election:
         return thread
 
     def _renewed(self, asked_s: float) -> None:
-        self._renewed_s = asked_s
+        self._renewed_s, self._said = asked_s, ""
+
+    def _failed(self, error: Exception) -> None:
+        """Tell once what is in the way: every try fails alike, and there is one every 2 s."""
+        message = f"the Lease {self._lock.namespace}/{self._lock.name} was not had: {error}"
+        if message != self._said:
+            log.warning(message)
+        self._said = message
 
     def _won(self) -> None:
         log.info("this operator acts now: it holds the Lease")
@@ -79,9 +90,14 @@ class Election:
 class _Impatient:
     """An API whose calls have a time limit, and fail in the one way that the election expects."""
 
-    def __init__(self, api: Any, wrote: Callable[[float], None]) -> None:
-        """`wrote` is told of each call that wrote, and when it was made, by the monotonic clock."""
-        self._api, self._wrote = api, wrote
+    def __init__(
+        self, api: Any, wrote: Callable[[float], None], failed: Callable[[Exception], None]
+    ) -> None:
+        """`wrote` is told of each call that wrote, and when it was made, by the monotonic clock.
+
+        `failed` is told of each error but those that belong to an election.
+        """
+        self._api, self._wrote, self._failed = api, wrote, failed
 
     def __getattr__(self, name: str) -> Any:
         return partial(self._call, getattr(self._api, name), name.startswith(_WRITING))
@@ -90,9 +106,12 @@ class _Impatient:
         asked_s = monotonic()
         try:
             answer = method(*what, **how, _request_timeout=_TIMEOUT_S)
-        except kubernetes.client.ApiException:
+        except kubernetes.client.ApiException as error:
+            if error.status not in _USUAL:
+                self._failed(translated(error))
             raise
         except Exception as error:
+            self._failed(error)
             raise kubernetes.client.ApiException(status=0, reason=str(error)) from error
         if writes:
             self._wrote(asked_s)

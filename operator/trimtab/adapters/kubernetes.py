@@ -1,12 +1,7 @@
-"""The Kubernetes API over `kubernetes.dynamic`: lists, server-side apply, status, Events.
-
-Every call has a time limit. Only calls that are safe to repeat are retried, and only after answers
-that suggest that a retry may help.
-"""
+"""The Kubernetes API over `kubernetes.dynamic`: lists, server-side apply, status, Events."""
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -17,17 +12,22 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 from urllib3.exceptions import HTTPError
 
+from trimtab.adapters.calls import TIMEOUT_S, LimitedClient, made, translated
 from trimtab.api.common import FIELD_MANAGER, GROUP, VERSION, timestamp
 from trimtab.api.kinds import KINDS, STREAM_PIPELINE
-from trimtab.errors import BadInputError, ConflictError, ExistsError, UnavailableError
+from trimtab.errors import (
+    BadInputError,
+    ConflictError,
+    ExistsError,
+    GoneError,
+    TrimtabError,
+    UnavailableError,
+)
 from trimtab.ports import Clock, Key, Manifest
 from trimtab.workloads.common import MANAGED_SELECTOR
 
-_TIMEOUT_S = (5.0, 30.0)  # connect, read
-_TRANSIENT = {408, 429, 500, 502, 503, 504}
 _PAGE = 500
 _NO_VERSION = "1"
 """A resource version that no object has: the store itself begins with it."""
@@ -45,12 +45,14 @@ class KubernetesCluster:
         """Empty `namespaces` means all; `kubeconfig` None means the pod's service account.
 
         `may_write` is asked before each write, which fails with UnavailableError if it says no.
+
+        Raises UnavailableError or BadInputError if the API server does not let us in.
         """
         if kubeconfig:
             kubernetes.config.load_kube_config(kubeconfig)
         else:
             kubernetes.config.load_incluster_config()
-        self._client = DynamicClient(kubernetes.client.ApiClient())
+        self._client = made(lambda: DynamicClient(LimitedClient()))
         self._namespaces: tuple[str | None, ...] = namespaces or (None,)
         self._clock = clock
         self._may_write = may_write
@@ -78,15 +80,11 @@ class KubernetesCluster:
         kind, namespace, name = key
         resource = self._resource(kind)
         try:
-            return _plain(
-                self._safely(
-                    lambda: resource.get(
-                        name=name, namespace=namespace, _request_timeout=_TIMEOUT_S
-                    )
-                )
-            )
-        except ConflictError:
+            return _plain(made(lambda: resource.get(name=name, namespace=namespace)))
+        except GoneError:
             return None
+        except ConflictError as error:
+            raise UnavailableError(f"the API server did not answer: {error}") from error
 
     def _page(
         self, resource: Any, namespace: str | None, selector: str | None, token: str
@@ -97,10 +95,12 @@ class KubernetesCluster:
                 label_selector=selector,
                 limit=_PAGE,
                 _continue=token or None,
-                _request_timeout=_TIMEOUT_S,
             )
 
-        return _plain(self._safely(call))
+        try:
+            return _plain(made(call))
+        except TrimtabError as error:
+            raise UnavailableError(f"{resource.name} were not listed: {error}") from error
 
     def create(self, manifest: Manifest) -> Manifest:
         """Server-side apply of an object that is not there yet; raises ExistsError if it is.
@@ -111,6 +111,8 @@ class KubernetesCluster:
         meta = manifest["metadata"] | {"resourceVersion": _NO_VERSION}
         try:
             return self.apply(manifest | {"metadata": meta})
+        except GoneError:
+            raise  # its namespace
         except ConflictError as error:
             raise ExistsError(f"there is an object of this name: {error}") from error
 
@@ -123,7 +125,6 @@ class KubernetesCluster:
                 lambda: resource.server_side_apply(
                     body=manifest, name=meta["name"], namespace=meta.get("namespace"),
                     field_manager=FIELD_MANAGER, force_conflicts=True,
-                    _request_timeout=_TIMEOUT_S,
                 )
             )
         )  # fmt: skip
@@ -135,7 +136,7 @@ class KubernetesCluster:
             self._write(
                 lambda: resource.replace(
                     body=manifest, namespace=manifest["metadata"]["namespace"],
-                    field_manager=FIELD_MANAGER, _request_timeout=_TIMEOUT_S,
+                    field_manager=FIELD_MANAGER,
                 )
             )
         )  # fmt: skip
@@ -150,7 +151,6 @@ class KubernetesCluster:
                 lambda: resource.patch(
                     body=body, name=meta["name"], namespace=meta["namespace"],
                     content_type="application/merge-patch+json", field_manager=FIELD_MANAGER,
-                    _request_timeout=_TIMEOUT_S,
                 )
             )
         )  # fmt: skip
@@ -163,11 +163,7 @@ class KubernetesCluster:
             body["preconditions"] = {"uid": uid}
         resource = self._resource(kind)
         try:
-            self._write(
-                lambda: resource.delete(
-                    name=name, namespace=namespace, body=body, _request_timeout=_TIMEOUT_S
-                )
-            )
+            self._write(lambda: resource.delete(name=name, namespace=namespace, body=body))
         except ConflictError:
             log.info("%s %s/%s has been replaced; not deleted", kind, namespace, name)
 
@@ -195,7 +191,7 @@ class KubernetesCluster:
         try:
             self._check()
             resource = self._client.resources.get(api_version="v1", kind="Event")
-            resource.create(body=body, namespace=meta["namespace"], _request_timeout=_TIMEOUT_S)
+            resource.create(body=body, namespace=meta["namespace"])
         except (ApiException, HTTPError, ResourceNotFoundError, UnavailableError) as error:
             log.warning("event %s about %s was not recorded: %s", reason, meta["name"], error)
 
@@ -215,26 +211,11 @@ class KubernetesCluster:
             self._check()
             return call()
 
-        return self._safely(allowed)
+        return made(allowed)
 
     def _check(self) -> None:
         if not self._may_write():
             raise UnavailableError("this operator no longer holds the Lease, so it writes nothing")
-
-    def _safely(self, call: Callable[[], Any]) -> Any:
-        """Make the call and translate its errors into our own."""
-        retrying = Retrying(
-            stop=stop_after_attempt(3),
-            wait=wait_exponential_jitter(multiplier=0.2, max=2.0),
-            retry=retry_if_exception(_may_heal),
-            reraise=True,
-        )
-        try:
-            return retrying(call)
-        except ApiException as error:
-            raise _translated(error) from error
-        except HTTPError as error:
-            raise UnavailableError(f"the API server did not answer: {error}") from error
 
 
 def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
@@ -253,51 +234,16 @@ def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> M
     api = kubernetes.client.CustomObjectsApi()
     try:
         found = api.get_namespaced_custom_object(
-            GROUP, VERSION, where, STREAM_PIPELINE.plural, name, _request_timeout=_TIMEOUT_S
+            GROUP, VERSION, where, STREAM_PIPELINE.plural, name, _request_timeout=TIMEOUT_S
         )
     except ApiException as error:
         if error.status == 404:
             message = f"there is no StreamPipeline {name!r} in namespace {where!r}"
             raise BadInputError(message) from error
-        raise _translated(error) from error
+        raise translated(error) from error
     except HTTPError as error:
         raise UnavailableError(f"the API server did not answer: {error}") from error
     return dict(found)
-
-
-def _may_heal(error: BaseException) -> bool:
-    return isinstance(error, HTTPError) or (
-        isinstance(error, ApiException) and error.status in _TRANSIENT
-    )
-
-
-def _translated(error: ApiException) -> Exception:
-    if error.status == 409:
-        return ConflictError(f"the object has changed: {error.reason}")
-    if error.status == 422 and _another_uid(error):
-        return ConflictError("the object is another one of the same name")
-    if error.status in {400, 403, 422}:
-        return BadInputError(f"the API server refused: {_words(error)}")
-    if error.status == 404:
-        return ConflictError(f"the object no longer exists: {error.reason}")
-    return UnavailableError(f"the API server answered {error.status} {error.reason}")
-
-
-def _another_uid(error: ApiException) -> bool:
-    """Whether the uid of an apply is not that of the object: the API server calls it immutable."""
-    try:
-        causes = json.loads(error.body)["details"]["causes"]
-        return any(cause["field"] == "metadata.uid" for cause in causes)
-    except (ValueError, KeyError, TypeError):
-        return False
-
-
-def _words(error: ApiException) -> str:
-    """The message in the API server's Status, else the whole response."""
-    try:
-        return str(json.loads(error.body)["message"])
-    except (ValueError, KeyError, TypeError):
-        return f"{error.reason}: {error.body}"
 
 
 def _plain(answer: Any) -> Manifest:

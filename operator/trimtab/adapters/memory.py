@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from trimtab.adapters import fields
 from trimtab.adapters.fields import Path
 from trimtab.api.kinds import KINDS
 from trimtab.errors import ConflictError, ExistsError, UnavailableError
-from trimtab.ports import Key, Manifest, Sample, key_of
+from trimtab.ports import Key, Manifest, Name, Sample, key_of
 from trimtab.workloads.common import MANAGED_BY
 
 
@@ -200,6 +201,20 @@ class MemoryMetrics:
 
 
 @dataclass
+class MemoryDrivers:
+    """What each address answers; any other one refuses the connection."""
+
+    answers: dict[str, list[Sample] | str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def read(self, addresses: Mapping[Name, str]) -> Mapping[Name, list[Sample] | str]:
+        """The prepared answers."""
+        self.asked += addresses.values()
+        refused = "did not answer: connection refused"
+        return {name: self.answers.get(ip, refused) for name, ip in addresses.items()}
+
+
+@dataclass
 class ManualClock:
     """A clock that a test sets."""
 
@@ -217,6 +232,7 @@ class MemoryTelemetry:
     ticks: list[dict[str, float]] = field(default_factory=list)
     decisions: list[tuple[str, str]] = field(default_factory=list)
     unread: dict[str, int] = field(default_factory=dict)
+    reads: list[tuple[int, int]] = field(default_factory=list)
 
     def tick(self, *, seconds: float, queries: int, writes: int, pipelines: int) -> None:
         """Keep a tick."""
@@ -228,6 +244,10 @@ class MemoryTelemetry:
         """Keep a decision."""
         del namespace, pipeline
         self.decisions.append((action, reason))
+
+    def driver_reads(self, read: int, failed: int) -> None:
+        """Keep both numbers."""
+        self.reads.append((read, failed))
 
     def skipped(self, reason: str, series: int) -> None:
         """Keep the number."""

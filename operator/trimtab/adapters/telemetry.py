@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from trimtab.api.figures import BY_NAME, PREFIX
+from trimtab.api.figure import PREFIX
+from trimtab.api.figures import BY_NAME
 from trimtab.ports import Clock
 
 
@@ -26,6 +27,7 @@ class PrometheusTelemetry:
         self._pipelines = Gauge(*_of("operator_pipelines"), registry=self.registry)
         self._decisions = Counter(*_of("operator_decisions"), registry=self.registry)
         self._skipped = Counter(*_of("operator_series_skipped"), registry=self.registry)
+        self._reads = Counter(*_of("operator_driver_reads"), registry=self.registry)
         age = Gauge(*_of("operator_last_tick_age_seconds"), registry=self.registry)
         age.set_function(lambda: self.tick_age_s() or 0.0)
 
@@ -41,6 +43,11 @@ class PrometheusTelemetry:
     def decision(self, namespace: str, pipeline: str, action: str, reason: str) -> None:
         """Count one reported decision."""
         self._decisions.labels(namespace, pipeline, action, reason).inc()
+
+    def driver_reads(self, read: int, failed: int) -> None:
+        """Count the drivers that were read directly, and those that could not be."""
+        self._reads.labels("read").inc(read)
+        self._reads.labels("failed").inc(failed)
 
     def skipped(self, reason: str, series: int) -> None:
         """Count series that were not read."""

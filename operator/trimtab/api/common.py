@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 GROUP = "trimtab.dev"
 VERSION = "v1alpha1"
@@ -77,6 +77,15 @@ Topic = Annotated[
 
 Name = Annotated[str, Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 """The name of an object in the same namespace."""
+
+
+def faults(error: ValidationError) -> str:
+    """What is wrong with a document that somebody wrote: each field, and what it should be."""
+    found = (
+        (".".join(map(str, fault["loc"])), fault["msg"].removeprefix("Value error, "))
+        for fault in error.errors(include_url=False, include_context=False, include_input=False)
+    )
+    return "; ".join(f"{where}: {words}" if where else words for where, words in found)
 
 
 class Condition(StatusModel):

@@ -1,29 +1,39 @@
 """The operator-driver contract: what the operator writes and the driver reads.
 
-Two documents, each the only key of one ConfigMap:
+Three documents, in two ConfigMaps:
 
 - `<name>-tuning` / `settings.json`: the knob values and the source options in force, watched by
   the driver;
+- `<name>-tuning` / `reflex.json`, beside it: what the driver may do by itself, if anything;
 - `<name>-job` / `job.json`: what the query is (source, transform, sink), read once at start.
 
-Unknown schema numbers and keys are refused: the driver keeps running with what it has.
+An unknown schema number is refused: the driver keeps running with what it has. So is an unknown
+key of the settings. One of the job is ignored, because a user's image may be older than the
+operator: a key that a driver must not ignore comes with the next schema number. A key is absent
+unless the user or the chart asks for it, so that older drivers read what says nothing new.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
+from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import Duration
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.errors import ContractError
 
+log = logging.getLogger(__name__)
+
 SETTINGS_KEY = "settings.json"
+REFLEX_KEY = "reflex.json"
 JOB_KEY = "job.json"
 JOB_DIRECTORY = "/etc/trimtab/job"
 TUNING_DIRECTORY = "/etc/trimtab/tuning"
@@ -31,8 +41,6 @@ MODULES_DIRECTORY = "/etc/trimtab/modules"
 """Where the driver's pod finds job.json, settings.json, and the Python files of a transform."""
 CHECKPOINT_DIRECTORY = "/var/lib/trimtab/checkpoint"
 """Where the checkpoint is mounted: in the driver's pod, and in executors that share it."""
-USER_ID = 10001
-"""User and group of driver and executors, because both write files on a shared volume."""
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 """On the driver's pod: `Reason: message` while the driver waits for a failure to heal."""
 EXECUTORS_ANNOTATION = "trimtab.dev/executors-refused"
@@ -76,6 +84,37 @@ class Settings(_Document):
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
+        """Parse; raises ContractError that names the key or schema that is not understood."""
+        return _parse(cls, text)
+
+
+class Carries(_Document):
+    """How much some executors carry."""
+
+    executors: int = Field(ge=1)
+    rate: float = Field(ge=0, description="records/s at the higher bound")
+
+
+class Reflex(_Document):
+    """`reflex.json`: how far the driver may raise executors by itself, in one generation.
+
+    A key of its own, so that drivers of older images ignore it.
+    """
+
+    schema_: Literal[1] = Field(1, alias="schema")
+    generation: int = Field(ge=0, description="of the settings that it belongs to")
+    pipeline_uid: str = Field(alias="pipelineUid", max_length=64)
+    expires_s: float = Field(alias="expires", description="seconds since 1970")
+    catch_up_s: float = Field(gt=0, alias="catchUpSeconds")
+    in_flight_s: float = Field(
+        ge=0, alias="inFlightSeconds", description="of input that wait although nothing is late"
+    )
+    steps: tuple[Carries, ...] = Field(
+        min_length=1, description="more executors carry more; the last are the most allowed"
+    )
+
+    @classmethod
+    def from_json(cls, text: str) -> Reflex:
         """Parse; raises ContractError that names the key or schema that is not understood."""
         return _parse(cls, text)
 
@@ -144,6 +183,9 @@ class Executors(_Document):
     pod_template: PodTemplate | None = Field(
         None, alias="podTemplate", description="what users and the chart add; absent: nothing"
     )
+    pod_user: PodUser | None = Field(
+        None, alias="podUser", description="whom the pods run as; absent: the images' own user"
+    )
     checkpoint_claim: str | None = Field(
         None, alias="checkpointClaim", description="claim that executors mount; absent: none"
     )
@@ -171,16 +213,31 @@ class Job(_Document):
 
     @classmethod
     def from_json(cls, text: str) -> Job:
-        """Parse; raises ContractError that names the key or schema that is not understood."""
-        return _parse(cls, text)
+        """Parse, and log which keys are ignored because they are unknown.
+
+        Raises:
+            ContractError: the document is not understood; names the key or schema.
+        """
+        job = _parse(cls, text, extra="ignore")
+        try:
+            cls.model_validate_json(text)
+        except ValidationError as error:
+            unknown = ", ".join(_place(fault) for fault in error.errors())
+            log.warning(
+                "keys of the job document that this image does not know are ignored: %s; build it"
+                " on the operator's trimtab-pipeline",
+                unknown,
+            )
+        return job
 
 
-def _parse(model: type[D], text: str) -> D:
+def _parse(model: type[D], text: str, extra: Literal["ignore", "forbid"] = "forbid") -> D:
     try:
-        return model.model_validate_json(text)
+        return model.model_validate_json(text, extra=extra)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(str(p) for p in e['loc']) or 'document'}: {e['msg']}"
-            for e in error.errors()
-        )
+        faults = "; ".join(f"{_place(fault)}: {fault['msg']}" for fault in error.errors())
         raise ContractError(f"{model.__name__.lower()} document refused: {faults}") from error
+
+
+def _place(fault: ErrorDetails) -> str:
+    return ".".join(str(part) for part in fault["loc"]) or "document"

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from trimtab.api.common import API_VERSION
 
-READ = ("list", "watch")
+READ = ("get", "list", "watch")
 APPLIED = ("create", "get", "list", "watch", "patch")
 """Verbs for a child: patch is server-side apply, which takes create for a new object; get reads
 the object that has the child's name already. Owner references delete it with its owner."""
 REPLACED = (*APPLIED, "update")
-"""Of which fields that somebody added are removed, which takes a replacement."""
+"""Of which fields that somebody added are removed, which takes a replacement. In the lists of a
+Role and of its binding, nobody can add an item: an apply takes them back as a whole."""
 EXECUTORS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
 """What the role of a driver allows it to do with pods; nobody may grant more than they have."""
 
@@ -59,8 +60,8 @@ KINDS: Mapping[str, Kind] = {
         Kind("Service", "services", "v1", REPLACED),
         Kind("NetworkPolicy", "networkpolicies", "networking.k8s.io/v1", (*REPLACED, "delete")),
         Kind("ServiceAccount", "serviceaccounts", "v1", (*APPLIED, "delete")),
-        Kind("Role", "roles", _RBAC, (*REPLACED, "delete")),
-        Kind("RoleBinding", "rolebindings", _RBAC, (*REPLACED, "delete")),
+        Kind("Role", "roles", _RBAC, (*APPLIED, "delete")),
+        Kind("RoleBinding", "rolebindings", _RBAC, (*APPLIED, "delete")),
         Kind("Event", "events", "v1", ("create",), watched=False),
     )
 }

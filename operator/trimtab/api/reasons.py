@@ -47,6 +47,7 @@ class Reason(StrEnum):
     AWAKE = "Awake"
     # change
     EXECUTORS_RAISED = "ExecutorsRaised"
+    RAISED_BY_DRIVER = "RaisedByDriver"
     EXECUTORS_RELEASED = "ExecutorsReleased"
     TRIGGER_SHORTENED = "TriggerShortened"
     TRIGGER_LENGTHENED = "TriggerLengthened"
@@ -86,6 +87,7 @@ class BottleneckKind(StrEnum):
     ADMISSION_LIMIT = "AdmissionLimit"
     DRIVER_PLANNING = "DriverPlanning"
     LOCALITY = "Locality"
+    FETCH = "Fetch"
     NONE = "None"
 
 

@@ -104,7 +104,7 @@ def size(
 @click.option("-t", "--topic", required=True, help="The topic must exist.")
 @click.option("--record-bytes", type=click.IntRange(16, 900_000), default=1000, show_default=True)
 @click.option("--seconds", type=click.FloatRange(1, 3600), default=10.0, show_default=True)
-@click.option("--auto", is_flag=True, help="Tune the producer first, with at most 8 probes.")
+@click.option("--auto", is_flag=True, help="Tune the producer first, with at most 12 probes.")
 @click.option("--latency", default="100ms", show_default=True, help="Goal of --auto: p95 to ack.")
 @click.option("--probe-seconds", type=click.FloatRange(0.5, 60), default=2.0, show_default=True)
 @click.option("--batch-bytes", type=click.IntRange(1, int(PRODUCER_BATCH.maximum)))

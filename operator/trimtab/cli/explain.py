@@ -20,6 +20,7 @@ from trimtab.cli.reaction import Pace
 from trimtab.cli.rows import line, row
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
+from trimtab.tuning import reflex
 from trimtab.tuning.advice import oversize, pods
 from trimtab.tuning.controller_state import ControllerState, Trial
 from trimtab.tuning.diagnosis.executors import CASES, UNEVEN
@@ -58,10 +59,12 @@ def explain(manifest: Manifest) -> str:
         row("Ledger", _ledger(status)),
         row("Executors", _executors_now(status)),
         row("Settings", _settings(memory, status)),
+        *([row("Reflex", _reflex(memory, policy))] if policy.reflex else []),
         *([row("Batch", oversize.message(status.oversize))] if status.oversize else []),
         *_jvm(wide, status),
         row("Trial", _trial(memory)),
         row("Predictions", _score(memory)),
+        row("Forecasts", _forecasts(memory, policy)),
         row("Reaction", _reaction(memory, policy, status)),
         row("Partitions", capacity.partitions(policy, cores, status)),
         *capacity.partitions_advice(status),
@@ -143,6 +146,12 @@ def _regime(memory: ControllerState | None, status: StreamPipelineStatus) -> str
     return f"{memory.regime}{since}{words}"
 
 
+def _forecasts(memory: ControllerState | None, policy: Policy) -> str:
+    if not policy.forecast:
+        return "off (tuning.forecast: false)"
+    return memory.forecasts.words if memory else "none yet"
+
+
 def _score(memory: ControllerState | None) -> str:
     if memory is None or memory.score.trials == 0:
         return "no trial has been judged yet"
@@ -187,6 +196,17 @@ def _settings(memory: ControllerState | None, status: StreamPipelineStatus) -> s
     return f"{words} (generation {memory.generation}){asked}"
 
 
+def _reflex(memory: ControllerState | None, policy: Policy) -> str:
+    """How far the driver may go by itself."""
+    if memory is None or not memory.points:
+        return "on; the driver may raise nothing by itself before something is learned"
+    most = reflex.most(policy, memory)
+    return (
+        f"on; beyond {reflex.URGENT:.0%} of what {memory.settings.executors} executors carry at the"
+        f" higher bound, the driver asks for up to {most} at once, without the operator"
+    )
+
+
 def _jvm(spec: StreamPipelineSpec, status: StreamPipelineStatus) -> Iterator[str]:
     """The advice for each role, and when it takes effect; nothing if there is none."""
     given = status.jvm or JvmStatus()
@@ -227,6 +247,8 @@ def _decisions(status: StreamPipelineStatus) -> list[str]:
 def _ledger(status: StreamPipelineStatus) -> str:
     if status.ledger is None:
         return "not kept: the query does not write one record for each record it reads"
+    if status.ledger.missing:
+        return f"the sink lacks {status.ledger.missing} records that were written, by its own count"
     if not status.ledger.mismatches:
         return "every record read since the driver started was written"
     return f"{status.ledger.mismatches} records were read but not written, or the reverse"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
+import itertools
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ import kopf
 
 from trimtab import http
 from trimtab.adapters.clock import WallClock
+from trimtab.adapters.drivers import DriverEndpoints
 from trimtab.adapters.election import Election
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.prometheus import Prometheus
@@ -33,6 +35,8 @@ _TOKEN_LIFE = datetime.timedelta(minutes=10)
 _STANDBY_S = 0.5
 """How often an operator that stands by looks whether it is its turn."""
 _EXIT_S = 1.0
+_END_S = 8.0
+"""Seconds for kopf to end. A watch that failed can keep it from ending, without watching on."""
 _STUCK_TICKS = 6
 """Liveness fails if no tick has ended for this many tick periods, but at least a minute."""
 
@@ -51,7 +55,8 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
         config.prometheus_url, config.query_timeout_s, clock, telemetry.skipped,
         config.prometheus_login,
     )  # fmt: skip
-    loop = ControlLoop(cluster, metrics, telemetry, clock, config)
+    drivers = None if config.direct_tick_s is None else DriverEndpoints()
+    loop = ControlLoop(cluster, metrics, telemetry, clock, config, drivers=drivers)
     stop, died = threading.Event(), threading.Event()
     _wire_settings(kubeconfig)
     _wire_watches(loop.cache)
@@ -66,13 +71,17 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     http.serve(config.metrics_port, telemetry.registry, probes)
     kopf.configure(log_format=kopf.LogFormat.JSON, verbose=False)
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # else it logs each event
-    kopf.run(
-        standalone=True,
-        identity=cast("Any", "trimtab"),  # else kopf looks up the user, who has no name here
-        clusterwide=not config.namespaces,
-        namespaces=config.namespaces,
-        stop_flag=stop,
-    )
+    try:
+        kopf.run(
+            standalone=True,
+            identity=cast("Any", "trimtab"),  # else kopf looks up the user, who has no name here
+            clusterwide=not config.namespaces,
+            namespaces=config.namespaces,
+            stop_flag=stop,
+        )
+    except Exception as error:  # kopf has logged where it comes from
+        log.error("watching failed: exiting, to begin anew: %s", error)
+        return 1
     return 1 if died.is_set() else 0
 
 
@@ -99,7 +108,20 @@ def _lost(stop: threading.Event, died: threading.Event) -> None:
     died.set()
     stop.set()
     # kopf takes its time to stop; by then another operator acts
-    threading.Timer(_EXIT_S, os._exit, (1,)).start()
+    _exit_in(_EXIT_S)
+
+
+def _exit_in(seconds: float, why: str = "") -> None:
+    """End the process then, whatever it is doing."""
+
+    def leave() -> None:
+        if why:
+            log.error(why)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, leave)
+    timer.daemon = True
+    timer.start()
 
 
 def _wire_settings(kubeconfig: str | None) -> None:
@@ -111,6 +133,7 @@ def _wire_settings(kubeconfig: str | None) -> None:
         settings.watching.server_timeout = 600
         settings.networking.request_timeout = 30
         settings.networking.connect_timeout = 10
+        settings.networking.error_backoffs = Backoffs()
         settings.scanning.disabled = True  # kinds are known; CRDs are installed by the chart
         for kind in WATCHED:
             if not kind.ours:
@@ -127,6 +150,18 @@ def _wire_settings(kubeconfig: str | None) -> None:
             info = kopf.login_with_service_account(**kwargs)
         expires = datetime.datetime.now(datetime.UTC) + _TOKEN_LIFE
         return dataclasses.replace(info, expiration=expires) if info else None
+
+
+class Backoffs:
+    """Seconds between tries of a watch, without end.
+
+    After its last try, kopf ends the whole process. Without watches it would still do its work,
+    from the full lists; and while the API server is down, a new process cannot do better.
+    """
+
+    def __iter__(self) -> Iterator[float]:
+        yield from (1, 2, 3, 5, 8, 13)
+        yield from itertools.repeat(20)
 
 
 def _wire_watches(cache: ObjectCache) -> None:
@@ -162,7 +197,7 @@ def _wire_control(
 
     @kopf.on.startup()
     async def start(**_: Any) -> None:
-        task = asyncio.create_task(_control(loop, config.tick_s, leads), name="control")
+        task = asyncio.create_task(_control(loop, config.pause_s, leads), name="control")
         task.add_done_callback(ended)
         tasks.add(task)
 
@@ -170,9 +205,10 @@ def _wire_control(
     async def finish(**_: Any) -> None:
         for task in tasks:
             task.cancel()
+        _exit_in(_END_S, "the watches do not end: exiting")
 
 
-async def _control(loop: ControlLoop, tick_s: float, leads: Callable[[], bool]) -> None:
+async def _control(loop: ControlLoop, pause_s: float, leads: Callable[[], bool]) -> None:
     """Tick forever; log errors that may heal by themselves, end the process on all others."""
     while True:
         if not leads():
@@ -182,4 +218,4 @@ async def _control(loop: ControlLoop, tick_s: float, leads: Callable[[], bool]) 
             await asyncio.to_thread(loop.tick)
         except TrimtabError as error:
             log.warning("tick failed, settings are unchanged: %s", error)
-        await asyncio.sleep(tick_s)
+        await asyncio.sleep(pause_s)

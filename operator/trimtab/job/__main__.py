@@ -43,6 +43,7 @@ from trimtab.job.query.sources import open_source
 from trimtab.job.query.topics import START_TIMEOUT_S
 from trimtab.job.session import UID_LABEL, configuration, open_session
 from trimtab.job.telemetry import announce, heartbeat
+from trimtab.job.telemetry.arrivals import ArrivalWatch
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.telemetry.jvm import JvmWatch, SparkJvms
 from trimtab.job.telemetry.lag import LagPoller
@@ -94,7 +95,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     signal.signal(signal.SIGTERM, lambda *_: stop.request())
     job = definition.load_job(options.job)
     settings = definition.load_settings(options.settings, job)
-    driver = DriverState()
+    driver = DriverState(pipeline_uid=job.pipeline_uid)
     registry = CollectorRegistry()
     registry.register(DriverCollector(driver, wall_s))
     stall = StallWatch(job.hang_timeout_s or HANG_S)
@@ -124,8 +125,8 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     runner = _assemble(
         session, job, settings, driver, flags=flags, stall=stall, make=executors, fence=owner
     )
-    texts = _settings_texts(api, options, stopping)
-    settings_watch.start(texts, runner.inbox)
+    documents = _documents(api, options, stopping)
+    settings_watch.start(documents, runner.inbox, runner.reflex.offer)
     try:
         code = runner.run()
     except BaseException:
@@ -208,14 +209,8 @@ def _assemble(
     )
     sampler.start(flags.stopping)
     JvmWatch(driver, SparkJvms(context, heap)).start(flags.stopping)
-    poller = LagPoller(
-        driver,
-        KafkaAdmin(job.source.connection, PROBE_TIMEOUT_S),
-        job.source.topics,
-        lambda: batches.committed or checkpoint.committed_offsets(),
-    )
-    batches.waits = poller.waits
-    poller.start(flags.stopping)
+    _follow_kafka(job, driver, batches, checkpoint, flags.stopping)
+    ArrivalWatch(driver, sink.arrived).start(flags.stopping)
     return Runner(
         job,
         settings,
@@ -232,12 +227,32 @@ def _assemble(
     )
 
 
-def _settings_texts(
+def _follow_kafka(
+    job: Job,
+    driver: DriverState,
+    batches: Batches,
+    checkpoint: Checkpoint,
+    stopping: threading.Event,
+) -> None:
+    """Poll the lag, and let the batches know how long their records waited."""
+    poller = LagPoller(
+        driver,
+        KafkaAdmin(job.source.connection, PROBE_TIMEOUT_S),
+        job.source.topics,
+        lambda: batches.committed or checkpoint.committed_offsets(),
+    )
+    batches.waits = poller.waits
+    poller.start(stopping)
+
+
+def _documents(
     api: ClusterApi | None, options: Options, stopping: threading.Event
-) -> Iterator[str]:
+) -> Iterator[Mapping[str, str]]:
+    """The tuning documents by key, whenever they change; without a cluster only the settings."""
     if api is None or options.tuning_configmap is None:
-        return settings_watch.follow_file(options.settings, stopping)
-    return api.follow_configmap(options.tuning_configmap, SETTINGS_KEY, stopping)
+        texts = settings_watch.follow_file(options.settings, stopping)
+        return ({SETTINGS_KEY: text} for text in texts)
+    return api.follow_configmap(options.tuning_configmap, stopping)
 
 
 def _delete_old_executors(api: ClusterApi, job: Job) -> None:

@@ -116,12 +116,13 @@ class ClusterApi:
             self.request("DELETE", f"pods/{name}", {"gracePeriodSeconds": "0"})
         return len(found)
 
-    def follow_configmap(self, name: str, key: str, stopping: threading.Event) -> Iterator[str]:
-        """The text of one key whenever the ConfigMap changes, until `stopping` is set."""
+    def follow_configmap(self, name: str, stopping: threading.Event) -> Iterator[Mapping[str, str]]:
+        """The texts by key whenever the ConfigMap changes, until `stopping` is set."""
         for objects in self.follow(
             "configmaps", {"fieldSelector": f"metadata.name={name}"}, stopping
         ):
-            yield from (text for item in objects if (text := _text(item, key)) is not None)
+            for item in objects:
+                yield {str(key): str(text) for key, text in (item.get("data") or {}).items()}
 
     def follow(
         self, path: str, only: Mapping[str, str], stopping: threading.Event
@@ -166,8 +167,3 @@ class ClusterApi:
                 else:
                     known[name] = event["object"]
                 yield list(known.values())
-
-
-def _text(configmap: Mapping[str, Any], key: str) -> str | None:
-    text = (configmap.get("data") or {}).get(key)
-    return None if text is None else str(text)

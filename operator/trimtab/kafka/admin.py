@@ -7,8 +7,9 @@ time limit and raises UnavailableError if no broker answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import (
     IsolationLevel,
@@ -22,6 +23,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from trimtab.api.connection import KafkaConnection
 from trimtab.errors import UnavailableError
 from trimtab.kafka import reader
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import DescribeClusterResult, TopicDescription
+
+T = TypeVar("T")
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """What brokers without topic ids answer."""
@@ -122,7 +128,7 @@ class KafkaAdmin:
         """When the records at these offsets were written; see `reader.timestamps`."""
         return reader.timestamps(self._connection, positions) if positions else {}
 
-    def _described(self, topics: Sequence[str]) -> dict[str, Any]:
+    def _described(self, topics: Sequence[str]) -> dict[str, TopicDescription]:
         """The description of each topic that exists."""
         asked = self._call(self._admin.describe_topics, TopicCollection(list(topics)))
         found = {}
@@ -133,16 +139,17 @@ class KafkaAdmin:
                 continue
         return found
 
-    def _cluster(self) -> Any:
-        return self._result(self._call(self._admin.describe_cluster))
+    def _cluster(self) -> DescribeClusterResult:
+        asked: Future[DescribeClusterResult] = self._call(self._admin.describe_cluster)
+        return self._result(asked)
 
-    def _call(self, ask: Callable[..., Any], *what: Any, **how: Any) -> Any:
+    def _call(self, ask: Callable[..., T], *what: Any, **how: Any) -> T:
         try:
             return ask(*what, **how, request_timeout=self._timeout_s)
         except KafkaException as error:
             raise self._unavailable(error) from error
 
-    def _result(self, future: Any) -> Any:
+    def _result(self, future: Future[T]) -> T:
         try:
             return future.result(self._timeout_s + 1)
         except KafkaException as error:

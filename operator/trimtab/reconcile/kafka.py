@@ -6,6 +6,7 @@ import logging
 
 from pydantic import ValidationError
 
+from trimtab.api.common import faults
 from trimtab.api.v1alpha1.kafka import ROLL_ANNOTATION, KafkaClusterSpec, KafkaClusterStatus
 from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.apply.children import write_children
@@ -21,6 +22,7 @@ from trimtab.workloads.common import KAFKA_LABEL
 from trimtab.workloads.kafka import names, topics
 from trimtab.workloads.kafka.brokers import choices, taken_over
 from trimtab.workloads.kafka.children import children
+from trimtab.workloads.network import broker_policies
 from trimtab.workloads.ownership import own
 
 log = logging.getLogger(__name__)
@@ -31,10 +33,11 @@ def reconcile(parent: Manifest, tick: TickContext) -> None:
     if "deletionTimestamp" in parent["metadata"]:
         return
     old = KafkaClusterStatus.model_validate(parent.get("status") or {})
+    _drop_policies(parent, tick)
     try:
         spec = KafkaClusterSpec.model_validate(parent["spec"])
     except ValidationError as error:
-        _write(parent, old, status.invalid(parent, old, str(error), tick.now_s), tick)
+        _write(parent, old, status.invalid(parent, old, faults(error), tick.now_s), tick)
         return
     report = _work(parent, spec, old, tick)
     _write(parent, old, status.status(parent, old, spec, report, tick.now_s), tick)
@@ -46,10 +49,8 @@ def _work(
     """Write what differs, and take one step with the brokers, the volumes and the topics."""
     live = _stateful_set(parent, tick)
     older = taken_over(live) if live else None
-    refusal = tick.writer.replace(older) if older else WRITTEN
-    wanted_children = children(parent, spec, tick.config, live)
-    refusal = write_children(parent, wanted_children, tick, refusal)
-    _drop_policies(parent, wanted_children, tick)
+    refusal = tick.writer.replace(older, parent) if older else WRITTEN
+    refusal = write_children(parent, children(parent, spec, tick.config, live), tick, refusal)
     wish, consent = choices(spec), _consent(parent)
     brokers = _roll(parent, spec, tick) if refusal == WRITTEN else _brokers(parent, spec, tick)
     storage = _grow(parent, spec, tick)
@@ -68,12 +69,12 @@ def _work(
     )
 
 
-def _drop_policies(parent: Manifest, wanted: list[Manifest], tick: TickContext) -> None:
+def _drop_policies(parent: Manifest, tick: TickContext) -> None:
     """Delete the NetworkPolicies that the cluster owns and no longer has: they were turned off."""
-    needed = {key_of(child) for child in wanted}
+    needed = {key_of(policy) for policy in broker_policies(parent, tick.config)}
     for live in tick.owned.get(parent["metadata"]["uid"], ()):
         if live["kind"] == "NetworkPolicy" and key_of(live) not in needed:
-            tick.writer.delete(key_of(live), uid=live["metadata"]["uid"])
+            tick.writer.delete(key_of(live), parent, uid=live["metadata"]["uid"])
             tick.cache.forget(key_of(live))
 
 
@@ -110,7 +111,7 @@ def _roll(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Broker
         namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
         log.info("%s/%s: replacing %s", namespace, name, going.name)
         key = ("Pod", namespace, going.name)
-        tick.writer.delete(key, uid=going.uid)
+        tick.writer.delete(key, parent, uid=going.uid)
         tick.cache.forget(key)
         message = f"{going.name} is replaced by a pod of the newest revision"
         tick.writer.event(parent, warning=False, reason="BrokerReplaced", message=message)
@@ -136,7 +137,7 @@ def _grow(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Words 
     )
     claims = [c for c in found if c and _belongs(c, meta["name"])]
     seen = volumes(claims, spec.storage.size)
-    refusal = joined(tick.writer.patch(patch) for patch in seen.patches)
+    refusal = joined(tick.writer.patch(patch, parent) for patch in seen.patches)
     if refusal != WRITTEN:
         return "StorageNotGrown", (
             f"{refusal.message}: allow it in the StorageClass (allowVolumeExpansion: true), or"

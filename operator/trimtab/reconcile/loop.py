@@ -1,24 +1,35 @@
 """One tick over all Kafka clusters and pipelines: gather once, then reconcile one by one.
 
+Where drivers are read directly, quick ticks come in between, over the pipelines that were read.
 An error in one object is logged and does not affect the others.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trimtab.api.kinds import WATCHED
 from trimtab.errors import TrimtabError
-from trimtab.ports import Clock, Cluster, Manifest, MetricSource, Telemetry, key_of
+from trimtab.ports import (
+    Clock,
+    Cluster,
+    DriverSource,
+    Manifest,
+    MetricSource,
+    Telemetry,
+    key_of,
+)
 from trimtab.reconcile import kafka, pipeline
 from trimtab.reconcile.apply.writer import Writer
 from trimtab.reconcile.decide.leftovers import LEFT
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.driver_pod import drivers
 from trimtab.reconcile.observe.executor_pods import by_pipeline
-from trimtab.reconcile.observe.gather import Gathered, gather
+from trimtab.reconcile.observe.gather import Gathered
+from trimtab.reconcile.observe.sensing import Sensing
 from trimtab.reconcile.observe.targets import targets
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
@@ -35,12 +46,15 @@ class ControlLoop:
 
     def __init__(
         self, cluster: Cluster, metrics: MetricSource, telemetry: Telemetry, clock: Clock,
-        config: OperatorSettings,
+        config: OperatorSettings, *, drivers: DriverSource | None = None,
     ) -> None:  # fmt: skip
+        """Without `drivers`, only the metric source is asked."""
         self.cache = ObjectCache()
-        self._cluster, self._metrics = cluster, metrics
+        self._cluster, self._sensing = cluster, Sensing(metrics, drivers, telemetry, config)
         self._telemetry, self._clock, self._config = telemetry, clock, config
         self._synced_s: float | None = None
+        self._reads_drivers = drivers is not None
+        self._whole_s = -math.inf
 
     @property
     def synced(self) -> bool:
@@ -48,29 +62,33 @@ class ControlLoop:
         return self._synced_s is not None
 
     def tick(self) -> None:
-        """List if due, gather, reconcile everything; raises if the API server does not answer."""
+        """List if due, gather, reconcile everything; raises if the API server does not answer.
+
+        A quick tick reconciles only the pipelines whose drivers say something new.
+        """
         started_s = self._clock.now()
-        if self._synced_s is None or started_s - self._synced_s > RESYNC_S:
-            self.resync()
+        quick = self._quick(started_s)
+        if not quick:
+            self._whole_s = started_s
+            if self._synced_s is None or started_s - self._synced_s > RESYNC_S:
+                self.resync()
         pipelines = self.cache.all("StreamPipeline")
         pods = self.cache.all("Pod")
         executors = by_pipeline(pods)
         gathered = Gathered({})
         if pipelines:
-            gathered = gather(
-                self._metrics, targets(pipelines, self.cache, executors), started_s,
-                self._config.scrape_s,
-                self._config.prometheus_matchers,
-            )  # fmt: skip
-            for reason, series in gathered.skipped.items():
-                self._telemetry.skipped(reason, series)
+            aims = targets(pipelines, self.cache, executors)
+            sensing = self._sensing
+            gathered = sensing.gather_quickly(aims) if quick else sensing.gather(aims, started_s)
+        if quick:
+            pipelines = [parent for parent in pipelines if key_of(parent)[1:] in gathered.direct]
         writer = Writer(self._cluster, self.cache)
         context = TickContext(
             self.cache, self._cluster, writer, self._config, self._telemetry, started_s,
             executors, by_owner(each for kind in LEFT for each in self.cache.all(kind)),
             drivers(pods),
         )  # fmt: skip
-        for parent in self.cache.all("KafkaCluster"):
+        for parent in () if quick else self.cache.all("KafkaCluster"):
             with _contained(parent):
                 kafka.reconcile(parent, context)
         for parent in pipelines:
@@ -82,6 +100,12 @@ class ControlLoop:
             writes=writer.count,
             pipelines=len(pipelines),
         )
+
+    def _quick(self, now_s: float) -> bool:
+        """Whether only the drivers are read, since the last whole tick is not long ago."""
+        since_s, config = now_s - self._whole_s, self._config
+        soon = since_s < config.tick_s - config.pause_s / 2
+        return self._reads_drivers and self.synced and soon
 
     def resync(self) -> None:
         """List every kind again."""

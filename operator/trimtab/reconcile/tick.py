@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trimtab.ports import Cluster, Manifest, Telemetry
+from trimtab.ports import Cluster, Manifest, Name, Telemetry
 from trimtab.reconcile.apply.writer import Writer
 from trimtab.reconcile.observe.cache import ObjectCache
-from trimtab.reconcile.observe.executor_pods import Name
 from trimtab.settings import OperatorSettings
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import SCOPES
-from trimtab.simulation.scenario import Plant, Scenario
+from trimtab.simulation.scenario import BatchCost, Plant, Scenario
 from trimtab.tuning.knobs import sending
 from trimtab.tuning.producer import ProducerSettings
 from trimtab.tuning.settings import Settings
@@ -53,12 +53,38 @@ class Phases:
             fetch=self.fetch * factor,
         )
 
+    def paced(self, factor: float) -> Phases:
+        """The same batch with the work on its records multiplied by a factor."""
+        return replace(self, work=self.work * factor, fetch=self.fetch * factor)
 
-def noise_factor(noise: random.Random, sigma: float) -> float:
-    """A batch's time over its mean: normal, cut off at three sigma and at 0.2."""
-    if not sigma:
-        return 1.0
-    return max(0.2, 1 + sigma * min(max(noise.gauss(0, 1), -3.0), 3.0))
+
+class Noise:
+    """A batch's time over its mean: normal, cut off at three sigma and at 0.2.
+
+    With a memory ρ the deviation is AR(1): z = ρ·(that of the last batch) + sqrt(1 − ρ²)·N(0, 1),
+    so slow batches come in runs, with the same spread overall. Besides, a share of the batches
+    takes twice as long.
+    """
+
+    def __init__(self, stream: random.Random, batch: BatchCost) -> None:
+        self.stream, self.batch = stream, batch
+        self.sigma, self.memory = batch.noise, batch.noise_memory
+        self.z: float | None = None
+
+    def factor(self) -> float:
+        """The factor of the next batch."""
+        doubled = self.batch.doubled
+        often = 2.0 if doubled and self.stream.random() < doubled else 1.0
+        return often * self._spread()
+
+    def _spread(self) -> float:
+        if not self.sigma:
+            return 1.0
+        drawn = self.stream.gauss(0, 1)
+        if self.memory and self.z is not None:
+            drawn = self.memory * self.z + math.sqrt(1 - self.memory**2) * drawn
+        self.z = drawn
+        return max(0.2, 1 + self.sigma * min(max(drawn, -3.0), 3.0))
 
 
 def next_edge(kind: str, trigger_s: float, start_s: float, now_s: float) -> float:
@@ -90,6 +116,15 @@ def capacity(plant: Plant, executors: int) -> float:
     if executors < first:
         return executors * plant.capacity[first] / first
     return interpolate({float(p): c for p, c in plant.capacity.items()}, executors)
+
+
+def _fetch_s(plant: Plant, records: float, partitions: int) -> float:
+    """Seconds of reading in all tasks together: each partition takes whole fetches."""
+    cost = plant.fetch
+    fetches = 1
+    if cost.size_bytes:
+        fetches = max(1, math.ceil(records * cost.record_bytes / partitions / cost.size_bytes))
+    return records * cost.per_record_s + partitions * fetches * cost.round_trip_s
 
 
 def batch_phases(
@@ -130,7 +165,7 @@ def phases(
     used = max(1, min(executors, tasks))
     cost = plant.batch
     gc = _gc(plant, records, used)
-    fetch = records * plant.fetch.per_record_s / used
+    fetch = _fetch_s(plant, records, partitions) / used
     away = plant.locality.remote_cost * plant.locality.share(scope)
     crowd = cost.overload * max(0.0, records / (used * cost.knee_records) - 1)
     waves = -(-tasks // used) * used / tasks if plant.waves else 1.0

@@ -17,6 +17,7 @@ class Kind(IntEnum):
     BATCH_START = 3
     SCRAPE = 4
     TICK = 5
+    POLL = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,14 +199,18 @@ def _recover(run: Run, violating: list[int], start_s: float, end_s: float) -> fl
 
 
 def _core_hours(run: Run) -> tuple[float, float, float]:
-    """Requested executors and the two oracles, in core-hours."""
-    changes = iter([(t.at_s, t.after.settings) for t in run.changes])
+    """Requested executors and the two oracles, in core-hours.
+
+    The oracles have the settings of the start: a run that lengthens its trigger is not judged by a
+    cheaper one.
+    """
+    changes = iter(_requested(run))
     upcoming = next(changes, None)
     settings = run.scenario.settings()
     spent = oracle = oracle_full = 0.0
     policy = run.scenario.policy()
     counts = range(policy.min_executors, policy.max_executors + 1)
-    rates = capacities(run.scenario, counts, run.final)
+    rates = capacities(run.scenario, counts, run.scenario.settings())
     cores = run.scenario.start.cores
     for t in range(int(run.scenario.warmup_s), int(run.scenario.duration)):
         while upcoming and upcoming[0] <= t:
@@ -216,6 +220,17 @@ def _core_hours(run: Run) -> tuple[float, float, float]:
         oracle += cores * least(rates, load, policy.higher)
         oracle_full += cores * least(rates, load, 1.0)
     return spent / 3600, oracle / 3600, oracle_full / 3600
+
+
+def _requested(run: Run) -> list[tuple[float, Settings]]:
+    """The settings over time, with the executors that the driver asked for by itself."""
+    settings, found = run.scenario.settings(), []
+    by_law = ((t.at_s, t.after.settings) for t in run.changes)
+    events: list[tuple[float, Settings | int]] = [*run.raises, *by_law]
+    for at_s, what in sorted(events, key=lambda event: event[0]):
+        settings = replace(settings, executors=what) if isinstance(what, int) else what
+        found.append((at_s, settings))
+    return found
 
 
 def least(rates: Mapping[int, float], load: float, share: float) -> int:

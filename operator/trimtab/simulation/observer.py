@@ -1,9 +1,12 @@
-"""What a controller sees of the plant: scrapes with delay, gaps and noise, as `Signals`."""
+"""What a controller sees of the plant, as `Signals`: scrapes with delay, gaps and noise, or what a
+direct read finds at once, over them.
+"""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import How
 from trimtab.simulation.batch_time import Phases
@@ -14,13 +17,16 @@ from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 PLACES = {"Node": 3, "Zone": 3}
 """The plant's brokers run on three nodes in three zones."""
 
+LOOKING_BACK = ("input_rate_long", "input_rate_2m", "input_rate_4m", "input_rate_15m")
+"""What only Prometheus knows, because it looks back."""
+
 OLDEST_S = 300.0
 """Older samples are invisible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One scrape."""
+    """One scrape, or one direct read."""
 
     at_s: float
     input_total: float
@@ -36,65 +42,81 @@ class Observer:
         self.config = plant.plant.metrics
         self.noise = random.Random(f"{name}/{seed}/metrics")
         self.samples: list[Sample] = []
+        self.read: Sample | None = None
+        """The last direct read."""
 
     def scrape(self) -> None:
         """Take a sample now, if the plant answers."""
         plant = self.plant
         in_gap = any(start <= plant.now_s < end for start, end in self.config.gaps)
-        if in_gap or not plant.exporting:
-            return
+        if not in_gap and plant.exporting:
+            self.samples.append(self._sample(self.samples[-1] if self.samples else None))
+
+    def _sample(self, since: Sample | None) -> Sample:
+        """What the driver exports now, with its rates since another sample."""
+        plant = self.plant
         running = plant.running
         waiting = running.start_s if running else plant.now_s
         total = plant.arrivals.total(plant.now_s)
         busy_s = plant.busy_s + (plant.now_s - waiting)
-        since = self.samples[-1] if self.samples else None
         span_s = plant.now_s - since.at_s if since else plant.now_s
         busy = (busy_s - since.busy_s if since else busy_s) / span_s if span_s > 0 else 0.0
         rate = (total - since.input_total) / span_s if since and span_s > 0 else None
+        seen = self._signals(total, rate, min(1.0, max(0.0, busy)))
+        return Sample(plant.now_s, total, busy_s, seen)
+
+    def _signals(self, total: float, rate: float | None, busy: float) -> Signals:
+        """What the driver exports now, with the input so far, its rate, and the slots in use."""
+        plant, running = self.plant, self.plant.running
         batch = plant.batches[-1] if plant.batches else None
         ran = running or batch
-        self.samples.append(
-            Sample(
-                at_s=plant.now_s,
-                input_total=total,
-                busy_s=busy_s,
-                signals=Signals(
-                    sampled_at_s=plant.now_s,
-                    settings_generation=plant.generation,
-                    rejected_generation=0,
-                    batch=self._batch(),
-                    running_s=plant.now_s - waiting,
-                    running_records=round(running.last - running.first) if running else 0,
-                    running_executors_min=running.executors_min if running else None,
-                    input_rate=None if rate is None else self._noisy(rate),
-                    input_rate_long=self._long_rate(total),
-                    lag_records=self._noisy(plant.lag),
-                    lag_s=plant.now_s - plant.arrivals.time_of(plant.committed)
-                    if plant.lag > 1e-6
-                    else 0.0,
-                    partitions=plant.partitions,
-                    waves=plant.plant.waves,
-                    state_rows=1.0 if self._stateful else None,
-                    executors_running=plant.executors,
-                    executors_pending=max(0, plant.requested - plant.executors),
-                    slots_busy=min(1.0, max(0.0, busy)),
-                    cpu_ratio=self._computes(ran.phases) if ran else None,
-                    gc_ratio=batch.phases.gc_ratio if batch else 0.0,
-                    hottest_share=self._hottest(),
-                    pending_calls=self._pending(ran),
-                    pending_call_s=ran.phases.call_s if ran and ran.phases.call_s else None,
-                    places=PLACES,
-                    executor_load=min(1.0, max(0.0, busy)),
-                    remote_share=ran.phases.remote_share if ran else None,
-                    pause_s={How.QUERY: plant.plant.change.query_restart_s}
-                    if plant.restarts
-                    else {},
-                ),
-            )
+        lag_s = plant.now_s - plant.arrivals.time_of(plant.committed) if plant.lag > 1e-6 else 0.0
+        return Signals(
+            sampled_at_s=plant.now_s,
+            settings_generation=plant.generation,
+            rejected_generation=0,
+            batch=self._batch(),
+            running_s=plant.now_s - running.start_s if running else 0.0,
+            running_records=round(running.last - running.first) if running else 0,
+            running_executors_min=running.executors_min if running else None,
+            input_rate=None if rate is None else self._noisy(rate),
+            input_rate_long=self._rate(total, long_window_s(self.config.scrape_s)),
+            input_rate_2m=self._rate(total, 120),
+            input_rate_4m=self._rate(total, 240),
+            input_rate_15m=self._rate(total, 900),
+            lag_records=self._noisy(plant.lag),
+            lag_s=lag_s,
+            partitions=plant.partitions,
+            partition_bytes=self._partition_bytes(),
+            fetch_bytes=plant.plant.fetch.size_bytes,
+            waves=plant.plant.waves,
+            state_rows=1.0 if self._stateful else None,
+            executors_running=plant.executors,
+            executors_pending=max(0, plant.fleet.requested - plant.executors),
+            raised_to=plant.reflex.raised_to,
+            slots_busy=busy,
+            cpu_ratio=self._computes(ran.phases) if ran else None,
+            gc_ratio=batch.phases.gc_ratio if batch else 0.0,
+            hottest_share=self._hottest(),
+            pending_calls=self._pending(ran),
+            pending_call_s=ran.phases.call_s if ran and ran.phases.call_s else None,
+            places=PLACES,
+            executor_load=busy,
+            remote_share=ran.phases.remote_share if ran else None,
+            pause_s={How.QUERY: plant.plant.change.query_restart_s} if plant.restarts else {},
         )
 
     def signals(self, now_s: float) -> Signals | None:
-        """The newest visible sample, or None."""
+        """The newest visible sample, or None; what is read directly is newer, but for windows."""
+        scraped = self._scraped(now_s)
+        if scraped is None or self.config.direct_s is None or not self.plant.exporting:
+            return scraped
+        self.read = self._sample(self.read)
+        looking_back = {name: getattr(scraped, name) for name in LOOKING_BACK}
+        return replace(self.read.signals, **looking_back)
+
+    def _scraped(self, now_s: float) -> Signals | None:
+        """The newest visible scrape, or None."""
         for sample in reversed(self.samples):
             if sample.at_s > now_s - self.config.delay_s:
                 continue
@@ -111,6 +133,10 @@ class Observer:
     def _computes(self, phases: Phases) -> float:
         """Share of the tasks' time on a CPU: zero while they wait for the remote service."""
         return 0.0 if phases.remote_binds else self.plant.plant.cpu_share
+
+    def _partition_bytes(self) -> float | None:
+        records = self.plant.batches[-1].records if self.plant.batches else 0.0
+        return records * self.plant.plant.fetch.record_bytes / self.plant.partitions or None
 
     def _hottest(self) -> float:
         """Share of the records in the largest partition."""
@@ -150,13 +176,14 @@ class Observer:
             sink_s=last.phases.sink,
         )
 
-    def _long_rate(self, total: float) -> float | None:
+    def _rate(self, total: float, span_s: float) -> float | None:
+        """Records/s over the last `span_s` seconds, or over what was seen of them."""
         now_s = self.plant.now_s
-        span_s = long_window_s(self.config.scrape_s)
-        window = [s for s in self.samples if s.at_s >= now_s - span_s]
-        if not window or now_s <= window[0].at_s:
+        first = bisect_left(self.samples, now_s - span_s, key=lambda sample: sample.at_s)
+        if first == len(self.samples) or now_s <= self.samples[first].at_s:
             return None
-        return (total - window[0].input_total) / (now_s - window[0].at_s)
+        since = self.samples[first]
+        return (total - since.input_total) / (now_s - since.at_s)
 
     def _noisy(self, value: float) -> float:
         noise = self.config.noise

@@ -10,9 +10,12 @@ import math
 import random
 from functools import partial
 
+from trimtab.simulation import reflex
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batch_time import batch_phases, next_edge, noise_factor
+from trimtab.simulation.batch_time import Noise, Phases, batch_phases, next_edge
 from trimtab.simulation.events import Agenda, Event, Kind
+from trimtab.simulation.fleet import Fleet
+from trimtab.simulation.reflex import DriverReflex
 from trimtab.simulation.running import BatchRecord, Running
 from trimtab.simulation.scenario import Fault, Scenario
 from trimtab.tuning.settings import Settings
@@ -31,15 +34,14 @@ class Plant:
 
     def __init__(self, scenario: Scenario, arrivals: Arrivals, seed: int) -> None:
         self.scenario, self.plant, self.arrivals = scenario, scenario.plant, arrivals
-        self.noise = random.Random(f"{scenario.name}/{seed}/noise")
+        stream = random.Random(f"{scenario.name}/{seed}/noise")
+        self.noise = Noise(stream, scenario.plant.batch)
         self.now_s = 0.0
         self.settings = scenario.settings()
         self.generation = 0
         self.asked: tuple[int, Settings] | None = None
-        self.cluster_cap: int | None = scenario.plant.cluster.executors_max
-        self.requested = self.granted = self.settings.executors
-        self.lost = 0
-        self.executors = self._there()
+        self.fleet = Fleet(scenario.plant, self.settings.executors)
+        self.executors = self.fleet.there()
         self.partitions = scenario.partitions
         self.taken = 0.0
         self.committed = 0.0
@@ -48,13 +50,17 @@ class Plant:
         self.batches: list[BatchRecord] = []
         self.run, self.since_start, self.restarts = 1, 0, 0
         self.busy_s = 0.0
-        self.slow = 1.0
+        self.slow = self.pace = 1.0
         self.down_until_s = self.away_until_s = self.paused_until_s = 0.0
+        self.reflex = DriverReflex()
         self._due_s = 0.0
         self._agenda = Agenda()
         self._start_at(0.0)
         self._agenda.note_every(self.plant.metrics.scrape_s, scenario.duration, Kind.SCRAPE)
-        self._agenda.note_every(scenario.tick, scenario.duration, Kind.TICK)
+        tick_s = self.plant.metrics.direct_s or scenario.tick
+        self._agenda.note_every(tick_s, scenario.duration, Kind.TICK)
+        if scenario.tuning.reflex:
+            self._agenda.note_every(reflex.POLL_S, scenario.duration, Kind.POLL)
         for fault in scenario.faults:
             self._agenda.note(fault.at, Kind.FAULT, fault)
 
@@ -73,10 +79,8 @@ class Plant:
         """Give the driver new settings: trigger, batch limit and cores apply at the next batch end,
         calls in flight and scope from the next batch, everything else live.
         """
-        if settings.executors != self.requested:
-            self.requested = settings.executors
-            arrive_s = self.now_s + self.plant.change.live_s
-            self._agenda.note(arrive_s, Kind.EXECUTORS, settings.executors)
+        self.reflex.raised_to = None
+        self._request(settings.executors)
         if (settings.topic_partitions or 0) > self.partitions:
             grown_s = self.now_s + self.plant.change.topic_s
             grow = partial(self._grow, settings.topic_partitions or 0)
@@ -88,6 +92,21 @@ class Plant:
         self.asked = (generation, settings)
         if self.running is None:
             self._restart_query()
+
+    def _request(self, executors: int) -> None:
+        if executors != self.fleet.requested:
+            for at_s, granted in self.fleet.request(executors, self.now_s):
+                self._agenda.note(at_s, Kind.EXECUTORS, granted)
+
+    def _poll(self) -> None:
+        """Look at lag and input as the driver does, and raise executors if its reflex says so."""
+        if not self.exporting:
+            self.reflex.away()
+            return
+        seen = self.now_s, self.arrivals.total(self.now_s), self.lag
+        wanted = self.reflex.poll(self.generation, self.fleet.requested, *seen)
+        if wanted is not None:
+            self._request(wanted)
 
     @property
     def cores(self) -> int:
@@ -115,19 +134,17 @@ class Plant:
         elif event.kind is Kind.FAULT and callable(event.payload):
             event.payload()
         elif event.kind is Kind.EXECUTORS and isinstance(event.payload, int):
-            self.granted = event.payload
+            self.fleet.grant(event.payload, self.now_s)
             self._arrange()
         elif event.kind is Kind.BATCH_END:
             batch = self.running
             if batch and batch.halted_s is None and event.payload == (batch.id, batch.end_s):
                 self._end(batch)
+        elif event.kind is Kind.POLL:
+            self._poll()
         elif event.kind is Kind.BATCH_START and event.at_s == self._due_s:
             self._due_s = math.inf  # ignore a second one for the same time, from before a restart
             self._start()
-
-    def _there(self) -> int:
-        placed = self.granted if self.cluster_cap is None else min(self.granted, self.cluster_cap)
-        return max(0, placed - self.lost)
 
     def _start_at(self, at_s: float) -> None:
         """Schedule the next batch then, replacing any earlier schedule."""
@@ -143,19 +160,12 @@ class Plant:
             self._start_at(max(self._next_edge(self.now_s), self.now_s + POLL_S))
             return
         executors = max(1, self.executors)
-        spent = batch_phases(
-            self.scenario,
-            self.settings,
-            last - first,
-            executors * self.cores,
-            self.slow,
-            partitions=self.partitions,
-        )
+        spent = self._phases(last - first, executors, self.slow).paced(self.pace)
         self.replay, self.taken = None, last
         batch = Running(
             id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,
             last=last, generation=self.generation,
-            phases=spent.times(noise_factor(self.noise, self.plant.batch.noise)),
+            phases=spent.times(self.noise.factor()),
             executors=executors, executors_min=self.executors, slow=self.slow,
             limit_binding=self.backlog > 1e-9 and not replayed, replayed=replayed,
         )  # fmt: skip
@@ -164,6 +174,12 @@ class Plant:
             batch.halt(self.now_s)
         self.running = batch
         self._note_end(batch)
+
+    def _phases(self, records: float, executors: int, slow: float) -> Phases:
+        slots, partitions = executors * self.cores, self.partitions
+        return batch_phases(
+            self.scenario, self.settings, records, slots, slow, partitions=partitions
+        )
 
     def _next_edge(self, start_s: float) -> float:
         return next_edge(self.plant.trigger, self.settings.trigger_s, start_s, self.now_s)
@@ -176,15 +192,7 @@ class Plant:
         self.committed = batch.last
         self.busy_s += batch.end_s - batch.start_s
         self.since_start += 1
-        self.batches.append(
-            BatchRecord(
-                id=batch.id, start_s=batch.start_s, end_s=batch.end_s, first=batch.first,
-                last=batch.last, phases=batch.phases, duration_s=batch.end_s - batch.start_s,
-                generation=batch.generation, executors_min=batch.executors_min,
-                limit_binding=batch.limit_binding, backlog_after=self.backlog, run=self.run,
-                since_start=self.since_start, replayed=batch.replayed,
-            )
-        )  # fmt: skip
+        self.batches.append(batch.finished(self.backlog, self.run, self.since_start))
         if self.asked:
             self._restart_query()
             return
@@ -209,7 +217,7 @@ class Plant:
 
     def _arrange(self, *, lost: bool = False) -> None:
         """Give the batch under way the executors available now."""
-        before, self.executors = self.executors, self._there()
+        before, self.executors = self.executors, self.fleet.there()
         batch, joins = self.running, self.plant.change.joins_batch
         if batch is None or self.executors == before:
             return
@@ -225,17 +233,8 @@ class Plant:
 
     def _spread(self, batch: Running, executors: int) -> None:
         """Continue the remaining work on another number of executors."""
-        now, new = (
-            batch_phases(
-                self.scenario,
-                self.settings,
-                batch.records,
-                p * self.cores,
-                batch.slow,
-                partitions=self.partitions,
-            ).work
-            for p in (batch.executors, executors)
-        )
+        counts = batch.executors, executors
+        now, new = (self._phases(batch.records, p, batch.slow).work for p in counts)
         batch.executors = executors
         batch.stretch(self.now_s, new / now if now > 0 else 1.0)
         self._note_end(batch)
@@ -250,11 +249,12 @@ class Plant:
                 self._note_end(self.running)
         elif fault.kind == "driver_lost":
             self._lose_driver(fault)
-        elif fault.kind == "remote_slow":
-            self.slow = fault.factor
-            self._agenda.note(self.now_s + fault.for_s, Kind.FAULT, self._remote_well)
+        elif fault.kind in {"remote_slow", "work_slow"}:
+            what = "slow" if fault.kind == "remote_slow" else "pace"
+            setattr(self, what, fault.factor)
+            self._agenda.note(self.now_s + fault.for_s, Kind.FAULT, partial(self._well, what))
         elif fault.kind == "pods_pending":
-            self.cluster_cap = self.executors
+            self.fleet.cap = self.executors
             self._agenda.note(self.now_s + fault.for_s, Kind.FAULT, self._pods_fit)
 
     def _lose_executors(self, fault: Fault) -> None:
@@ -264,11 +264,11 @@ class Plant:
         if self.running:
             self.running.redo(self.now_s, lost / self.executors)
             self._note_end(self.running)
-        self.lost += lost
+        self.fleet.lost += lost
         self._arrange(lost=True)
 
         def back() -> None:
-            self.lost -= lost
+            self.fleet.lost -= lost
             self._arrange()
 
         self._agenda.note(self.now_s + (fault.back_after_s or 0.0), Kind.FAULT, back)
@@ -292,9 +292,9 @@ class Plant:
         """Add partitions to the topic; the next batch reads them too."""
         self.partitions = max(self.partitions, partitions)
 
-    def _remote_well(self) -> None:
-        self.slow = 1.0
+    def _well(self, what: str) -> None:
+        setattr(self, what, 1.0)
 
     def _pods_fit(self) -> None:
-        self.cluster_cap = self.plant.cluster.executors_max
+        self.fleet.cap = self.plant.cluster.executors_max
         self._arrange()

@@ -14,6 +14,7 @@ from trimtab.simulation.observer import Observer
 from trimtab.simulation.plant import Plant
 from trimtab.simulation.running import BatchRecord
 from trimtab.simulation.scenario import Scenario
+from trimtab.tuning import reflex
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.law import decide
@@ -46,6 +47,8 @@ class Run:
     batches: tuple[BatchRecord, ...]
     arrivals: Arrivals
     final: Settings
+    raises: tuple[tuple[float, int], ...] = ()
+    """When the driver asked for executors by itself, and for how many."""
 
     @property
     def changes(self) -> list[Tick]:
@@ -80,6 +83,7 @@ def simulate(
             settings=memory.settings,
             signals=signals,
             no_signals="" if signals else "no sample in the gap",
+            constraints=plant.fleet.missing,
         )
         started = time.perf_counter()  # noqa: TID251 - wall time is a figure, not an input
         decision, after = controller(snapshot, memory)
@@ -87,5 +91,10 @@ def simulate(
         ticks.append(Tick(event.at_s, signals, decision, memory, after, wall_ms))
         if after.generation != memory.generation and decision.action is not Action.HOLD:
             plant.apply(after.generation, after.in_force)
+        if policy.reflex:
+            plant.reflex.table = reflex.table(snapshot, after, scenario.name)
         memory = after
-    return Run(scenario, seed, tuple(ticks), tuple(plant.batches), flow, memory.in_force)
+    return Run(
+        scenario, seed, tuple(ticks), tuple(plant.batches), flow, memory.in_force,
+        tuple(plant.reflex.raises),
+    )  # fmt: skip

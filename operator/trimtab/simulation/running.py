@@ -42,6 +42,15 @@ class Running:
         """Number of records."""
         return self.last - self.first
 
+    def finished(self, backlog: float, run: int, since_start: int) -> BatchRecord:
+        """The batch at its end, in that start of the query, with what has come meanwhile."""
+        return BatchRecord(
+            id=self.id, start_s=self.start_s, end_s=self.end_s, first=self.first, last=self.last,
+            phases=self.phases, duration_s=self.end_s - self.start_s, generation=self.generation,
+            executors_min=self.executors_min, limit_binding=self.limit_binding,
+            backlog_after=backlog, run=run, since_start=since_start, replayed=self.replayed,
+        )  # fmt: skip
+
     def delay(self, from_s: float, by_s: float) -> None:
         """Stop everything for some seconds: all later times move."""
         self.work_from_s += by_s if from_s < self.work_from_s else 0.0

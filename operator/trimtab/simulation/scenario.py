@@ -15,7 +15,8 @@ from pydantic import Field, ValidationError, field_validator
 from trimtab.api.common import ApiModel
 from trimtab.api.knobs import SCOPES
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
-from trimtab.api.v1alpha1.pipeline import Goal, Tuning
+from trimtab.api.v1alpha1.pipeline import Goal
+from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.shapes import Load, Number
 from trimtab.tuning.policy import Policy
@@ -39,12 +40,21 @@ class BatchCost(ApiModel):
     knee_records: Annotated[float, Field(gt=0)] = 1e12
     overload: Number = 0
     noise: Number = 0
+    noise_memory: Annotated[float, Field(ge=0, lt=1)] = 0
+    """Correlation of a batch's noise with that of the batch before."""
+    doubled: Annotated[float, Field(ge=0, lt=1)] = 0
+    """Share of the batches that take twice their time, as beside a collection or a busy node."""
 
 
 class Fetch(ApiModel):
     """Reading costs."""
 
     per_record_s: Number = 0
+    record_bytes: Number = 0
+    size_bytes: Annotated[float, Field(gt=0)] | None = None
+    """Bytes of a partition in one fetch; None: as many as a batch has."""
+    round_trip_s: Number = 0
+    """Seconds per fetch."""
 
 
 class State(ApiModel):
@@ -98,6 +108,10 @@ class Change(ApiModel):
     """What a change costs."""
 
     live_s: Number = 5
+    start_s: Number | None = None
+    """Seconds until a requested executor runs; None: `live_s`."""
+    stagger_s: Number = 0
+    """Seconds between the starts of executors that are requested together."""
     joins_batch: bool = True
     query_restart_s: Number = 1.5
     topic_s: Number = 20
@@ -110,6 +124,8 @@ class Cluster(ApiModel):
     """The cluster that runs the executors."""
 
     executors_max: Annotated[int, Field(ge=0)] | None = None
+    refuses: bool = False
+    """Whether it refuses more, as a quota does; else their pods find no node."""
 
 
 class Metrics(ApiModel):
@@ -118,6 +134,8 @@ class Metrics(ApiModel):
     scrape_s: Annotated[float, Field(gt=0)] = 5
     delay_s: Number = 0
     noise: Number = 0
+    direct_s: Annotated[float, Field(gt=0)] | None = None
+    """Seconds between two direct reads of the driver, each with a tick; None: only scrapes."""
     gaps: list[tuple[float, float]] = Field(default_factory=list)
 
 
@@ -153,7 +171,9 @@ class Fault(ApiModel):
     """A failure at a given time."""
 
     at: Number
-    kind: Literal["executor_lost", "gc_pause", "driver_lost", "remote_slow", "pods_pending"]
+    kind: Literal[
+        "executor_lost", "gc_pause", "driver_lost", "remote_slow", "work_slow", "pods_pending"
+    ]
     count: Annotated[int, Field(ge=1)] = 1
     back_after_s: Number | None = None
     """Default: a lost executor is replaced at once, a lost driver after `driver_restart_s`."""

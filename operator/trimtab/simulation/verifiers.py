@@ -12,30 +12,35 @@ SETTLE_SHARE = 0.25
 """Final share of a stretch of constant load in which nothing may move."""
 
 USUAL, MOST_BUSY = 1.25, 0.95
+NEED_NO_METRICS = {Reason.CLAMPED, Reason.EXECUTORS_REFUSED, Reason.AWAKE}
 GIVEN_UP = {Reason.SATURATED, Reason.GOAL_INFEASIBLE, Reason.FAILED_BEFORE}
 
 
 def within_limits(run: Run) -> bool:
-    """Executors never leave the limits, not even in a trial."""
+    """Executors never leave the limits, not even in a trial or by the driver itself."""
     policy = run.scenario.policy()
     least, most = policy.min_executors, policy.max_executors
-    return all(least <= t.after.settings.executors <= most for t in run.ticks)
+    asked = [t.after.settings.executors for t in run.ticks] + [count for _, count in run.raises]
+    return all(least <= executors <= most for executors in asked)
 
 
 def nothing_moves_in_a_trial(run: Run) -> bool:
-    """While a trial is open, only its end, or a change that follows its end, moves anything."""
-    ends = {Action.REVERT, Action.KEEP}
+    """While a trial is open, only its end, or a change that follows its end, moves anything.
+
+    Limits and a raise of the driver itself end it without a verdict.
+    """
+    ends, over = {Action.REVERT, Action.KEEP}, {Reason.CLAMPED, Reason.RAISED_BY_DRIVER}
     return all(
-        t.decision.action in ends or t.decision.closed or t.decision.reason is Reason.CLAMPED
+        t.decision.action in ends or t.decision.closed or t.decision.reason in over
         for t in run.changes
         if t.before.trial is not None
     )
 
 
 def holds_on_no_data(run: Run) -> bool:
-    """Without signals the settings stay; only limits and pins are enforced without them."""
+    """Without signals the settings stay, unless what the cluster says is enough to move them."""
     blind = [t for t in run.changes if t.signals is None]
-    return all(t.decision.reason is Reason.CLAMPED for t in blind)
+    return all(t.decision.reason in NEED_NO_METRICS for t in blind)
 
 
 def one_knob_a_tick(run: Run) -> bool:

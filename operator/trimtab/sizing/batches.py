@@ -71,9 +71,10 @@ def aligned_partitions(partitions: int, slots: int) -> int:
     return math.ceil(max(1, partitions) / slots) * slots
 
 
-def state_stage_chokes(state_s: float, worker_s: float, workers: int) -> bool:
-    """Whether the stage that receives all workers' results is slower than the workers.
+def longest_serial_s(worker_s: float, workers: int) -> float:
+    """Seconds below which a step must stay that handles all workers' results one by one.
 
-    It handles the output of all workers, so it must be faster than one of them by their number.
+    It handles the output of all workers, so it must be faster than one of them by their number, or
+    it chokes the flow.
     """
-    return state_s * workers >= worker_s
+    return worker_s / workers

@@ -15,6 +15,10 @@ NEW_GEN_EVERY_S, NEW_GEN_PAUSE_S, NEW_GEN_GOAL_S = 10.0, 0.050, 0.010
 OLD_GEN_EVERY_S, OLD_GEN_PAUSE_S = 600.0, 1.0
 """Old-gen collections at most every 10 min and for at most 1 s."""
 
+EDEN_SHARE = 0.8
+"""Share of the new generation that new objects fill: two survivor spaces of an eighth of it each
+(SurvivorRatio 8, the default; the notes' 800 MB of 1000 MB)."""
+
 TROUBLE_BYTES, TROUBLE_EVERYWHERE_BYTES = 12 * GIB, 32 * GIB
 """Heaps above which the notes warn."""
 
@@ -43,8 +47,8 @@ def old_gen_bytes(occupied_bytes: float, new_gen_bytes: float) -> int:
 
 
 def new_gen_bytes(allocated_bytes_per_s: float, every_s: float = NEW_GEN_EVERY_S) -> int:
-    """Bytes of a new generation that fills at most every `every_s` seconds."""
-    return round(allocated_bytes_per_s * every_s)
+    """Bytes of a new generation whose Eden fills at most every `every_s` seconds."""
+    return round(allocated_bytes_per_s * every_s / EDEN_SHARE)
 
 
 def heap_warning(heap_bytes: float) -> str:

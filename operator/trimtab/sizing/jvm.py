@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from trimtab.sizing.collector import Collector, best_collector
 from trimtab.sizing.heap import (
+    EDEN_SHARE,
     GIB,
     MIB,
     NEW_GEN_EVERY_S,
@@ -30,10 +31,6 @@ WATCHED_S = 600.0
 
 ENOUGH_S = 0.9 * WATCHED_S
 """Total seconds of a role's JVMs below which nothing is judged."""
-
-EDEN_SHARE = 0.8
-"""Share of the new generation that new objects fill: two survivor spaces of an eighth of it each
-(SurvivorRatio 8, the default; the notes' 800 MB of 1000 MB)."""
 
 NEW_SHARE = 0.4
 """Largest share of a heap for the new generation if the old one is 1.5 times as large."""
@@ -216,7 +213,7 @@ def _heap(seen: Figures, factor: float) -> tuple[int | None, int]:
     often, old_often = _new_often(seen, factor), _old_often(seen, factor)
     new = seen.new_gen
     if often and seen.allocation is not None:
-        new = max(new, new_gen_bytes(seen.allocation) / EDEN_SHARE)
+        new = max(new, new_gen_bytes(seen.allocation))
     elif often:
         new *= min(STEP, NEW_GEN_EVERY_S / seen.new.every_s)
     held = seen.live_bytes or 0.0
@@ -241,7 +238,7 @@ def _lower(seen: Figures) -> Advice | None:
     """Only a message: less than half of the heap is enough, if both parts are known."""
     if seen.live_bytes is None or seen.allocation is None or seen.heap_bytes < 2 * GIB:
         return None
-    new = new_gen_bytes(seen.allocation) / EDEN_SHARE
+    new = new_gen_bytes(seen.allocation)
     enough = new + old_gen_bytes(seen.live_bytes, new)
     if enough > seen.heap_bytes / 2:
         return None

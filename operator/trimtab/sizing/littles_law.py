@@ -20,15 +20,10 @@ def calls_per_task(rate: float, call_s: float, slots: int) -> int:
     return max(1, math.ceil(round(in_flight(rate, call_s) / slots, 9)))
 
 
-def flow_quantile(quantile: float, stages: int) -> float:
-    """The share of records that stay below a stage's quantile in all of `stages` equal stages.
+def quantile_at_median(parts: int) -> float:
+    """The quantile of a part's time that is the median of what waits for all of `parts` parts.
 
-    With 14 stages about half of the records stay below the 95th percentile in all of them: the
-    slowest stage's p95 has become the median of the flow.
+    Half of the waits are longer than p with p**parts = 0.5. With 14 equal parts, each one's 95th
+    percentile has become the median of the whole.
     """
-    return float(quantile**stages)
-
-
-def stages_to_median(quantile: float) -> float:
-    """Number of equal stages in a row that turn a stage's quantile into the flow's median."""
-    return math.log(0.5) / math.log(quantile)
+    return float(0.5 ** (1 / parts))

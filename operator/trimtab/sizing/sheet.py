@@ -98,6 +98,12 @@ def _batch(given: Figures) -> list[Line]:
              f"{fetched} bytes × {given.partitions} partitions"),
         Line("buffers", f"{batches.power_of_two_above(each)} records",
              f"the power of two above the {each} records per slot and batch"),
+        Line("serial step", f"{batches.longest_serial_s(given.target_s, slots) * 1000:.0f} ms",
+             f"{given.target_s * 1000:g} ms / {slots} slots: the most that one step may take for"
+             " each slot's results if it handles them in turn"),
+        Line("slowest task", f"p{littles_law.quantile_at_median(slots) * 100:.1f}",
+             f"of a task is the median of a batch, which waits for all {slots} tasks:"
+             f" 0.5^(1/{slots})"),
     ]  # fmt: skip
 
 
@@ -134,7 +140,8 @@ def _memory(given: Figures) -> list[Line]:
         old = heap.old_gen_bytes(given.occupied_bytes or 0.0, new)
         lines += [
             Line("new generation", f"{new / 2**20:.0f} MiB",
-                 f"{given.allocated_bytes_per_s / 2**20:.1f} MiB/s × {heap.NEW_GEN_EVERY_S:g} s"),
+                 f"{given.allocated_bytes_per_s / 2**20:.1f} MiB/s × {heap.NEW_GEN_EVERY_S:g} s"
+                 f" / {heap.EDEN_SHARE:g} for Eden"),
             Line("old generation", f"{old / 2**20:.0f} MiB",
                  "the larger of 2 × what it holds and 1.5 × the new generation"),
             Line("heap", f"{(new + old) / 2**20:.0f} MiB", "both"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.api.reasons import Action, BottleneckKind, Reason
-from trimtab.api.v1alpha1.pipeline import Mode
+from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning import guards, messages
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.decision import Decision, Step, hold
@@ -22,10 +22,7 @@ def act(context: Context, proposals: list[Proposal], bottleneck: Bottleneck) -> 
         return _saturated(context, bottleneck), memory
     changes = context.settings.differences(proposal.settings)
     cause = messages.cause(context, proposal, bottleneck)
-    message = (
-        f"{cause}; load {load.value:.2f} at {load.demand:.0f} records/s:"
-        f" {', '.join(changes)}, predicted load {proposal.predicted:.2f}"
-    )
+    message = messages.change(cause, load, changes, proposal.predicted)
     if policy.mode is Mode.OBSERVE:
         return hold(memory, Reason.OBSERVE_ONLY, message, load, bottleneck), memory
     recommend = policy.mode is Mode.RECOMMEND

@@ -18,6 +18,8 @@ from trimtab.api.reasons import Regime
 from trimtab.api.v1alpha1.status import JvmStatus, OversizeStatus, PartitionsAdvice
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.dwell import NOT_SEEN, DwellCounter
+from trimtab.tuning.forecast.record import NO_RECORD, Record
+from trimtab.tuning.forecast.season import Season
 from trimtab.tuning.settings import Settings
 
 MAX_PAUSES = 32
@@ -65,8 +67,8 @@ class Verdict:
     raises: bool
     executors: int
     input_rate: float
-    until_s: float | None = None
-    """When it may be retried although nothing changed; None is never."""
+    until_s: float = 0.0
+    """When the change may be tried again although nothing else has changed."""
     failures: int = 1
     """How often in a row it failed at this level, with the other knobs unchanged."""
     before: Settings | None = None
@@ -81,6 +83,8 @@ class FastestCall:
 
     seconds: float
     calls: float
+    seen_s: float = 0.0
+    """When it was seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +154,8 @@ class ControllerState:
     points: tuple[Point, ...] = ()
     taught: str = ""
     """The last batch that moved a point."""
-    doubt: str = ""
-    """The last batch, if it took too much longer than expected to be believed."""
+    surprise: float = 0.0
+    """The last batch's time over the expected one, if they differed too much; else 0."""
     verdicts: tuple[Verdict, ...] = ()
     last_direction: int = 0
     """+1 or -1: the direction of the last change of executors."""
@@ -173,6 +177,10 @@ class ControllerState:
     advice: Advice = NO_ADVICE
     idle: Idle | None = None
     """None while there is input, or where executors always run."""
+    season: Season | None = None
+    """What input is usual by the time of day and week; None until seen, or without forecasts."""
+    forecasts: Record = NO_RECORD
+    """What became of the raises made ahead of the load."""
     schema: int = SCHEMA
 
     @property
@@ -224,6 +232,9 @@ class ControllerState:
         known["score"] = Score(**_known(Score, data.get("score") or {}))
         if idle := data.get("idle"):
             known["idle"] = Idle(**_known(Idle, idle))
+        if season := data.get("season"):
+            known["season"] = Season.read(_known(Season, season))
+        known["forecasts"] = Record(**_known(Record, data.get("forecasts") or {}))
         if fastest := data.get("fastest"):
             known["fastest"] = FastestCall(**_known(FastestCall, fastest))
         known["paused_at_s"] = tuple(data.get("paused_at_s") or ())

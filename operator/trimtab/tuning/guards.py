@@ -154,7 +154,7 @@ def failed_before(context: Context, proposal: Proposal) -> Veto | None:
             words = f"{proposal.knob} did not help at {verdict.input_rate:.0f} records/s"
             words += "" if verdict.failures == 1 else f", {verdict.failures} times in a row"
             again = "until something changes"
-            if verdict.until_s is not None:
+            if verdict.until_s > context.snapshot.now_s:
                 again = f"for {verdict.until_s - context.snapshot.now_s:.0f} s, or {again}"
             return Veto(Reason.FAILED_BEFORE, f"{words}; it is not tried again {again}")
     return None
@@ -174,11 +174,17 @@ CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
 def first_allowed(
     context: Context, proposals: list[Proposal]
 ) -> tuple[Proposal | None, Veto | None]:
-    """The first proposal that no guard vetoes, and the first veto, if any."""
+    """The first proposal that no guard vetoes, and the first veto, if any.
+
+    Nothing else is tried instead of executors that are starting: they are what was wanted.
+    """
     first_veto: Veto | None = None
     for proposal in proposals:
         veto = next((v for guard in CHAIN if (v := guard(context, proposal))), None)
         if veto is None:
             return proposal, first_veto
         first_veto = first_veto or veto
+        starting = not context.snapshot.constraints.executors_missing
+        if veto.reason is Reason.PODS_PENDING and starting:
+            break
     return None, first_veto

@@ -42,7 +42,7 @@ def _fall_asleep(snapshot: Snapshot, memory: ControllerState, idle: Idle) -> Ste
     policy, quiet_s = snapshot.policy, snapshot.now_s - idle.since_s
     if policy.idle_after_s is None or quiet_s < policy.idle_after_s:
         return None
-    if memory.trial is not None or not policy.may_sleep:
+    if memory.trial is not None or not policy.moves_executors:
         return None
     after = replace(memory, generation=memory.generation + 1, idle=replace(idle, asleep=True))
     message = (
@@ -63,7 +63,7 @@ def _sleep_on(snapshot: Snapshot, memory: ControllerState, idle: Idle) -> Step:
 
 def _awake(snapshot: Snapshot) -> str:
     """Why a sleeping pipeline must wake up; empty if it need not."""
-    if not snapshot.policy.may_sleep or snapshot.policy.idle_after_s is None:
+    if not snapshot.policy.moves_executors or snapshot.policy.idle_after_s is None:
         return "the spec no longer allows zero executors"
     if snapshot.signals is None:
         return f"whether records wait is unknown: {snapshot.no_signals}"

@@ -5,7 +5,7 @@ The phases run in order; the first that returns a decision ends the tick.
     preconditions    limits, refused executors, no input, metrics, a trial that ended early,
                      settings not yet applied
     assessment       learn from the newest batch, fit the model, measure the load
-    priorities       an open trial, a draining backlog
+    priorities       a raise by the driver itself, an open trial, a draining backlog
     change           a raise, a release, else the reason to hold
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason, Regime
-from trimtab.tuning import guards, idle, knobs, messages, regime
+from trimtab.tuning import adopting, guards, idle, knobs, messages, regime
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
 from trimtab.tuning.capacity import learning, running
@@ -26,6 +26,7 @@ from trimtab.tuning.decision import NOTHING, Decision, Step, hold
 from trimtab.tuning.diagnosis.bottleneck import Bottleneck, diagnose
 from trimtab.tuning.diagnosis.catching_up import catching_up
 from trimtab.tuning.dwell import NOT_SEEN
+from trimtab.tuning.forecast import ahead
 from trimtab.tuning.knobs import locality, topic
 from trimtab.tuning.snapshot import Batch, Snapshot
 from trimtab.tuning.trials import judgement, trial
@@ -34,7 +35,7 @@ from trimtab.tuning.trials.life import close
 
 def decide(snapshot: Snapshot, memory: ControllerState) -> Step:
     """This tick's decision and the memory after it. Anything unknown means hold."""
-    memory = idle.observe(snapshot, memory)
+    memory = ahead.observe(snapshot, idle.observe(snapshot, memory))
     for phase in FORBIDDING:
         if step := phase(snapshot, memory):
             return step
@@ -127,7 +128,7 @@ def _assess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contex
     late = running.late(snapshot, memory, model) if model else None
     if model and late:
         model = model.slowed(late.slowdown)
-    load = measure(snapshot, model or first)
+    load = measure(snapshot, model or first, ahead.expected(snapshot, memory))
     if model is None and not (load and learning.falls_behind(snapshot, load)):
         return hold(memory, Reason.CALIBRATING, messages.calibrating(batch), load)
     model = model or first
@@ -215,7 +216,7 @@ def _at_maximum(context: Context, found: _Options) -> _Options:
 
 
 def _steer(context: Context) -> Step:
-    for before in (_watch, _drain):
+    for before in (adopting.step, _watch, _drain):
         if step := before(context):
             return step
     options = _options(context)
@@ -231,6 +232,8 @@ def _raise(context: Context, options: _Options) -> Step | None:
     if context.memory.regime is not Regime.OVER:
         return None
     decision, after = act(context, options.raises, options.bottleneck)
+    if decision.moves:
+        after = ahead.raised(context, after)
     return replace(decision, partitions=topic.advised(context, options.bottleneck.kind)), after
 
 

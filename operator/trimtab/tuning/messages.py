@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from trimtab.tuning import knobs
 from trimtab.tuning.capacity.learning import WARM_UP_BATCHES
-from trimtab.tuning.capacity.load import least_latency_s
+from trimtab.tuning.capacity.load import Load, least_latency_s
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.diagnosis.bottleneck import Bottleneck
@@ -17,6 +19,7 @@ def loads(context: Context) -> str:
     load = context.load
     latency = "unknown" if load.latency is None else f"{load.latency:.2f}"
     said = f"load {load.value:.2f} (capacity {load.capacity:.2f}, latency {latency})"
+    said += f", {load.expected.words}," if load.expected else ""
     return f"{said}, {context.late.words}," if context.late else said
 
 
@@ -25,8 +28,17 @@ def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
     why = knobs.named(proposal.knob).cause(context, proposal, bottleneck)
     why += f"; {proposal.purpose}" if proposal.purpose else ""
     why += f"; {context.late.words}" if context.late else ""
+    why += f"; {context.load.expected.words}" if context.load.expected else ""
     forbidden = infeasible(context) if proposal.raises else ""
     return f"{why}; {forbidden}" if forbidden else why
+
+
+def change(why: str, load: Load, changes: Iterable[str], predicted: float) -> str:
+    """What a change is for, the load before it, and what it should become."""
+    return (
+        f"{why}; load {load.value:.2f} at {load.demand:.0f} records/s: {', '.join(changes)},"
+        f" predicted load {predicted:.2f}"
+    )
 
 
 def infeasible(context: Context) -> str:

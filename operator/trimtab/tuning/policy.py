@@ -8,13 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from trimtab.api.knobs import EXECUTORS, SCOPE, TRIGGER, KnobValues
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
-from trimtab.api.v1alpha1.pipeline import (
-    Bounds,
-    Goal,
-    Mode,
-    StreamPipelineSpec,
-    Tuning,
-)
+from trimtab.api.v1alpha1.pipeline import Goal, StreamPipelineSpec
+from trimtab.api.v1alpha1.tuning import Bounds, Mode, Tuning
 from trimtab.tuning.capacity.configuration import Capacity
 from trimtab.tuning.settings import Settings
 
@@ -62,6 +57,10 @@ class Policy:
     """Most changes per hour that pause the pipeline."""
     by_broker: bool = False
     """Whether latency counts from when a record was in Kafka, instead of from its timestamp."""
+    reflex: bool = False
+    """Whether the driver may raise executors by itself."""
+    forecast: bool = True
+    """Whether the tuner plans for the input that is expected, and not only for what is seen."""
     idle_after_s: float | None = None
     """Seconds without input after which no executor runs; None: some always do."""
 
@@ -97,16 +96,18 @@ class Policy:
             locality=tuning.locality.bounds if tuning.locality.enabled else None,
             scope_said=any(SCOPE.name in v.numbers() for v in _said(tuning)),
             mode=tuning.mode,
+            forecast=tuning.forecast is not False,
             pinned=tuning.pinned.numbers() if tuning.pinned else {},
             higher=tuning.bounds.higher,
             lower=tuning.bounds.lower,
             dwell_up=tuning.dwell.up,
             dwell_down=tuning.dwell.down,
+            reflex=tuning.reflex or False,
         )
 
     @property
-    def may_sleep(self) -> bool:
-        """Whether the tuner may release all executors."""
+    def moves_executors(self) -> bool:
+        """Whether the number of executors may change without a person."""
         fixed = EXECUTORS.name in self.pinned or EXECUTORS.name in self.locked
         return self.mode is Mode.AUTO and not fixed
 

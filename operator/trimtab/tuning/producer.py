@@ -16,6 +16,9 @@ LEAST_BATCH, MOST_BATCH = int(PRODUCER_BATCH.default), int(PRODUCER_BATCH.maximu
 STEP = 8
 """Largest factor of one step of the batch size."""
 
+MANY = 4
+"""Requests in flight where all knobs are raised at once."""
+
 ALIKE = 1.1
 """Batch sizes that differ by less than this factor are alike: probing both only shows noise."""
 
@@ -90,6 +93,19 @@ def more(
         Step.COMPRESSION: replace(now, compression=fewer_bytes),
     }
     return {step: settings for step, settings in steps.items() if settings != now}
+
+
+def together(
+    now: ProducerSettings, batch_bytes: int = MOST_BATCH, in_flight: int = MANY
+) -> ProducerSettings:
+    """All steps at once: where producer and broker take turns, each alone gains nothing."""
+    compression = "lz4" if now.compression == "none" else now.compression
+    return replace(
+        now,
+        batch_bytes=max(now.batch_bytes, batch_bytes),
+        in_flight=max(now.in_flight, in_flight),
+        compression=compression,
+    )
 
 
 def rounded(wanted: float) -> int:

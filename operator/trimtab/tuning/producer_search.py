@@ -14,10 +14,21 @@ Bang-bang: back off from a probe that misses the goal, build on the fastest one 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from trimtab.tuning.producer import STEP, Probe, ProducerSettings, Step, more, rounded
+from trimtab.tuning.producer import (
+    MANY,
+    MOST_BATCH,
+    STEP,
+    Probe,
+    ProducerSettings,
+    Step,
+    more,
+    rounded,
+    together,
+)
 
 PIPE_FULL = 0.3
 """Share of f·B/R from which the requests in flight are the limit."""
@@ -36,10 +47,13 @@ PAIR = 2.0
 two were seen to wait hardly longer than one."""
 
 NEAR = 0.75
-"""Share of the goal from which a choice is probed once more: the p95 of a two-second probe was seen
+"""Share of the goal from which a choice is probed again: the p95 of a two-second probe was seen
 half as large again when repeated."""
 
-MAX_PROBES = 8
+LOOKS = 3
+"""Probes of a choice near the goal: as many as its spread needs to mean something."""
+
+MAX_PROBES = 12
 
 
 IDLE_WORDS = {Step.COMPRESSION: "fewer bytes", Step.BATCH: "fewer requests"}
@@ -55,15 +69,24 @@ class Next:
 
 
 def best_of(probes: Sequence[Probe], goal_s: float) -> Probe:
-    """The highest rate of the settings that always met the goal; if none did, the lowest latency.
-
-    Settings that were probed twice are judged by the worse result.
-    """
-    worst = [max(p.p95_s for p in probes if p.settings == each.settings) for each in probes]
-    holding = [p for p, worst_s in zip(probes, worst, strict=True) if worst_s <= goal_s]
+    """The highest rate of the settings that are expected to meet the goal; if none are, the
+    lowest latency."""
+    late = [late_s(probes, each.settings) for each in probes]
+    holding = [p for p, s in zip(probes, late, strict=True) if s <= goal_s]
     if holding:
         return max(holding, key=lambda p: p.rate)
-    return min(zip(worst, probes, strict=True), key=lambda each: each[0])[1]
+    return min(zip(late, probes, strict=True), key=lambda each: each[0])[1]
+
+
+def late_s(probes: Sequence[Probe], settings: ProducerSettings) -> float:
+    """The p95 to expect of settings: the mean of their probes and one standard error more.
+
+    One probe says nothing of its own spread, so it stands for itself; `_once_more` repeats it where
+    that matters.
+    """
+    logs = [math.log(p.p95_s) for p in probes if p.settings == settings]
+    spread = statistics.stdev(logs) if len(logs) > 1 else 0.0
+    return math.exp(statistics.fmean(logs) + spread / math.sqrt(len(logs)))
 
 
 def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
@@ -132,7 +155,7 @@ def _once_more(search: Search, found: Next) -> Next | None:
     """
     probes, best, goal_s = search.probes, search.best, search.goal_s
     seen = sum(p.settings == best.settings for p in probes)
-    if seen > 1 or len(probes) >= MAX_PROBES or not NEAR * goal_s < best.p95_s <= goal_s:
+    if seen >= LOOKS or len(probes) >= MAX_PROBES or not NEAR * goal_s < best.p95_s <= goal_s:
         return None
     if found.settings is None:
         return Next(best.settings, f"once more, {found.reason}")
@@ -221,6 +244,19 @@ def _two_knobs(search: Search) -> Iterator[Offer]:
     yield packed, _binding(search, "more in flight, and fewer bytes")
 
 
+def _together(search: Search) -> Iterator[Offer]:
+    """Large batches, several in flight and compression at once, as far as the goal allows.
+
+    Where producer and broker take turns, each of them alone gains nothing.
+    """
+    room, now = BACK * search.goal_s * search.best.rate / 2, search.now
+    for in_flight in range(MANY, 1, -1):
+        wanted = together(now, rounded(min(MOST_BATCH, room / in_flight)), in_flight)
+        if now.pending_bytes < wanted.pending_bytes <= 2 * room:
+            yield wanted, "no knob alone helped: all three at once"
+            return
+
+
 def _enough_in_flight(search: Search) -> Iterator[Offer]:
     """Fewer in flight, if the rate needs no more by Little's law."""
     best, now = search.best, search.now
@@ -235,8 +271,8 @@ def _binding(search: Search, words: str) -> str:
     return f"{now.in_flight} × {now.batch_bytes} bytes / {trip_ms:.1f} ms binds: {words}"
 
 
-PIPE_FREE = (_fewer_requests,)
-PIPE_BINDS = (_one_knob, _half_as_many, _two_knobs, _enough_in_flight)
+PIPE_FREE = (_fewer_requests, _together)
+PIPE_BINDS = (_one_knob, _half_as_many, _two_knobs, _enough_in_flight, _together)
 """The rules in order, for a pipe that does not bind and for one that does."""
 
 

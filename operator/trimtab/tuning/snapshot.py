@@ -79,6 +79,10 @@ class Signals:
     """Records/s between the last two samples."""
     input_rate_long: float | None = None
     """Records/s over a minute."""
+    input_rate_2m: float | None = None
+    input_rate_4m: float | None = None
+    input_rate_15m: float | None = None
+    """Records/s over so many minutes, for forecasts."""
     lag_records: float | None = None
     lag_s: float | None = None
     partitions: int | None = None
@@ -86,11 +90,17 @@ class Signals:
     """Whether each task runs on one slot, as in Spark: slots unused by the last wave idle."""
     executors_running: int | None = None
     executors_pending: int | None = None
+    raised_to: int | None = None
+    """Executors that the driver has asked for by itself, above its settings."""
     slots_busy: float | None = None
     cpu_ratio: float | None = None
     """Share of the tasks' time on a CPU; unknown if Python workers take part."""
     gc_ratio: float | None = None
     """Share of the tasks' time in garbage collection."""
+    partition_bytes: float | None = None
+    """Bytes of the last batch in each partition of the source, if they are evenly spread."""
+    fetch_bytes: float | None = None
+    """Bytes of a partition that one fetch may bring, if the user set a size; None: it fits."""
     heap_used: float | None = None
     """The fullest executor heap seen, garbage included."""
     out_of_sync: int | None = None

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from trimtab.api.common import API_VERSION
-from trimtab.api.contract import USER_ID
 from trimtab.api.kinds import KINDS
+from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
 
@@ -34,14 +34,16 @@ CONTAINER_SECURITY: Manifest = {
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-POD_SECURITY: Manifest = {
-    "runAsNonRoot": True,
-    "runAsUser": USER_ID,
-    "runAsGroup": USER_ID,
-    "fsGroup": USER_ID,
-    "fsGroupChangePolicy": "OnRootMismatch",
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
+
+
+def pod_security(user: PodUser) -> Manifest:
+    """A pod's securityContext, which passes the Pod Security level `restricted`."""
+    return {
+        "runAsNonRoot": True,
+        **user.model_dump(by_alias=True, exclude_none=True),
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
 
 
 def digest(data: Any) -> str:

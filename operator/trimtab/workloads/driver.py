@@ -26,9 +26,9 @@ from trimtab.workloads.common import (
     HASH_ANNOTATION,
     INPUTS_ANNOTATION,
     MANAGED_BY,
-    POD_SECURITY,
     child,
     digest,
+    pod_security,
     resources,
     scratch,
 )
@@ -125,7 +125,7 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         mounts.append({"name": "modules", "mountPath": MODULES_DIRECTORY})
     pod: Manifest = {
         "serviceAccountName": driver_account(name),
-        "securityContext": POD_SECURITY,
+        "securityContext": pod_security(config.pod_user),
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": int(job.drain_timeout_s) + 15,
         "containers": [_driver(name, spec, config, mounts)],

@@ -7,16 +7,19 @@ from typing import Any
 from trimtab.api.contract import (
     CHECKPOINT_DIRECTORY,
     JOB_KEY,
+    REFLEX_KEY,
     SETTINGS_KEY,
     Executors,
     Job,
     KafkaSourceDocument,
+    Reflex,
     Settings,
     SourceOptions,
     TransformDocument,
 )
 from trimtab.api.kinds import EXECUTORS
 from trimtab.api.knobs import FIXED_KNOBS
+from trimtab.api.pod_user import DEFAULT_USER
 from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
@@ -101,6 +104,7 @@ def job_definition(
             node_selector=spec.node_selector,
             checkpoint_claim=claim_name(meta["name"]) if _shared(spec) else None,
             pod_template=pods.told(pods.pod_template(spec.pod_template, config)),
+            pod_user=None if config.pod_user == DEFAULT_USER else config.pod_user,
         ),
         spark_conf=spec.spark_conf,
     )
@@ -136,11 +140,16 @@ def fixed_knobs(spec: StreamPipelineSpec) -> dict[str, float]:
     return {knob.name: said[knob.name] for knob in FIXED_KNOBS if knob.name in said}
 
 
-def tuning_document(parent: Manifest, settings: Settings) -> Manifest:
-    """The ConfigMap that passes the knob values and the source options to the driver."""
+def tuning_document(parent: Manifest, settings: Settings, reflex: Reflex | None = None) -> Manifest:
+    """The ConfigMap that passes the knob values and the source options to the driver.
+
+    With `reflex`, also what the driver may do by itself.
+    """
     name = tuning_name(parent["metadata"]["name"])
-    data = {"data": {SETTINGS_KEY: settings.to_json()}}
-    return child(parent, "ConfigMap", name, labels(parent), data)
+    data = {SETTINGS_KEY: settings.to_json()}
+    if reflex is not None:
+        data[REFLEX_KEY] = reflex.to_json()
+    return child(parent, "ConfigMap", name, labels(parent), {"data": data})
 
 
 def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
@@ -148,6 +157,7 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     document = job.model_dump(mode="json", by_alias=True)
     for told_below in ("env", "nodeSelector", "podTemplate"):
         document["executors"].pop(told_below)
+    document["executors"].pop("podUser")  # the chart's choice, not the user's
     for advised in ("javaOptions", "overheadBytes"):
         document["executors"].pop(advised)  # never a reason to restart
     for part, field in (("executors", "checkpointClaim"), ("transform", "shufflePartitions")):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import threading
-import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from prometheus_client import generate_latest
+from tests.unit.adapters import served
 from tests.unit.reconcile.stage import Stage
 
 from trimtab.adapters import prometheus
@@ -29,42 +27,16 @@ LABELS = {"__name__": "up", "pipeline": "clicks"}
 SECRET = "s3cr:t/w%rd"
 
 
-class Server:
-    """Answers every query with what a test wants, and keeps what it was sent."""
+class Server(served.Server):
+    """Answers queries like Prometheus."""
 
     def __init__(self) -> None:
-        self.status, self.body, self.headers = 200, b"", {"Content-Type": "application/json"}
-        self.pause_s = 0.0
-        self.seen: list[Any] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.seen.append(self)
-                self.send_response(outer.status)
-                for name, value in outer.headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                for start in range(0, len(outer.body), 1 << 20):
-                    self.wfile.write(outer.body[start : start + (1 << 20)])
-                    time.sleep(outer.pause_s)
-
-            def log_message(self, *_: object) -> None:
-                """Quiet."""
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port: int = self.http.server_address[1]
-        self.thread = threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True)
-        self.thread.start()
+        super().__init__()
+        self.headers = {"Content-Type": "application/json"}
 
     def rows(self, *rows: Any) -> None:
         data = {"resultType": "vector", "result": list(rows)}
         self.body = json.dumps({"status": "success", "data": data}).encode()
-
-    def close(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
-        self.thread.join()
 
 
 @pytest.fixture

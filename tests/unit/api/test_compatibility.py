@@ -39,6 +39,9 @@ NARROWED = {
     "streampipelines.yaml": (
         ": new rule: the name is also that of Services",
         ".spec: new rule: the sink's topic is one of the source's topics",
+        ".spec: new rule: limits.cores is less than limits.executors.min needs",
+        ".spec: new rule: limits.memory is less than limits.executors.min needs",
+        ".spec.source.kafka.topics: new rule: source.kafka.topics names a topic twice",
         ".spec.resources.driver.memory: new rule: write at least 834Mi",
         ".spec.resources.executor.memory: new rule: write at least 834Mi",
         ".spec.source.kafka.startingOffsets: new rule: write latest, earliest, a time",  # wider

@@ -1,11 +1,15 @@
-"""The operator-driver contract refuses what it does not know, and says what that is."""
+"""The operator-driver contract: what is refused or ignored, with words that say what that is."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from tests.unit.workloads.manifests import pipeline_children
 
 from trimtab.api.contract import Job, Settings
 from trimtab.api.knobs import KNOBS, KnobValues
@@ -70,10 +74,81 @@ def test_settings_with_anything_unknown_are_refused(change: dict[str, Any], name
     assert isinstance(caught.value, BadInputError)
 
 
-@pytest.mark.parametrize("change", [{"schema": 2}, {"surprise": 1}, {"sink": {"kind": "paper"}}])
-def test_a_job_with_anything_unknown_is_refused(change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": 2}, {"schema": 2, "surprise": 1}, {"sink": {"kind": "paper"}},
+        {"outputMode": "complete", "surprise": 1}, {"pipeline": None},
+    ],
+)  # fmt: skip
+def test_a_job_that_is_not_understood_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ContractError, match=next(iter(change))):
         Job.from_json(json.dumps(JOB | change))
+
+
+NEWER: list[tuple[dict[str, Any], str]] = [
+    ({"surprise": {"a": 1}}, "surprise"),
+    ({"source": JOB["source"] | {"surprise": 1}}, "source.surprise"),
+    ({"sink": {"kind": "noop", "surprise": 1}}, "sink.noop.surprise"),
+    ({"executors": {"image": "i", "memoryBytes": 1, "podTemplate": {"surprise": []}}},
+     "executors.podTemplate.surprise"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "named"), NEWER, ids=[named for _, named in NEWER])
+def test_a_key_of_a_newer_operator_is_ignored_with_a_word(
+    change: dict[str, Any], named: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    read = Job.from_json(json.dumps(JOB | change))
+    assert (read.pipeline, read.source.topics) == ("p", ["a"])
+    assert "surprise" not in read.to_json()
+    assert f"ignored: {named}" in caplog.text
+
+
+def test_a_job_of_its_own_release_is_read_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    Job.from_json(json.dumps(JOB))
+    assert caplog.text == ""
+
+
+def keys(schema: dict[str, Any], node: dict[str, Any], path: str = "") -> Iterator[str]:
+    """The keys that a reader knows, as dotted paths; those of a map are the user's own."""
+    for option in (node, *node.get("anyOf", ()), *node.get("oneOf", ())):
+        found = schema["$defs"][option["$ref"].rsplit("/", 1)[1]] if "$ref" in option else option
+        if found is not node:
+            yield from keys(schema, found, path)
+    for name, part in node.get("properties", {}).items():
+        yield f"{path}{name}"
+        yield from keys(schema, part, f"{path}{name}.")
+
+
+def written(document: Any, known: Collection[str], path: str = "") -> Iterator[str]:
+    """The keys in a document, not looking into maps."""
+    for name, part in document.items() if isinstance(document, dict) else ():
+        yield f"{path}{name}"
+        if any(key.startswith(f"{path}{name}.") for key in known):
+            yield from written(part, known, f"{path}{name}.")
+
+
+RELEASED = sorted(Path("tests/unit/api/released").iterdir())[-1] / "job-keys.txt"
+"""The keys that a driver of the last release reads, which refuses all others: `keys` of its Job."""
+SPECS = sorted(Path("examples").glob("[0-9]*/*.yaml"))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=[path.stem for path in SPECS])
+def test_a_driver_of_the_last_release_reads_what_says_nothing_new(path: Path) -> None:
+    """As in an image of one's own, which an upgrade of the operator does not change."""
+    known = RELEASED.read_text().split()
+    for manifest in yaml.safe_load_all(path.read_text()):
+        if manifest["kind"] == "StreamPipeline":
+            manifest["metadata"] |= {"namespace": "n", "uid": "u"}
+            job = json.loads(pipeline_children(manifest)["ConfigMap"]["data"]["job.json"])
+            assert [key for key in written(job, known) if key not in known] == []
+            assert job["schema"] == 1
+
+
+def test_the_keys_of_the_last_release_are_still_there() -> None:
+    schema = Job.model_json_schema(by_alias=True)
+    assert set(RELEASED.read_text().split()) <= set(keys(schema, schema))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null"])

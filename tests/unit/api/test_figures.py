@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.api import figures
-from trimtab.api.figures import DRIVER, OPERATOR, PREFIX, Reader
+from trimtab.api.figure import PREFIX, Reader
+from trimtab.api.figures import DRIVER, OPERATOR
+from trimtab.api.figures_page import filled
 from trimtab.reconcile.observe.queries import queries
 
 PAGE = Path("docs/metrics.md")
@@ -21,7 +22,7 @@ def test_every_name_is_there_once() -> None:
 
 def test_the_page_says_what_the_table_says() -> None:
     page = PAGE.read_text()
-    assert figures.filled(page) == page, "run `make generate`"
+    assert filled(page) == page, "run `make generate`"
 
 
 def test_every_query_names_what_a_driver_exports() -> None:

@@ -55,7 +55,7 @@ def test_a_run_of_one_case_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
 def test_every_kind_has_a_case_that_this_cluster_can_make() -> None:
     made = {case.kind for case in CASES}
     assert len({case.name for case in CASES}) == len(CASES)
-    assert {"DriverPlanning", "Locality", "None"} == set(BottleneckKind) - made
+    assert {"DriverPlanning", "Fetch", "Locality", "None"} == set(BottleneckKind) - made
 
 
 def test_the_case_of_state_shares_its_checkpoint_and_keeps_its_stores() -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 from bench.control import NAMES, OURS, retuned
-from bench.grids import BUDGET, GRIDS, absent, cost, grid, variants
+from bench.grids import (
+    BUDGET,
+    GRIDS,
+    Variant,
+    absent,
+    cost,
+    edges,
+    grid,
+    parameters,
+    variants,
+)
 from bench.peers.catalogue import PEERS
 
 from trimtab.errors import BadInputError
@@ -61,4 +71,16 @@ def test_a_grid_is_the_default_and_every_combination() -> None:
 
 
 def test_one_percent_of_violation_costs_a_tenth_of_the_least() -> None:
-    assert cost(15, 10, 0.01) == pytest.approx(1.6)
+    assert cost(15, 10, 0.01, 0) == pytest.approx(1.6)
+
+
+def test_ten_changes_an_hour_cost_a_hundredth_of_the_least() -> None:
+    assert cost(10, 10, 0, 10) == pytest.approx(1.01)
+
+
+def test_a_best_value_on_the_edge_of_its_grid_is_named() -> None:
+    inside = Variant("keda", "keda", (("lag_threshold", "1400"), ("stabilisation_s", "30")))
+    edge = Variant("keda", "keda", (("lag_threshold", "2000"), ("stabilisation_s", "30")))
+    assert (edges(inside), edges(edge)) == ([], ["lag_threshold"])
+    assert parameters("keda") == 2
+    assert parameters("oracle") == 0

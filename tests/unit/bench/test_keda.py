@@ -45,3 +45,10 @@ def test_an_hpa_sync_doubles_at_most() -> None:
     assert peer.decide(15, seen, settings(3)).executors == 6
     assert peer.decide(30, seen, settings(6)).executors == 9
     assert peer.decide(45, None, settings(9)).executors == 9
+
+
+def test_the_window_of_stabilisation_can_be_set() -> None:
+    peer = Keda(Limits(1, 20), Parameters(lag_threshold=100, stabilisation_s=30))
+    assert peer.decide(15, signals(15, lag_records=900), settings(9)).executors == 9
+    assert peer.decide(30, signals(30, lag_records=100), settings(9)).executors == 9
+    assert peer.decide(45, signals(45, lag_records=100), settings(9)).executors == 1

@@ -27,7 +27,7 @@ from bench.live.shapes import COSINE, HIGH, LOW, STEP, at, seconds
 from bench.simreal.seen import Batch
 
 from trimtab.api.quantities import parse_duration
-from trimtab.api.v1alpha1.pipeline import Tuning
+from trimtab.api.v1alpha1.tuning import Tuning
 
 
 def batch(number: int, committed_s: float, p95_s: float) -> Batch:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from bench.control import NAMES, OURS, play
 from bench.grids import Variant
+from bench.noises import NOISES
 from bench.rises import rises
 from bench.runs import WORKLOADS, Job, do
 from bench.suite import SEEDS, TUNED_ON, TUNING_SEEDS, plan_of
@@ -37,7 +38,8 @@ def test_a_run_leaves_a_row_and_a_trace(file: Path, name: str) -> None:
     assert outcome.row["hours"] == 0.25
     least = outcome.row["core_hours"] / outcome.row["oracle_h1_core_hours"]
     late = 10 * outcome.row["slo_violation_s"] / 900
-    assert outcome.row["cost"] == pytest.approx(least + late, abs=1e-3)
+    changes = 0.001 * 4 * outcome.row["steps"]
+    assert outcome.row["cost"] == pytest.approx(least + late + changes, abs=1e-3)
     assert outcome.trace is not None
     assert len(outcome.trace.at_s) == len(outcome.trace.executors) == 45
     assert outcome.trace.load[5:12] == [150] * 5 + [900] * 2
@@ -79,7 +81,7 @@ def test_the_limit_of_records_is_pinned_but_for_whom_it_is_the_law() -> None:
 
 def test_a_plan_takes_names_and_files(file: Path) -> None:
     whole = plan_of()
-    assert len(whole.paths) == 17
+    assert len(whole.paths) == 21
     assert (whole.names, whole.seeds) == (NAMES, SEEDS)
     assert not set(SEEDS) & set(TUNING_SEEDS)
     assert set(TUNED_ON) < set(whole.paths)
@@ -92,3 +94,9 @@ def test_a_plan_takes_names_and_files(file: Path) -> None:
 def test_a_plan_of_nothing_is_refused(words: dict[str, str]) -> None:
     with pytest.raises(BadInputError, match="there are"):
         plan_of(**words)
+
+
+def test_a_noise_changes_the_batches_of_a_run(file: Path) -> None:
+    rows = [do(Job(file, Variant("me", OURS), 1, noise)).row for noise in NOISES]
+    assert [row["noise"] for row in rows] == ["white", "rough"]
+    assert rows[0]["lag_area"] != rows[1]["lag_area"]

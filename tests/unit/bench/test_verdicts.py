@@ -9,7 +9,7 @@ from bench.control import OURS
 from bench.report import page
 from bench.results import SHIPPED, Curve, Results
 from bench.steps import Case
-from bench.verdicts import DS2, DS2_NAIVE, Verdict, keda_points, undominated, verdicts
+from bench.verdicts import DS2, DS2_NAIVE, Verdict, judged, points, undominated, verdicts
 
 FACTS = {
     "command": "c", "commit": "0000000", "wall_s": 1, "workers": 2, "budget": 12, "weight": 10,
@@ -19,10 +19,10 @@ FACTS = {
 
 def row(label: str = OURS, seed: int = 1, workload: str = "step", **changes: Any) -> dict[str, Any]:
     return {
-        "workload": workload, "label": label, "seed": seed, "steps": 2, "reversals": 0,
-        "slo_violation_s": 10, "violating": 0.002, "lag_area": 1000, "core_hours": 11.0,
-        "oracle_core_hours": 10.0, "oracle_h1_core_hours": 8.0, "decision_ms": 0.1, "hours": 1.5,
-        "cost": 1.4, "rises": [], **changes,
+        "workload": workload, "label": label, "seed": seed, "noise": "white", "steps": 2,
+        "reversals": 0, "slo_violation_s": 10, "violating": 0.002, "lag_area": 1000,
+        "core_hours": 11.0, "oracle_core_hours": 10.0, "oracle_h1_core_hours": 8.0,
+        "decision_ms": 0.1, "hours": 1.5, "cost": 1.4, "rises": [], **changes,
     }  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def results(*rows: dict[str, Any], **changes: Any) -> Results:
 
 
 def verdict(found: Results, words: str, label: str = OURS) -> Verdict:
-    return next(v for v in verdicts(found) if words in v.target and v.label == label)
+    return next(v for v in judged(found) if words in v.target and v.label == label)
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,18 @@ def test_the_oracle_asks_for_cost_and_for_the_goal(changes: dict[str, Any], met:
     assert verdict(found, "oracle").met is met
 
 
-def test_keda_points_that_are_left_are_those_of_its_front() -> None:
-    points = [row(f"keda {n}", slo_violation_s=late, core_hours=hours)
-              for n, late, hours in (("a", 0, 20), ("b", 12, 12), ("c", 30, 25))]  # fmt: skip
-    found = results(row(slo_violation_s=10, core_hours=11), keda=points)
-    theirs = keda_points(found, ["step"])
+def test_the_points_that_are_left_are_those_of_its_front() -> None:
+    keda = [row(f"keda {n}", slo_violation_s=late, core_hours=hours)
+            for n, late, hours in (("a", 0, 20), ("b", 12, 12), ("c", 30, 25))]  # fmt: skip
+    ours = [row("trimtab x", slo_violation_s=10, core_hours=11)]
+    found = results(row(), fronts={"keda": keda, OURS: ours})
+    theirs = points(found, "keda", ["step"])
     assert theirs["keda b"] == (12, 12)
-    assert undominated((11, 10), theirs) == ["keda a"]
-    assert verdict(found, "KEDA").met is False
-    assert verdict(results(row(slo_violation_s=0), keda=points), "KEDA").met
+    assert undominated({"x": (11, 10)}, theirs) == ["keda a"]
+    assert verdict(found, "KEDA", f"{OURS}, its grid").met is False
+    ours.append(row("trimtab y", slo_violation_s=0, core_hours=19))
+    assert verdict(found, "KEDA", f"{OURS}, its grid").met
+    assert "| keda | `a` | 20.0 | 0.0 | yes |" in page(found, "control")
 
 
 def test_reversals_count_at_constant_loads_only() -> None:
@@ -119,7 +122,16 @@ def test_the_page_names_what_did_not_run_and_where_we_lose() -> None:
     text = page(found, "control")
     assert "**Did not run:** `flink`: no Java." in text
     assert "**1 runs failed**, the first: gap, keda, seed 3: it broke" in text
-    losses = text.split("## Where a peer is better than ours")[1].split("##")[0]
+    losses = text.split("### Where a peer is better than ours")[1].split("##")[0]
     assert "| step | ds2 |" in losses
     assert "oracle" not in losses
     assert "![" not in text
+
+
+def test_each_noise_has_its_own_verdicts_and_its_part_of_the_page() -> None:
+    found = results(row(), row("ds2", cost=1.5), row(noise="rough"), row("ds2", noise="rough"))
+    said = {v.noise: v.met for v in judged(found) if "every tuned peer" in v.target}
+    assert said == {"white": True, "rough": False}
+    text = page(found, "control")
+    assert "## With 5 % of white noise" in text
+    assert "| **trimtab** | 10 | 1.38 | 2 | 0.0 | – | 10 | 1.38 | 2 | 0.0 | – |" in text

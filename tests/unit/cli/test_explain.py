@@ -324,3 +324,14 @@ def test_the_case_of_load_and_capacity_comes_with_its_advice() -> None:
     said = explain(pipeline())
     assert "load 0.90, capacity 0.10: LoadHighCapacityLow; tasks wait although" in said
     assert "load and capacity are not known yet" in explain(pipeline(executors=None))
+
+
+def test_the_reflex_is_told_only_when_it_is_on() -> None:
+    assert "Reflex" not in explain(pipeline())
+    on = changed(pipeline(), "tuning", {"reflex": True})
+    assert "beyond 110% of what 2 executors carry at the higher bound" in part(
+        explain(on), "Reflex"
+    )
+    assert "asks for up to 4 at once, without the operator" in part(explain(on), "Reflex")
+    none = changed(pipeline(replace(MEMORY, points=())), "tuning", {"reflex": True})
+    assert "before something is learned" in part(explain(none), "Reflex")

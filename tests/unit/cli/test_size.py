@@ -25,6 +25,8 @@ def test_given_figures_are_derived_line_by_line() -> None:
     said = size(*NOTES, "--heap", "768Mi").output
     assert "1600  800 ms / 8 ms × 16 slots" in said
     assert "of 4 × 768 MiB: far below it" in said
+    assert "50 ms  800 ms / 16 slots: the most that one step may take" in said
+    assert "p95.8  of a task is the median of a batch" in said
 
 
 def test_a_pipeline_gives_what_it_has_learned_and_options_win(tmp_path: Path) -> None:

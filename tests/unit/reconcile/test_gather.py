@@ -10,10 +10,11 @@ from tests.unit.reconcile.stage import SCRAPE_S, series
 from trimtab.adapters.memory import MemoryMetrics
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
-from trimtab.ports import Sample
-from trimtab.reconcile.observe.gather import Gathered, Missing, gather, signals
+from trimtab.ports import Name, Sample
+from trimtab.reconcile.observe.gather import Gathered, gather
 from trimtab.reconcile.observe.queries import MAX_SERIES, queries
-from trimtab.reconcile.observe.targets import Name, Target
+from trimtab.reconcile.observe.signals import Missing, signals
+from trimtab.reconcile.observe.targets import Target
 from trimtab.tuning.snapshot import Signals
 
 NOW_S = 1_000_000.0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.unit.reconcile.stage import NAMESPACE, Stage, series
-from tests.unit.workloads.manifests import CONFIG
+from tests.unit.workloads.manifests import CONFIG, changed
 
 from trimtab.api.network import Egress, NetworkSettings
 
@@ -111,6 +111,55 @@ def test_policies_go_at_once_when_they_are_turned_off(status: dict[str, Any]) ->
     stage.start_operator()
     stage.tick()
     assert policies(stage) == ALL
+
+
+BROKEN: list[tuple[str, Any, str]] = [
+    ("goal", {}, "InvalidSpec"),
+    ("source.kafka.cluster", "nowhere", "KafkaClusterNotFound"),
+    ("checkpoint.volumeClaim", {"shared": True}, "CheckpointIncompatible"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "reason"), BROKEN, ids=[row[2] for row in BROKEN])
+def test_policies_go_although_the_spec_cannot_be_carried_out(
+    path: str, value: Any, reason: str
+) -> None:
+    stage = Stage.at_rest()
+    stage.edit(path, value)
+    stage.tick()
+    assert stage.condition("Stalled") == ("True", reason)
+    assert policies(stage) == ALL
+    running = stage.get("Pod", "clicks-driver-0")
+    stage.start_operator(replace(CONFIG, network=None))
+    stage.tick()
+    assert policies(stage) == set()
+    assert stage.get("Pod", "clicks-driver-0") == running
+    stage.tick()
+    assert stage.cluster.writes == []
+
+
+def test_policies_of_a_kafka_cluster_go_although_its_spec_is_invalid() -> None:
+    stage = Stage.at_rest()
+    kafka = changed(stage.get("KafkaCluster", "events"), "replicas", "three")
+    stage.cluster.put(kafka)
+    stage.tick()
+    assert policies(stage) == ALL
+    stage.start_operator(replace(CONFIG, network=None))
+    stage.tick()
+    assert policies(stage) == set()
+    assert stage.has("StatefulSet", "events-kafka")
+
+
+def test_a_budget_goes_although_the_pipeline_cannot_run() -> None:
+    stage = Stage.at_rest()
+    stage.edit("evictable", False)
+    stage.tick()
+    stage.edit("source.kafka.cluster", "nowhere")
+    stage.tick()
+    assert stage.has("PodDisruptionBudget", "clicks-driver")
+    stage.edit("evictable", True)
+    stage.tick()
+    assert not stage.has("PodDisruptionBudget", "clicks-driver")
 
 
 def test_policies_of_others_stay_when_they_are_turned_off() -> None:

@@ -26,6 +26,7 @@ def test_an_edit_replaces_one_broker_after_the_other() -> None:
     before = images(kafka)
     kafka.edit("resources.memory", "2Gi")
     assert kafka.tick() == [], "the StatefulSet controller has not seen the new template"
+    assert kafka.condition("Ready")[:2] == ("False", "BrokersRolling"), "though all are in sync"
     kafka.controllers()
     for number, name in enumerate((LAST, MIDDLE, FIRST)):
         assert kafka.tick() == [name]

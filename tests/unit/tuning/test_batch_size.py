@@ -11,7 +11,7 @@ from tests.unit.tuning.test_decision import START, policy
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
-from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.capacity.points import REPEATED, Point
 from trimtab.tuning.knobs import batch_size, parallelism
 
 LIGHT = (Point(1, 100, 0.1, 0.9), Point(1, 1000, 0.1, 8.1))
@@ -70,7 +70,7 @@ LATE_KNEE = {500: 1.0, 1000: 1.5, 2500: 12.0}
 
 def test_no_batch_is_let_grow_past_the_knee() -> None:
     """1,000 records are the best batch; at 280/s a trigger of 5 s would hold 1,400."""
-    points = tuple(Point(4, n, 0.1, s, batches=2) for n, s in LATE_KNEE.items())
+    points = tuple(Point(4, n, 0.1, s, batches=REPEATED) for n, s in LATE_KNEE.items())
     settings = replace(START, executors=4, trigger_s=10.0)
     offer = batch_size.KNOB.raise_(context(load=280.0, points=points, settings=settings))
     assert offer is not None

@@ -37,6 +37,11 @@ def diagnosed(**seen: Any) -> Bottleneck:
         ({"gc_ratio": 0.2, "heap_used": 0.93, "cpu_ratio": 0.9}, Kind.MEMORY,
          "20% of the tasks' time is garbage collection, the fullest heap was at 93%"),
         ({"gc_ratio": 0.2}, Kind.MEMORY, "is garbage collection"),
+        ({"cpu_ratio": 0.5, "partition_bytes": 8 << 20, "fetch_bytes": 1 << 20}, Kind.FETCH,
+         "8192 kB in each partition, which take up to 8 fetches of 1024 kB: remove"),
+        ({"cpu_ratio": 0.8, "partition_bytes": 8 << 20, "fetch_bytes": 1 << 20}, Kind.CPU, ""),
+        ({"partition_bytes": 7 << 20, "fetch_bytes": 1 << 20}, Kind.CONCURRENCY, ""),
+        ({"partition_bytes": 80 << 20, "fetch_bytes": None}, Kind.CONCURRENCY, ""),
         ({"gc_ratio": None, "heap_used": 0.99}, Kind.CONCURRENCY, "is not known"),
     ],
 )  # fmt: skip

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.api.reasons import Action, BottleneckKind, Reason, Regime
-from trimtab.api.v1alpha1.pipeline import Mode
+from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.controller_state import ControllerState, Trial, Verdict
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.law import decide
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Batch, Signals, Snapshot
+from trimtab.tuning.snapshot import Batch, ExternalConstraints, Signals, Snapshot
 from trimtab.tuning.trials.trial import observe
 
 START = Settings(executors=1, trigger_s=10.0, max_offsets=2500)
@@ -291,7 +291,7 @@ def test_batches_of_a_split_count_once_its_executors_run_and_are_warm(
 
 def test_a_change_that_did_not_help_is_put_back_and_remembered() -> None:
     before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
-    before = replace(before, doubt="1/19")  # the first batch that counts was as slow
+    before = replace(before, surprise=3.0)  # the first batch that counts was as slow
     decision, after = decide(snapshot(after_change(4, 13.0), before), before)
     assert (decision.action, decision.reason) == (Action.REVERT, Reason.TRIAL_NO_GAIN)
     assert after.settings.executors == 1
@@ -307,7 +307,7 @@ def test_a_load_that_came_down_as_predicted_is_a_help_whatever_was_carried_befor
 ) -> None:
     """What is known of the settings before may be of far smaller batches."""
     trial = open_trial(settled=3, judged=1, batch="1/19", input_rate=input_rate, predicted_load=4.5)
-    before = replace(on_trial(trial), doubt="1/19")
+    before = replace(on_trial(trial), surprise=3.0)
     decision, _ = decide(snapshot(after_change(4, 13.0), before), before)
     assert decision.action is action, decision.message
 
@@ -317,7 +317,7 @@ def test_one_slow_batch_decides_no_trial() -> None:
     before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
     decision, after = decide(snapshot(after_change(4, 13.0), before), before)
     assert decision.action is Action.KEEP
-    assert after.doubt == "1/20"
+    assert after.surprise > 1
 
 
 def test_replayed_and_timed_batches_and_those_of_other_settings_are_not_judged() -> None:
@@ -344,12 +344,23 @@ def test_a_refusal_by_the_driver_goes_back() -> None:
     assert after.settings == before.trial.before  # type: ignore[union-attr]
 
 
-def test_pods_without_a_node_are_given_up() -> None:
-    before = on_trial(open_trial(opened_at_s=900.0))
+@pytest.mark.parametrize(
+    ("missing", "waited_s", "given_up"),
+    [("no node fits", 180, False), ("no node fits", 181, True), ("", 600, False), ("", 601, True)],
+)
+def test_executors_that_do_not_start_are_given_up_once_patience_ends(
+    missing: str, waited_s: float, given_up: bool
+) -> None:
+    """One that is starting, as far as is known, is waited for longer than one without a node."""
+    before = on_trial(open_trial(opened_at_s=1000.0 - waited_s))
     seen = replace(after_change(2, 3.0), executors_pending=2)
-    decision, after = decide(snapshot(seen, before), before)
-    assert decision.reason is Reason.PODS_PENDING
-    assert after.settings.executors == 2
+    now = replace(
+        snapshot(seen, before), constraints=ExternalConstraints(executors_missing=missing)
+    )
+    decision, after = decide(now, before)
+    assert (decision.reason is Reason.PODS_PENDING) is given_up
+    assert after.settings.executors == (2 if given_up else 4)
+    assert missing in decision.message or not given_up
 
 
 def test_memory_goes_through_json_unchanged() -> None:

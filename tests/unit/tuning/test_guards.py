@@ -43,7 +43,7 @@ VETOED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.KAFKA_REBALANCING: (context(seen={"out_of_sync": 3}), QUERY),
     Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), GROWN),
     Reason.FAILED_BEFORE: (
-        context(verdicts=(Verdict("parallelism", True, 2, 280.0, None, 2),)), MORE),
+        context(verdicts=(Verdict("parallelism", True, 2, 280.0, 9e9, 2),)), MORE),
 }  # fmt: skip
 
 SPARED: dict[Reason, tuple[Context, Proposal]] = {

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.tuning.test_decision import START, signals, snapshot
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.api.v1alpha1.pipeline import Mode
+from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning import idle
 from trimtab.tuning.controller_state import ControllerState, Idle
 from trimtab.tuning.snapshot import Snapshot

@@ -67,10 +67,10 @@ def test_a_batch_whose_duration_says_nothing_teaches_nothing(kind: str) -> None:
 def test_one_long_batch_is_not_believed_and_two_are() -> None:
     known = memory(points=(Point(1, 1000, 0.1, 8.0, batches=5),))
     once = taught(known, 20.0)
-    assert (once.points, once.doubt) == (known.points, "1/100")
-    assert taught(known, 20.0, 8.1).doubt == ""
+    assert (once.points, once.surprise) == (known.points, 2.5)
+    assert taught(known, 20.0, 8.1).surprise == 0
     twice = taught(known, 20.0, 20.0)
-    assert twice.points[0].duration_s == pytest.approx(14.0)
+    assert twice.points[0].duration_s == pytest.approx(20.0, rel=0.01)
 
 
 def test_a_batch_is_counted_once_however_often_it_is_seen() -> None:
@@ -86,7 +86,7 @@ def test_the_fastest_call_is_kept_with_how_many_there_were() -> None:
     for call_s, calls in ((0.05, 4.0), (0.02, 2.0), (0.03, 8.0)):
         seen = signals(batch=one, pending_call_s=call_s, pending_calls=calls)
         held = learning.observe(snapshot(seen, held), held, one)
-    assert held.fastest == FastestCall(0.02, 2.0)
+    assert held.fastest == FastestCall(0.02, 2.0, 1000.0)
     assert held.settings == START
 
 

@@ -11,7 +11,7 @@ from tests.unit.tuning.test_decision import START, batch, memory, policy, signal
 from trimtab.api.knobs import SCOPES
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.api.v1alpha1.pipeline import Bounds
+from trimtab.api.v1alpha1.tuning import Bounds
 from trimtab.tuning.decision import NOTHING
 from trimtab.tuning.diagnosis.bottleneck import diagnose
 from trimtab.tuning.knobs import clamp, locality

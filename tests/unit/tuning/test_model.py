@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.model import USUAL_EXPONENT, Model, at_work
-from trimtab.tuning.capacity.points import ENOUGH, Point, knee_of, learn
+from trimtab.tuning.capacity.points import (
+    ENOUGH,
+    KNEE_S,
+    REPEATED,
+    SEEN_STEP_S,
+    Point,
+    knees,
+    learn,
+)
 
 
 def true_batch(records: int, slots: int, *, out: float = 0.1, fixed: float = 2.8) -> Point:
@@ -135,17 +144,28 @@ def test_a_point_is_a_mean_that_comes_to_rest() -> None:
     points: tuple[Point, ...] = ()
     for duration_s in (4.8, 5.0, 4.6, 5.2, 4.9):
         points = learn(points, Point(1, 250, 0.1, duration_s))
-    assert points == (Point(1, 250, 0.1, 4.9, batches=ENOUGH),)
-    assert learn(points, Point(1, 260, 0.1, 5.4)) is points
+    assert points == (
+        Point(1, 250, 0.1, 4.9, batches=ENOUGH, fastest_s=0.0192, slowest_s=0.0208),
+    )  # fmt: skip
+    assert learn(points, Point(1, 260, 0.1, 5.3)) is points
 
 
 def test_a_batch_that_differs_clearly_moves_it_half_of_the_way() -> None:
     points = (Point(1, 250, 0.1, 4.8, batches=ENOUGH),)
     once = learn(points, Point(1, 250, 0.1, 9.0))
-    assert once == (Point(1, 250, 0.1, 6.9, batches=2),)
+    assert once == (Point(1, 250, 0.1, 6.9, batches=2, fastest_s=0.036, slowest_s=0.036),)
     for _ in range(6):
         once = learn(once, Point(1, 250, 0.1, 9.0))
     assert once[0].duration_s == pytest.approx(9.0, rel=0.1)
+
+
+def test_a_point_at_rest_still_shows_how_far_its_batches_lie_apart_and_when_it_was_seen() -> None:
+    rest = Point(1, 250, 0.1, 4.9, batches=ENOUGH, fastest_s=0.0184, slowest_s=0.0208)
+    assert learn((rest,), Point(1, 250, 0.1, 5.4, seen_s=100.0)) == (rest,)
+    (slower,) = learn((rest,), Point(1, 250, 0.1, 5.5, seen_s=100.0))
+    assert slower == replace(rest, slowest_s=0.022)
+    (later,) = learn((rest,), Point(1, 250, 0.1, 5.0, seen_s=SEEN_STEP_S))
+    assert later == replace(rest, seen_s=SEEN_STEP_S)
 
 
 def test_an_empty_batch_teaches_nothing() -> None:
@@ -164,18 +184,49 @@ SEED = {100: 0.2, 1000: 0.25, 2000: 0.3}
 """Seed 000: bulk puts of 100, 1,000 and 2,000 records take 200, 250 and 300 ms."""
 
 
+def regimes(seconds: float, slots: float = 1, **known: Any) -> list[Point]:
+    """Four sizes, the largest of which took `seconds`."""
+    told = {"batches": REPEATED} | known
+    return [Point(slots, n, 0.0, s, **told) for n, s in (SEED | {4000: seconds}).items()]
+
+
 @pytest.mark.parametrize(("seconds", "knee"), [(0.6, None), (0.7, None), (0.75, 2000), (1.2, 2000)])
 def test_the_third_regime_begins_where_a_record_costs_more(
     seconds: float, knee: int | None
 ) -> None:
     """4,000 records would take 0.6 s at the price of the best smaller batch."""
-    points = [Point(1, n, 0.0, s, batches=2) for n, s in (SEED | {4000: seconds}).items()]
-    assert knee_of(points) == knee
-    assert knee_of([replace(p, batches=1) for p in points]) is None, "one batch may be cold"
-    assert knee_of(points[2:]) is None, "two sizes may both be noise"
+    points = regimes(seconds)
+    assert knees(points).get(1) == knee
+    assert knees([replace(p, batches=REPEATED - 1) for p in points]) == {}, "too few batches"
+    assert knees(points[2:]) == {}, "two sizes may both be noise"
     model = fit(points, tasks=12)
     assert model is not None
-    assert model.knee == knee
+    assert model.knee(1) == knee
+
+
+def test_sizes_whose_batches_overlap_show_no_knee() -> None:
+    """A record of 4,000 takes twice as long in the mean, but one such batch was as fast."""
+    *small, large = regimes(1.2)
+    apart = [*(replace(p, slowest_s=1.1 * p.each_s) for p in small), large]
+    assert knees([*apart[:-1], replace(large, fastest_s=0.0002)]) == {1: 2000}
+    assert knees([*apart[:-1], replace(large, fastest_s=0.00016)]) == {}
+
+
+def test_a_knee_holds_for_the_slots_and_calls_at_which_it_was_seen() -> None:
+    model = fit([*regimes(1.2), Point(4, 1000, 0.0, 0.1)], tasks=12)
+    assert model is not None
+    assert (model.knee(1), model.knee(4)) == (2000, None)
+    calls = fit([*regimes(1.2, in_flight=2), Point(1, 1000, 0.0, 0.1, in_flight=4)], 12, 4)
+    assert calls is not None
+    assert calls.knee(1) is None
+
+
+def test_batches_past_a_knee_are_forgotten_when_they_are_not_seen_any_more() -> None:
+    points = tuple(regimes(1.2, seen_s=0.0))
+    small = Point(1, 2000, 0.0, 0.3, seen_s=KNEE_S - 1)
+    assert {p.records for p in learn(points, small)} == {100, 1000, 2000, 4000}
+    late = learn(points, replace(small, seen_s=KNEE_S))
+    assert {p.records for p in late} == {100, 1000, 2000}
 
 
 def test_a_slope_from_sizes_close_together_is_not_believed() -> None:

@@ -43,7 +43,7 @@ def test_it_is_said_and_nothing_moves_while_it_runs(latest: Any) -> None:
     assert "batch 17 was planned with 120,000 records" in decision.message
     assert "lowered to 2,500" in decision.message
     assert "wait until it has ended" in decision.message
-    assert after == before
+    assert replace(after, season=None) == before
 
 
 def test_one_that_begins_again_and_again_asks_for_memory_or_executors() -> None:
@@ -62,7 +62,7 @@ def test_once_it_has_ended_it_is_no_ground_to_cut_the_limit_or_to_learn() -> Non
     replayed = replace(usual, batch=replace(large, replayed=True))
     decision, after = decide(snapshot(replayed, before), before)
     assert (decision.action, decision.reason) == (Action.HOLD, Reason.PLANNED_OVERSIZE)
-    assert after == before
+    assert replace(after, season=None) == before
     small = replace(usual, batch=batch(records=2500, duration_s=4.0, replayed=True))
     assert decide(snapshot(small, before), before)[0].reason is not Reason.PLANNED_OVERSIZE
 

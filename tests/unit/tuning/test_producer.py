@@ -122,7 +122,7 @@ def test_it_comes_within_a_tenth_of_what_a_real_broker_gave_whatever_the_noise(
             p95_s = seen.p95_s * math.exp(rng.gauss(0, P95_NOISE))
             probes.append(replace(seen, rate=rate, p95_s=p95_s))
         chosen = truth(found, best_of(probes, goal_s).settings)
-        reached += chosen.rate >= 0.9 * best and chosen.p95_s <= 1.05 * goal_s
+        reached += chosen.rate >= 0.9 * best and chosen.p95_s <= goal_s
     assert reached >= 0.9 * tries
 
 
@@ -183,7 +183,7 @@ def test_a_choice_is_probed_once_more_and_not_kept_where_it_misses_then() -> Non
         assert step.settings is not None
         probes.append(Probe(step.settings, 100e6, 0.19, 0.02))
     assert "once more" in step.reason
-    held = [*probes, lucky]
+    held = [*probes, lucky, lucky]
     assert next_probe(held, 0.2).settings is None
     assert best_of(held, 0.2) is lucky
     assert best_of([*probes, replace(lucky, p95_s=0.26)], 0.2).settings == same
@@ -239,3 +239,27 @@ def test_the_last_probe_goes_to_a_back_off_where_the_choice_missed_when_repeated
         (1_000_000, 5, "none", 106.8e6, 0.240, 0.0259),
     ]  # fmt: skip
     assert next_probe(probed(seen), 0.2).settings == ProducerSettings(1_000_000, 4)
+
+
+def fast(settings: ProducerSettings) -> Probe:
+    """A fast machine without a delay: each knob alone gains nothing.
+
+    A request of few compressed bytes costs the broker as much as the bytes that it saves; large
+    ones need the producer and the broker to work side by side; without compression the bytes bind.
+    """
+    size = settings.batch_bytes
+    if settings.compression == "lz4":
+        ours_s, theirs_s = size * 2.6e-9, 0.45e-3 + size * 1.3e-9
+    else:
+        ours_s, theirs_s = 0.0, 0.03e-3 + size * (4.4e-9 if size < 300_000 else 4.9e-9)
+    took_s = ours_s + theirs_s if settings.in_flight == 1 else max(ours_s, theirs_s)
+    rate = size / took_s
+    return Probe(settings, rate, 1.2 * settings.pending_bytes / rate, settings.in_flight * took_s)
+
+
+def test_steps_that_help_only_together_are_tried_together() -> None:
+    probes: list[Probe] = []
+    while (step := next_probe(probes, 0.2)).settings is not None:
+        probes.append(fast(step.settings))
+    best = max(p.rate for p in map(fast, GRID) if p.p95_s <= 0.2)
+    assert best_of(probes, 0.2).rate >= 0.9 * best

@@ -24,12 +24,16 @@ def first() -> dict[str, Any]:
 
 
 def renamed(told: dict[str, Any]) -> dict[str, Any]:
-    """The first form in the names of the second."""
+    """The first form in the names of the second, with what it did not know."""
     text = (
         json.dumps(told).replace('"steady"', '"input_rate"').replace("max-pending", "max-in-flight")
     )
     now: dict[str, Any] = json.loads(text.replace('"last_steady"', '"last_input_rate"'))
-    return now
+    unknown = {"fastest_s": 0.0, "slowest_s": 0.0, "seen_s": 0.0}
+    told = now | {"points": [point | unknown for point in now["points"]], "surprise": 0.0}
+    if told["fastest"]:
+        told["fastest"] |= {"seen_s": 0.0}
+    return {name: value for name, value in told.items() if name != "doubt"}
 
 
 def test_the_form_of_the_last_release_loses_nothing() -> None:
@@ -37,7 +41,7 @@ def test_the_form_of_the_last_release_loses_nothing() -> None:
     memory = ControllerState.read(told)
     assert memory is not None
     kept = memory.to_dict()
-    added = {"schema", "advice", "idle"}
+    added = {"schema", "advice", "idle", "season", "forecasts"}
     assert {name: value for name, value in kept.items() if name not in added} == renamed(told)
     assert (kept["schema"], kept["advice"]) == (SCHEMA, {})
     assert memory.trial is not None

@@ -96,12 +96,33 @@ def test_the_sink_asks_the_producer_and_a_step_that_failed_leads_to_the_next() -
     seen = at()
     raised = [o.knob for o in knobs.raising(seen, Kind.SINK)]
     assert raised[:1] == ["producer-batch"]
-    failed = Verdict("producer-batch", raises=True, executors=1, input_rate=280.0, before=START)
+    failed = Verdict(
+        "producer-batch", raises=True, executors=1, input_rate=280.0, until_s=9e9, before=START
+    )
     seen = at(verdicts=(failed,))
     allowed, _ = guards.first_allowed(seen, knobs.raising(seen, Kind.SINK))
     assert allowed is not None
     assert allowed.knob == "producer-compression"
     assert not [o for o in knobs.raising(seen, Kind.CPU) if o.knob.startswith("producer")]
+
+
+def test_once_no_step_has_helped_alone_all_are_tried_together() -> None:
+    low = replace(START, producer_in_flight=1)
+    single = [
+        Verdict(name, raises=True, executors=1, input_rate=280.0, until_s=9e9, before=low)
+        for name in ("producer-batch", "producer-in-flight", "producer-compression")
+    ]
+    assert "producer" not in [o.knob for o in offers(at(low, verdicts=tuple(single[:2])))]
+    seen = at(low, verdicts=tuple(single))
+    allowed, _ = guards.first_allowed(seen, knobs.raising(seen, Kind.SINK))
+    assert allowed is not None
+    assert allowed.knob == "producer"
+    assert allowed.settings == replace(
+        low, producer_batch=1_000_000, producer_linger_ms=5, producer_in_flight=4,
+        producer_compression=LZ4,
+    )  # fmt: skip
+    packed = replace(low, producer_batch=1_000_000, producer_compression=LZ4)
+    assert "producer" not in [o.knob for o in offers(at(packed, verdicts=tuple(single)))]
 
 
 def test_what_was_learned_before_counts_only_until_something_was_since() -> None:
@@ -131,7 +152,7 @@ def test_a_step_is_kept_where_it_relieves_or_its_batches_are_faster(
         "producer-batch", 2, START, 0.0, raises=True, input_rate=100.0, load_before=1.2,
         predicted_load=0.7, judged=trial.JUDGED, rate_before=100.0, rate=float(rate),
     )  # fmt: skip
-    load = Load(100.0, 100.0, 0.0, value, None, 5.0)
+    load = Load(100.0, 100.0, 100.0, 0.0, value, None, 5.0)
     seen = at()
     end = judgement.judge(watched, seen.snapshot, seen.model, load, Band(0.8, 0.5))
     assert end is not None

@@ -12,7 +12,7 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning.controller_state import Trial, Verdict
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials import judgement
-from trimtab.tuning.trials.verdicts import MAX_VERDICTS, RETRY_S, holds, remember
+from trimtab.tuning.trials.verdicts import LONGEST_S, MAX_VERDICTS, RETRY_S, holds, remember
 
 TRIED = Settings(4, 5.0, 2500)
 
@@ -27,9 +27,18 @@ def failing(trials: list[Trial]) -> list[Verdict]:
     return told
 
 
-def test_the_first_failure_may_be_noise_and_the_second_is_believed() -> None:
-    assert [v.until_s for v in failing([open_trial()] * 3)] == [1000.0 + RETRY_S, None, None]
-    assert [v.failures for v in failing([open_trial()] * 3)] == [1, 2, 3]
+def test_each_failure_in_a_row_is_believed_twice_as_long_but_none_for_ever() -> None:
+    told = failing([open_trial()] * 6)
+    assert [v.until_s - 1000.0 for v in told] == [RETRY_S * n for n in (1, 2, 4, 8, 12, 12)]
+    assert told[-1].until_s - 1000.0 == LONGEST_S
+    assert [v.failures for v in told] == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_cannot_be_reverted_is_tried_again_only_once_something_changed() -> None:
+    now = context(load=280.0)
+    over = Verdict("parallelism", True, 4, 280.0, until_s=0.0, before=now.settings)
+    assert not holds(over, now)
+    assert holds(replace(over, knob="topic"), now)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,7 @@ def test_the_memory_of_it_is_bounded() -> None:
 def test_a_verdict_speaks_until_something_changed() -> None:
     now = context(load=280.0)
     assert now.load.input_rate == pytest.approx(280.0)
-    verdict = Verdict("parallelism", True, 4, 280.0, None, 2, now.settings, now.carried)
+    verdict = Verdict("parallelism", True, 4, 280.0, 9e9, 2, now.settings, now.carried)
     assert holds(verdict, now)
     assert holds(replace(verdict, input_rate=240.0), now)
     assert not holds(replace(verdict, input_rate=200.0), now), "another load"

@@ -17,6 +17,8 @@ from tests.unit.workloads.manifests import (
 )
 
 from trimtab.api.contract import Executors, Job
+from trimtab.api.pod_user import PodUser
+from trimtab.job.executors.pod_template import pod_template
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.common import INPUTS_ANNOTATION, MANAGED_BY
 from trimtab.workloads.driver import with_inputs
@@ -150,3 +152,34 @@ def test_other_values_of_the_chart_restart_no_driver() -> None:
     for asked in (None, TEMPLATE):
         manifest = changed(example("pipeline"), "podTemplate", asked)
         assert inputs(manifest, CHART) == inputs(manifest)
+
+
+IDS = ("runAsUser", "runAsGroup", "fsGroup")
+RESTRICTED = {
+    "runAsNonRoot": True,
+    "fsGroupChangePolicy": "OnRootMismatch",
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+USERS: list[tuple[PodUser | None, Json]] = [
+    (None, dict.fromkeys(IDS, 10001)),
+    (PodUser(run_as_user=7, run_as_group=0, fs_group=9), dict(zip(IDS, (7, 0, 9), strict=True))),
+    (PodUser(), {}),
+]
+
+
+@pytest.mark.parametrize(("user", "ids"), USERS, ids=["default", "chosen", "by-the-cluster"])
+def test_all_pods_run_as_the_user_of_the_chart(user: PodUser | None, ids: Json) -> None:
+    config = CONFIG if user is None else replace(CONFIG, pod_user=user)
+    made = [template["spec"] for template in templates(None, config).values()]
+    made.append(pod_template(executors(None, config)[0])["spec"])
+    assert [spec["securityContext"] for spec in made] == [RESTRICTED | ids] * 4
+    for spec in made:
+        for container in spec["containers"]:
+            assert not set(IDS) & container["securityContext"].keys()
+
+
+def test_another_user_restarts_no_driver() -> None:
+    """And a job document that says nothing new is understood by drivers of an older image."""
+    other = replace(CONFIG, pod_user=PodUser())
+    assert inputs(example("pipeline"), other) == inputs(example("pipeline"))
+    assert "podUser" not in executors(None)[1]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.knobs import (
-    KnobValues,
-)
 from trimtab.api.quantities import Duration, between
 from trimtab.api.reserved import ENV_NAME, ENV_RULE, SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.limits import Limits, Resources
@@ -23,6 +19,7 @@ from trimtab.api.v1alpha1.query import (
     Transform,
     in_one_kafka,
 )
+from trimtab.api.v1alpha1.tuning import Tuning
 
 SHUFFLE_PARTITIONS_KEY = "spark.sql.shuffle.partitions"
 
@@ -31,14 +28,6 @@ _HOUR_S, _DAY_S = 3600.0, 86400.0
 
 CatchUp = Annotated[Duration, between(1.0, 7 * _DAY_S)]
 """How long draining a backlog may take."""
-
-
-class Mode(StrEnum):
-    """How far the tuner may go."""
-
-    OBSERVE = "Observe"
-    RECOMMEND = "Recommend"
-    AUTO = "Auto"
 
 
 class LatencyGoal(ApiModel):
@@ -106,67 +95,6 @@ class Goal(ApiModel):
         return self
 
 
-class Bounds(ApiModel):
-    """The dead band: raise from higher, release below lower, change nothing in between."""
-
-    higher: float = Field(
-        0.8, gt=0, le=1, description="Load from which the pipeline has too much to do."
-    )
-    lower: float = Field(
-        0.5, gt=0, le=1, description="A smaller configuration is enough if its load is below this."
-    )
-    model_config = {
-        "json_schema_extra": cel(
-            ("self.lower < self.higher", "bounds: lower must be smaller than higher")
-        )
-    }
-
-
-class Dwell(ApiModel):
-    """How much new evidence a change of regime needs, in batches."""
-
-    up: int = Field(
-        2, ge=1, le=100, description="Samples or batches above the bounds before a raise."
-    )
-    down: int = Field(6, ge=1, le=1000, description="Batches below the bounds before a release.")
-
-
-class Locality(ApiModel):
-    """How close to their data tasks run: a ladder of four scopes with bounds of its own."""
-
-    enabled: bool = Field(False, description="Move locality.scope; begins at Process.")
-    bounds: Bounds = Field(
-        default_factory=Bounds,
-        description="On the executors' mean load: a wider scope from higher, a narrower one below"
-        " lower.",
-    )
-
-
-class JvmTuning(ApiModel):
-    """Whose memory and collector advice may change, at a driver restart."""
-
-    driver: bool = Field(True, description="False: resources.driver.memory is never raised.")
-    executor: bool = Field(True, description="False: resources.executor.memory is never raised.")
-
-
-class Tuning(ApiModel):
-    """How the tuner may move the knobs."""
-
-    mode: Mode = Mode.AUTO
-    pinned: KnobValues | None = Field(None, description="Values that the tuner never touches.")
-    initial: KnobValues | None = Field(None, description="Values to begin with.")
-    bounds: Bounds = Field(default_factory=Bounds)
-    dwell: Dwell = Field(default_factory=Dwell)
-    locality: Locality = Field(default_factory=Locality)
-    jvm: JvmTuning = Field(default_factory=JvmTuning)
-
-    @model_validator(mode="after")
-    def _trigger_above_zero(self) -> Tuning:
-        if any(values and values.trigger == 0 for values in (self.pinned, self.initial)):
-            raise ValueError("tuning: a trigger of 0s is none: write a duration above zero")
-        return self
-
-
 class EnvVar(ApiModel):
     """One environment variable of driver and executors."""
 
@@ -185,6 +113,12 @@ _ONE_KAFKA = " || ".join(
     for by in ("cluster", "bootstrapServers")
 )
 
+TOO_SMALL = (
+    "limits.{0} is less than limits.executors.min needs, or than one executor: raise it, or lower"
+    " executors.min or resources.executor.{0}"
+)
+_FEWEST = "(self.limits.executors.min > 0 ? self.limits.executors.min : 1)"
+_LIMIT, _POD = "self.limits.memory", "self.resources.executor.memory"
 _PIN = "has(self.tuning.pinned) && has(self.tuning.pinned.executors)"
 
 
@@ -199,10 +133,15 @@ class StreamPipelineSpec(ApiModel):
                 "tuning.pinned.executors must lie within limits.executors",
             ),
             (
-                "!has(self.limits.cores) || self.limits.cores"
-                " >= self.limits.executors.min * self.resources.executor.cores",
-                "limits.cores is less than limits.executors.min needs:"
-                " raise cores or lower executors.min",
+                f"!has(self.limits.cores) || self.limits.cores >= {_FEWEST} *"
+                " self.resources.executor.cores",
+                TOO_SMALL.format("cores"),
+            ),
+            (
+                f"!has(self.limits.memory) || !isQuantity({_LIMIT}) || !isQuantity({_POD})"
+                f" || quantity({_LIMIT}).asApproximateFloat()"
+                f" >= double({_FEWEST}) * quantity({_POD}).asApproximateFloat()",
+                TOO_SMALL.format("memory"),
             ),
             (
                 "!has(self.limits.executorCores)"
@@ -287,6 +226,17 @@ class StreamPipelineSpec(ApiModel):
         faults += [f"env {name!r} is there twice: keep one" for name in twice]
         if faults:
             raise ValueError("; ".join(faults))
+        return self
+
+    @model_validator(mode="after")
+    def _room_for_the_fewest(self) -> StreamPipelineSpec:
+        fewest, executor = max(1, self.limits.executors.min), self.resources.executor
+        for what, limit, each in (
+            ("cores", self.limits.cores, executor.cores),
+            ("memory", self.limits.memory, executor.memory),
+        ):
+            if limit is not None and limit < fewest * each:
+                raise ValueError(TOO_SMALL.format(what))
         return self
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel
 from trimtab.api.contract import KafkaSinkDocument, SinkDocument
@@ -23,6 +23,9 @@ MAX_SHUFFLE_PARTITIONS = 1000
 Bootstrap = Annotated[str, Field(max_length=1024, pattern=r"^[A-Za-z0-9._:,\[\]-]+:[0-9]+$")]
 
 
+TWICE = "source.kafka.topics names a topic twice: keep one of them"
+
+
 class KafkaSource(ApiModel):
     """Topics of one Kafka cluster."""
 
@@ -32,7 +35,10 @@ class KafkaSource(ApiModel):
         None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
     )
     topics: list[Topic] = Field(
-        min_length=1, max_length=16, description="Topics to read, all in one query."
+        min_length=1,
+        max_length=16,
+        description="Topics to read, all in one query.",
+        json_schema_extra=cel(("self.all(t, self.exists_one(other, other == t))", TWICE)),
     )
     starting_offsets: Start = Field(
         "latest",
@@ -55,6 +61,13 @@ class KafkaSource(ApiModel):
     fail_on_data_loss: bool = Field(
         True, alias="failOnDataLoss", description="Stop rather than skip records that expired."
     )
+
+    @field_validator("topics")
+    @classmethod
+    def _each_once(cls, topics: list[str]) -> list[str]:
+        if len(set(topics)) < len(topics):
+            raise ValueError(TWICE)
+        return topics
 
 
 LOOP = (

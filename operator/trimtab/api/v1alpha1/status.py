@@ -72,6 +72,9 @@ class LedgerStatus(StatusModel):
     mismatches: int | None = Field(
         None, description="Records that were read but not written, or the reverse."
     )
+    missing: int | None = Field(
+        None, description="Records that were written, but that the sink does not have by its count."
+    )
     skipped: int | None = Field(
         None, description="Offsets without a record: transactions, compaction, or a loss."
     )

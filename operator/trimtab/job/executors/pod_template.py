@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from trimtab.api import placement
 from trimtab.api.contract import CHECKPOINT_DIRECTORY, Executors
+from trimtab.api.pod_user import DEFAULT_USER
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.ports import Manifest
-from trimtab.workloads.common import CONTAINER_SECURITY, POD_SECURITY, SCRATCH_REQUEST, scratch
+from trimtab.workloads.common import CONTAINER_SECURITY, SCRATCH_REQUEST, pod_security, scratch
 
 _IMAGE = "spark.kubernetes.container.image"
 _POD = "spark.kubernetes.executor"
@@ -44,7 +45,7 @@ def pod_template(pods: Executors) -> Manifest:
     spec: Manifest = {
         "containers": [container],
         # as in the driver's pod: with a shared checkpoint, each writes the other's files
-        "securityContext": POD_SECURITY,
+        "securityContext": pod_security(pods.pod_user or DEFAULT_USER),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "volumes": volumes,

@@ -48,6 +48,13 @@ class NewSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MoreWanted:
+    """The reflex wants this many executors, more than are asked for."""
+
+    executors: int
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested:
     """Stop at the next boundary; requested at this time."""
 
@@ -70,6 +77,7 @@ Event = (
     | CheckpointOpened
     | QueryFailed
     | NewSettings
+    | MoreWanted
     | StopRequested
     | Tick
 )

@@ -40,6 +40,7 @@ from trimtab.job.lifecycle.events import (
     CheckpointOpened,
     ConnectFailed,
     Event,
+    MoreWanted,
     NewSettings,
     QueryFailed,
     StopRequested,
@@ -76,6 +77,8 @@ class State:
     phase: Phase = Phase.CONNECTING
     opened: bool = False
     """Whether the checkpoint was checked, which happens once, before the first start."""
+    raised_to: int | None = None
+    """Executors that the reflex has asked for above the settings in force."""
     pending: Settings | None = None
     """The newest settings that are not applied yet."""
     applying: Settings | None = None
@@ -90,7 +93,8 @@ class State:
     @property
     def knobs(self) -> dict[str, float]:
         """The value in force of every knob."""
-        return definition.effective(self.settings, self.job)
+        knobs = definition.effective(self.settings, self.job)
+        return knobs if self.raised_to is None else knobs | {EXECUTORS.name: float(self.raised_to)}
 
     @property
     def at_gate(self) -> bool:
@@ -108,6 +112,8 @@ def step(state: State, event: Event, now: float) -> Step:
             return _stop(state, at)
         case NewSettings(settings):
             return replace(state, pending=settings), []
+        case MoreWanted(executors):
+            return _raise(state, executors)
         case Tick():
             return _look(state, event, now)
         case QueryFailed(failure, progressed) if state.phase is Phase.FAILED:
@@ -165,7 +171,17 @@ def _apply(state: State, new: Settings) -> Step:
         commands += [GoLive(knobs, count), CountChange(How.LIVE)]
     if How.QUERY in hows:
         return replace(state, phase=Phase.STOPPING, applying=new), [*commands, CloseGate()]
-    return replace(state, settings=new), [*commands, Adopt(new, changed), Show()]
+    new_state = replace(state, settings=new, raised_to=None)
+    return new_state, [*commands, Adopt(new, changed), Show()]
+
+
+def _raise(state: State, executors: int) -> Step:
+    """Ask for more executors than the settings have; newer settings have the last word."""
+    more = executors > state.knobs.get(EXECUTORS.name, executors)
+    if state.phase is not Phase.RUNNING or state.pending is not None or not more:
+        return state, []
+    state = replace(state, raised_to=executors)
+    return state, [GoLive(state.knobs, executors), CountChange(How.LIVE), Show()]
 
 
 def _difference(
@@ -195,7 +211,7 @@ def _stopped(state: State, outcome: Outcome) -> Step:
         CountChange(How.QUERY, pauses_at=state.knobs[TRIGGER.name]),
         Adopt(new, changed),
     ]
-    state = replace(state, settings=new, applying=None)
+    state = replace(state, settings=new, raised_to=None, applying=None)
     if outcome is Outcome.FAILED:
         return replace(state, phase=Phase.FAILED), [*commands, Diagnose()]
     state, start = _start(state)

@@ -20,6 +20,7 @@ from trimtab.job.batches.timing import Split
 from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.locality import Locality
+from trimtab.job.executors.reflex import DriverReflex
 from trimtab.job.lifecycle import commands, events, machine
 from trimtab.job.lifecycle.boundary import (
     POLL_S,
@@ -29,6 +30,7 @@ from trimtab.job.lifecycle.boundary import (
     Outcome,
     stop_now,
 )
+from trimtab.job.lifecycle.each_batch import EachBatch
 from trimtab.job.lifecycle.settings_watch import Inbox
 from trimtab.job.query.builder import StreamBuilder, causes_of, last_committed
 from trimtab.job.query.checkpoint import Checkpoint
@@ -90,6 +92,7 @@ class Runner:
         self._locality = locality
         self._signal = signal
         self._fence = fence
+        self._each = EachBatch(driver, batches, checkpoint, executors, fence)
         self._clock = clock
         self._wake = threading.Event()
         self._wait = wait or self._wait_for_news
@@ -98,6 +101,7 @@ class Runner:
         self._gate = Gate()
         self._state = machine.State(job, settings)
         self.inbox = Inbox(settings, self._wake.set, self._refused)
+        self.reflex = DriverReflex(driver, job.pipeline_uid)
 
     def run(self) -> ExitCode:
         """Run until the stop signal; raises JobFailureError if the pipeline cannot continue."""
@@ -106,6 +110,8 @@ class Runner:
             self._wait(POLL_S if self._state.at_gate else TICK_S)
             if (new := self.inbox.take()) is not None:
                 self._feed(events.NewSettings(new))
+            elif (wanted := self._more_wanted()) is not None:
+                self._feed(events.MoreWanted(wanted))
             self._feed(self._look())
         if isinstance(end, JobFailureError):
             raise end
@@ -114,6 +120,17 @@ class Runner:
     def _wait_for_news(self, seconds: float) -> None:
         self._wake.wait(seconds)
         self._wake.clear()
+
+    def _more_wanted(self) -> int | None:
+        """Executors that the reflex wants; it looks only while a query runs."""
+        state = self._state
+        if self._executors is None or state.phase is not machine.Phase.RUNNING:
+            return None
+        wanted = self.reflex.look(state.settings.generation, self._executors.requested)
+        if wanted is not None:
+            log.info("asking for %d executors, more than the settings have", wanted)
+            self._driver.totals.reflex_raises += 1
+        return wanted
 
     def _look(self) -> events.Tick:
         query = self._query
@@ -192,7 +209,7 @@ class Runner:
             knobs, self._driver.record_bytes, len(self._driver.lag or {})
         )
         self._query = self._builder.start(
-            {**knobs, **self._fitted}, options, self._gate, self._begin, self._written
+            {**knobs, **self._fitted}, options, self._gate, self._each.begin, self._written
         )
         self._batches.timing.fit(possible=self._builder.can_be_timed, trigger_s=knobs[TRIGGER.name])
         self._show()
@@ -209,6 +226,7 @@ class Runner:
         places = self._executors.places() if self._executors else {}
         with self._driver.writing() as driver:
             driver.effective = self._in_force()
+            driver.raised_to = self._state.raised_to
             driver.places = places
 
     def _in_force(self) -> dict[str, float]:
@@ -218,46 +236,8 @@ class Runner:
             knobs[MAX_IN_FLIGHT.name] = self._builder.live.max_in_flight
         return knobs | self._fitted
 
-    def _begin(self, batch_id: int) -> bool:
-        """A batch has passed the gate; returns whether to time it.
-
-        Raises:
-            JobFailureError: another driver has taken over the checkpoint.
-        """
-        if self._fence is not None:
-            self._fence.require()
-        executors = self._executors.batch_begins().staying if self._executors else None
-        replays, records = self._planned(batch_id)
-        if replays:
-            log.info("batch %d runs again with its %s records, try %d", batch_id, records, replays)
-        return self._batches.begin(batch_id, records, executors, replays)
-
-    def _planned(self, batch_id: int) -> tuple[int, int | None]:
-        """How often a batch was tried before, and its records; only reports need either."""
-        replays, records = 0, None
-        try:
-            if self._batches.replays(batch_id):
-                replays = 1  # at least
-                replays = self._checkpoint.count_replay(batch_id)
-            records = self._checkpoint.batch_records(batch_id)
-        except (JobFailureError, OSError) as error:
-            log.warning("batch %d: its size could not be read: %s", batch_id, error)
-        return replays, records
-
     def _written(self, split: Split | None) -> None:
-        self._batches.written(split)
-        if self._executors is not None:
-            self._executors.batch_ended()
-        calls = self._builder.stages.take()
-        with self._driver.writing() as driver:
-            driver.calls = calls
-            driver.totals.add_calls(calls)
-
-    def _abandon(self) -> None:
-        """No batch of this start is being written any longer."""
-        self._batches.abandon()
-        if self._executors is not None:
-            self._executors.batch_ended()
+        self._each.written(split, self._builder.stages)
 
     def _go_live(self, knobs: Mapping[str, float], executors: int | None) -> None:
         self._builder.live.set(knobs)
@@ -273,7 +253,7 @@ class Runner:
 
     def _end_query(self, outcome: Outcome) -> None:
         self._stop_now()
-        self._abandon()
+        self._each.abandon()
         if outcome is Outcome.UNCLEAN:
             self._driver.totals.unclean_stops += 1
             again = f"{self._source.on_replay}; {self._sink.on_replay}"
@@ -281,7 +261,7 @@ class Runner:
         log.info("stopped: %s", outcome.name.lower())
 
     def _diagnose(self) -> events.QueryFailed:
-        self._abandon()
+        self._each.abandon()
         written = self._builder.writer.failure if self._builder.writer else None
         assert self._query is not None  # it has failed
         failure = written if isinstance(written, JobFailureError) else None

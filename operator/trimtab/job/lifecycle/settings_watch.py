@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.api.contract import Settings
+from trimtab.api.contract import REFLEX_KEY, SETTINGS_KEY, Settings
 from trimtab.errors import ContractError
 
 log = logging.getLogger(__name__)
@@ -107,12 +107,19 @@ def follow_file(path: Path, stopping: threading.Event) -> Iterator[str]:
         stopping.wait(FILE_POLL_S)
 
 
-def start(texts: Iterator[str], inbox: Inbox) -> threading.Thread:
-    """Feed the inbox from an endless iterator, in a thread of its own."""
+def start(
+    documents: Iterator[Mapping[str, str]], inbox: Inbox, reflex: Callable[[str], None]
+) -> threading.Thread:
+    """Feed the inbox and the reflex from an endless iterator, in a thread of its own.
+
+    Each item has the documents by key; `reflex` gets its own, empty if there is none.
+    """
 
     def run() -> None:
-        for text in texts:
-            inbox.offer(text)
+        for found in documents:
+            reflex(found.get(REFLEX_KEY, ""))
+            if SETTINGS_KEY in found:
+                inbox.offer(found[SETTINGS_KEY])
 
     thread = threading.Thread(target=run, name="trimtab-settings", daemon=True)
     thread.start()

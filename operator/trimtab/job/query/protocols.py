@@ -91,6 +91,13 @@ class Sink(Protocol):
     def require(self) -> None:
         """Raise JobFailureError if it is missing, or a healing one if it does not answer."""
 
+    def arrived(self) -> int | None:
+        """Records that it has got since `require` was first called, as it counts them itself.
+
+        Whoever wrote them, and how often; None if it cannot tell. Raises UnavailableError if it
+        does not answer.
+        """
+
     def prepare(self, frame: DataFrame) -> DataFrame:
         """Select the columns to write; raises TransformError if they do not fit."""
 

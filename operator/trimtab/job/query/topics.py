@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from trimtab.errors import UnavailableError
 from trimtab.job.termination import JobFailureError, Reason
@@ -12,20 +13,25 @@ START_TIMEOUT_S = 15.0
 """Limit of one request before a start: a Kafka that is coming up may take its time."""
 
 
-def partitions_of(kafka: KafkaAdmin, topics: Sequence[str]) -> dict[str, int]:
-    """Partition counts of the topics that exist; raises a healing JobFailureError if unanswered."""
+@contextmanager
+def answered() -> Iterator[None]:
+    """Raise a healing JobFailureError if Kafka does not answer."""
     try:
-        return kafka.partitions(topics)
+        yield
     except UnavailableError as error:
         raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
+
+
+def partitions_of(kafka: KafkaAdmin, topics: Sequence[str]) -> dict[str, int]:
+    """Partition counts of the topics that exist; raises a healing JobFailureError if unanswered."""
+    with answered():
+        return kafka.partitions(topics)
 
 
 def identity_of(kafka: KafkaAdmin, topics: Sequence[str]) -> KafkaIdentity:
     """The ids of the cluster and of topics; raises a healing JobFailureError if unanswered."""
-    try:
+    with answered():
         return kafka.identity(topics)
-    except UnavailableError as error:
-        raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
 
 
 def require_topics(kafka: KafkaAdmin, topics: Sequence[str], role: str) -> None:

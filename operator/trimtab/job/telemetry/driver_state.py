@@ -131,6 +131,10 @@ class Totals:
     ledger_sum: dict[str, int] = field(default_factory=dict)
     """XOR and sum of the identities by side, if records have one."""
     ledger_mismatch: int | None = None
+    arrived: int | None = None
+    """Records that the sink has got since it was first looked at, as it counts them itself."""
+    missing: int | None = None
+    """Of those that committed batches have handed on, how many it does not have."""
     skipped: int = 0
     late: int = 0
     clipped: int = 0
@@ -143,6 +147,7 @@ class Totals:
     unclean_stops: int = 0
     failed_tasks: int = 0
     replays: int = 0
+    reflex_raises: int = 0
     executors_refused: int = 0
     executors_failed: int = 0
     executors_lost: int = 0
@@ -195,12 +200,15 @@ class Totals:
 class DriverState:
     """Everything that can be exported. Change it inside `with state.writing() as driver`."""
 
+    pipeline_uid: str | None = None
     settings_generation: int | None = None
     rejected_generation: int | None = None
     run_number: int | None = None
     effective: Mapping[str, float] = field(default_factory=dict)
     record_bytes: float | None = None
     """Mean size of a record, key and value, in the last batch that had any."""
+    raised_to: int | None = None
+    """Executors that the driver has asked for by itself, above its settings."""
     places: Mapping[str, int] = field(default_factory=dict)
     """How many nodes and zones lead partitions of the source, by scope."""
     last: CommittedBatch | None = None
@@ -222,6 +230,8 @@ class DriverState:
     calls: Mapping[str, StageCalls] = field(default_factory=dict)
     """The calls of the last batch, by stage."""
     lag: Mapping[tuple[str, int], PartitionLag] | None = None
+    polled_s: float | None = None
+    """When the lag was polled, in seconds since 1970."""
     reads_committed: bool = True
     """Whether the query leaves out what is in open or aborted transactions."""
     out_of_sync: int | None = None

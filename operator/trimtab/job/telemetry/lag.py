@@ -151,7 +151,9 @@ class LagPoller:
         lag = {
             key: self._partition_lag(key, end, committed, now) for key, end in sorted(ends.items())
         }
-        self._driver.lag = self._with_ages(lag, committed, now)
+        lag = self._with_ages(lag, committed, now)
+        with self._driver.writing() as driver:
+            driver.lag, driver.polled_s = lag, now
 
     def _with_ages(
         self, lag: dict[tuple[str, int], PartitionLag], committed: Offsets | None, now: float

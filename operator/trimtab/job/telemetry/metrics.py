@@ -17,7 +17,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from trimtab.api.figures import BY_NAME, PREFIX, Type
+from trimtab.api.figure import PREFIX, Type
+from trimtab.api.figures import BY_NAME
 from trimtab.api.knobs import KNOBS, MIN_PARTITIONS, SCOPE
 from trimtab.job.batches.ledger import SHOWN
 from trimtab.job.executors.locality import wait_is_inert
@@ -80,10 +81,12 @@ def _by(name: str, values: Mapping[str, float]) -> Metric:
 
 
 def _settings(driver: DriverState) -> Iterator[Metric]:
+    yield _by("pipeline_info", {driver.pipeline_uid: 1.0} if driver.pipeline_uid else {})
     yield _one("settings_generation", driver.settings_generation)
     yield _one("settings_rejected_generation", driver.rejected_generation)
     yield _one("run_number", driver.run_number)
     yield _one("heartbeat_timestamp_seconds", driver.heartbeat)
+    yield _one("reflex_executors", driver.raised_to)
     knobs = driver.effective
     yield _family("effective", {(knob, KNOBS[knob].format(v)): 1 for knob, v in knobs.items()})
     yield _by("effective_number", knobs)
@@ -142,6 +145,7 @@ def _executors(driver: DriverState) -> Iterator[Metric]:
         }
         yield _by("executors", by_state)
         totals = driver.totals
+        yield _one("reflex_raises", totals.reflex_raises)
         yield _one("executors_refused", totals.executors_refused)
         yield _one("executors_failed", totals.executors_failed)
         yield _one("executors_lost", totals.executors_lost)
@@ -192,6 +196,7 @@ def _source(driver: DriverState) -> Iterator[Metric]:
     yield _family("lag_records", records)
     yield _family("lag_seconds", seconds)
     yield _family("partition_input", {key: lag.end for key, lag in partitions.items()})
+    yield _one("lag_polled_timestamp_seconds", driver.polled_s if partitions else None)
     yield _one("partitions_out_of_sync", driver.out_of_sync)
     beyond = [each.beyond for each in driver.lag.values()] if driver.lag else None
     yield _one("partitions_beyond_end", None if beyond is None else sum(beyond))
@@ -225,6 +230,8 @@ def _totals(totals: Totals) -> Iterator[Metric]:
     yield _by("ledger_xor", _low(totals.ledger_xor))
     yield _by("ledger_sum", _low(totals.ledger_sum))
     yield _one("ledger_mismatch", totals.ledger_mismatch)
+    yield _one("arrived_records", totals.arrived)
+    yield _one("missing_records", totals.missing)
     yield _one("skipped_records", totals.skipped)
     yield _one("late_records", totals.late)
     yield _one("record_latency_clipped", totals.clipped)

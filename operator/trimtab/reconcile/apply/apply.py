@@ -39,6 +39,7 @@ def write(
     if outcome.scaled:
         tick.writer.apply(outcome.scaled, parent)
     if outcome.children is None:
+        _clean(parent, outcome, tick)
         return
     refused = _document(parent, outcome, tick)
     if refused == WRITTEN and not _stands(parent, outcome, tick.cache):
@@ -48,9 +49,13 @@ def write(
     if outcome.restart and refusal == WRITTEN:
         namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
-        tick.writer.delete(("Pod", namespace, driver_pod(name)), uid=uid)
+        tick.writer.delete(("Pod", namespace, driver_pod(name)), parent, uid=uid)
+    _clean(parent, outcome, tick)
+
+
+def _clean(parent: Manifest, outcome: Outcome, tick: TickContext) -> None:
     for left in outcome.leftovers:
-        tick.writer.delete(key_of(left), uid=left["metadata"]["uid"])
+        tick.writer.delete(key_of(left), parent, uid=left["metadata"]["uid"])
         tick.cache.forget(key_of(left))
 
 
@@ -60,8 +65,9 @@ def _document(parent: Manifest, outcome: Outcome, tick: TickContext) -> Refusal:
     if wanted is None:
         return WRITTEN
     known = tick.cache.get(*key_of(wanted))
-    text = ((known or {}).get("data") or {}).get(SETTINGS_KEY)
-    if not differs(wanted, parent, tick.cache) and text == wanted["data"][SETTINGS_KEY]:
+    texts = (known or {}).get("data") or {}
+    same = all(texts.get(key) == text for key, text in wanted["data"].items())
+    if same and not differs(wanted, parent, tick.cache):
         return WRITTEN
     if known:
         version = {"resourceVersion": known["metadata"]["resourceVersion"]}

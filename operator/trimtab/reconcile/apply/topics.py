@@ -30,10 +30,12 @@ def make_topics(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> 
         if refusal != WRITTEN:
             return False, refusal.reason, refusal.message
         return False, "TopicsPending", "the topics are being made"
-    return _state(live, wanted, spec, tick)
+    return _state(live, wanted, parent, spec, tick)
 
 
-def _state(live: Manifest, wanted: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> State:
+def _state(
+    live: Manifest, wanted: Manifest, parent: Manifest, spec: KafkaClusterSpec, tick: TickContext
+) -> State:
     name, status = live["metadata"]["name"], live.get("status") or {}
     said = _said(live, tick)
     if status.get("succeeded"):
@@ -43,11 +45,12 @@ def _state(live: Manifest, wanted: Manifest, spec: KafkaClusterSpec, tick: TickC
     if failed is None:
         stamp = (live["metadata"].get("annotations") or {}).get(HASH_ANNOTATION)
         if stamp != wanted["metadata"]["annotations"][HASH_ANNOTATION]:
-            _delete(live, tick)  # its image or its pods were edited, which a Job cannot follow
+            # its image or its pods were edited, which a Job cannot follow
+            _delete(live, parent, tick)
         return False, "TopicsPending", _joined("the topics are being made", said)
     again_s = moment(failed.get("lastTransitionTime")) + RETRY_S - tick.now_s
     if again_s <= 0:
-        _delete(live, tick)
+        _delete(live, parent, tick)
         return False, "TopicsPending", _joined("the topics are tried again", said)
     text = f"the Job {name} failed: {failed.get('message', '')}"
     return False, "TopicsFailed", f"{_joined(text, said)}; another try follows in minutes"
@@ -61,6 +64,7 @@ def _forget_others(
     for old in _jobs(parent, tick):
         if wanted and old["metadata"]["name"] == wanted["metadata"]["name"]:
             continue
+        _delete(old, parent, tick)
         kept = [name for name in topics.made_by(old) if name not in listed]
         if kept:
             message = (
@@ -68,7 +72,6 @@ def _forget_others(
                 " them with Kafka's own tools if you do not need them"
             )
             tick.writer.event(parent, warning=False, reason="TopicsKept", message=message[:1024])
-        _delete(old, tick)
 
 
 def _jobs(parent: Manifest, tick: TickContext) -> Iterator[Manifest]:
@@ -104,6 +107,6 @@ def _joined(text: str, said: str) -> str:
     return f"{text}; the last try said: {said}" if said else text
 
 
-def _delete(job: Manifest, tick: TickContext) -> None:
-    tick.writer.delete(key_of(job), uid=job["metadata"]["uid"])
+def _delete(job: Manifest, parent: Manifest, tick: TickContext) -> None:
+    tick.writer.delete(key_of(job), parent, uid=job["metadata"]["uid"])
     tick.cache.forget(key_of(job))

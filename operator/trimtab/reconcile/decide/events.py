@@ -62,6 +62,12 @@ def _ledger(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[An
             " trimtab_ledger_records_total and trimtab_ledger_xor of both sides"
         )
         yield Announcement("LedgerMismatch", message, warning=True)
+    if (gone := _missing(new)) > _missing(old):
+        message = (
+            f"{gone} records of committed batches are not in the sink, by its own count: its broker"
+            " has lost them, or the topic was deleted and created again"
+        )
+        yield Announcement("RecordsMissing", message, warning=True)
     late, before = _late(new), _late(old)
     if late >= 2 * max(before, 1) or (late and not before):
         message = (
@@ -73,6 +79,10 @@ def _ledger(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[An
 
 def _mismatches(status: StreamPipelineStatus) -> int:
     return (status.ledger.mismatches or 0) if status.ledger else 0
+
+
+def _missing(status: StreamPipelineStatus) -> int:
+    return (status.ledger.missing or 0) if status.ledger else 0
 
 
 def _late(status: StreamPipelineStatus) -> int:

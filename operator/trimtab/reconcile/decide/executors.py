@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trimtab.reconcile.observe.executor_pods import Cause
-from trimtab.reconcile.observe.gather import Missing
 from trimtab.reconcile.observe.observation import Observation
+from trimtab.reconcile.observe.signals import Missing
 
 
 def missing_executors(seen: Observation, wanted: int) -> Cause | None:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.decide.plan import Plan
 from trimtab.reconcile.observe.observation import Observation
+from trimtab.settings import OperatorSettings
 from trimtab.workloads.names import tuning_name
 
 GIVEN_UP = ("NetworkPolicy", "PodDisruptionBudget")
 """The kinds that settings or a spec may give up again."""
 LEFT = ("ConfigMap", "ServiceAccount", "Role", "RoleBinding", *GIVEN_UP)
 """Those, and the kinds whose names have changed, or change with what they hold."""
+
+
+def given_up(
+    owned: Iterable[Manifest], config: OperatorSettings, spec: StreamPipelineSpec | None
+) -> tuple[Manifest, ...]:
+    """What settings and spec no longer ask for, whatever else is wrong; None: it cannot be read."""
+    gone = {
+        "NetworkPolicy": config.network is None,
+        "PodDisruptionBudget": spec is not None and spec.evictable,
+    }
+    return tuple(each for each in owned if gone.get(each["kind"]))
 
 
 def leftovers(seen: Observation, planned: Plan) -> tuple[Manifest, ...]:
@@ -20,7 +35,7 @@ def leftovers(seen: Observation, planned: Plan) -> tuple[Manifest, ...]:
     rest stays, because a pod may still be created from an older template.
     """
     if not planned.children:
-        return ()
+        return given_up(seen.owned, seen.config, seen.spec)
     meta = seen.parent["metadata"]
     needed = {key_of(child)[::2] for child in planned.children}
     needed |= {("ConfigMap", tuning_name(meta["name"])), ("ConfigMap", seen.pod.job)}

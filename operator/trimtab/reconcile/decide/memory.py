@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trimtab.api.contract import Settings
+from trimtab.api.contract import Reflex, Settings
 from trimtab.api.knobs import FIXED_KNOBS, MAX_IN_FLIGHT, KnobValues
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe.observation import Observation
+from trimtab.tuning import reflex
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.knobs import clamp, initial_settings, known_only
+from trimtab.tuning.snapshot import Snapshot
 from trimtab.workloads import pipeline
 
 
@@ -85,8 +87,13 @@ def edited(seen: Observation) -> bool:
     return source != pipeline.source_options(seen.spec) or fixed != pipeline.fixed_knobs(seen.spec)
 
 
-def document(memory: ControllerState, seen: Observation) -> Manifest | None:
-    """settings.json = clamp(status, limits, pinned); None if a newer one exists, which is kept."""
+def document(
+    memory: ControllerState, seen: Observation, snapshot: Snapshot | None
+) -> Manifest | None:
+    """settings.json = clamp(status, limits, pinned); None if a newer one exists, which is kept.
+
+    Beside it, what the driver may do by itself.
+    """
     own = seen.own_document
     if own and own.generation > memory.generation:
         return None
@@ -99,4 +106,18 @@ def document(memory: ControllerState, seen: Observation) -> Manifest | None:
         source=pipeline.source_options(seen.spec),
         reason=f"generation {memory.generation}",
     )
-    return pipeline.tuning_document(seen.parent, wanted)
+    return pipeline.tuning_document(seen.parent, wanted, _reflex(memory, seen, snapshot))
+
+
+def _reflex(memory: ControllerState, seen: Observation, snapshot: Snapshot | None) -> Reflex | None:
+    """The driver's table; while nothing is seen, and while it says the same, the one that it has.
+
+    So a quiet pipeline is written twice in the life of a table, and not with every batch.
+    """
+    old = seen.reflex
+    if not seen.policy.reflex:
+        return None
+    if snapshot is None or snapshot.signals is None:
+        return old if old and old.generation == memory.generation else None
+    new = reflex.table(snapshot, memory, seen.parent["metadata"]["uid"])
+    return old if reflex.stands(old, new, seen.now_s) else new

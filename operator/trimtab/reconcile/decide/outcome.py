@@ -14,8 +14,8 @@ from trimtab.reconcile.decide.executors import missing_executors
 from trimtab.reconcile.decide.leftovers import leftovers
 from trimtab.reconcile.decide.memory import document, edited, remembered, told
 from trimtab.reconcile.decide.plan import Plan, plan
-from trimtab.reconcile.observe.gather import Missing
 from trimtab.reconcile.observe.observation import Observation, Words
+from trimtab.reconcile.observe.signals import Missing
 from trimtab.reconcile.status.conditions import Situation, conditions
 from trimtab.reconcile.status.news import news
 from trimtab.reconcile.status.report import status
@@ -72,28 +72,34 @@ def outcome(seen: Observation) -> Outcome:
         snapshot=snapshot,
         decision=decision,
         memory=memory,
-        scrape_s=seen.config.scrape_s,
-        tick_s=seen.config.tick_s,
+        pace_s=seen.pace_s,
+        indirect=seen.indirect,
     )
     new = status(seen.status, situation)
     told_now = news(seen.status.decisions, decision)
-    out = Outcome(new, events.announcements(seen, wide, new, told_now), tuple(told_now))
+    out = Outcome(
+        new, events.announcements(seen, wide, new, told_now), tuple(told_now),
+        leftovers=leftovers(seen, planned),
+    )  # fmt: skip
     if planned.obstacle is not None:
         return replace(out, scaled=scaled(seen.stateful_set, suspended=seen.spec.suspend))
     return replace(
         out,
-        document=document(memory, seen),
+        document=document(memory, seen, snapshot),
         children=_children(seen, planned),
         generation=memory.generation,
         restart=_outdated(seen, wide, planned),
-        leftovers=leftovers(seen, planned),
     )
 
 
 def refusal(
-    parent: Manifest, old: StreamPipelineStatus, message: str, now_s: float, live: Manifest | None
-) -> Outcome:
-    """For a spec that the CRD accepts but the models refuse; suspending still stops the driver."""
+    parent: Manifest, old: StreamPipelineStatus, message: str, now_s: float, live: Manifest | None,
+    *, gone: tuple[Manifest, ...],
+) -> Outcome:  # fmt: skip
+    """For a spec that the CRD accepts but the models refuse; suspending still stops the driver.
+
+    `live` is the driver's StatefulSet, `gone` what is given up all the same.
+    """
     suspended = parent["spec"].get("suspend") is True
     generation = parent["metadata"]["generation"]
     situation = Situation(
@@ -107,7 +113,9 @@ def refusal(
         "observed_generation": generation,
         "conditions": conditions(old.conditions, situation),
     }
-    return Outcome(old.model_copy(update=changed), scaled=scaled(live, suspended=suspended))
+    return Outcome(
+        old.model_copy(update=changed), scaled=scaled(live, suspended=suspended), leftovers=gone
+    )
 
 
 def scaled(live: Manifest | None, *, suspended: bool) -> Manifest | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from trimtab.ports import Key, Manifest, key_of
-from trimtab.reconcile.observe.executor_pods import Name, failed, pipeline_of
+from trimtab.ports import Key, Manifest, Name, key_of
+from trimtab.reconcile.observe.executor_pods import failed, pipeline_of
 from trimtab.reconcile.observe.refusals import Refusal
 
 FETCHED_S = 30.0
@@ -97,7 +97,7 @@ class ObjectCache:
             return True
 
     def moment(self) -> int:
-        """A mark in time: take it before requesting a list, and pass it to `resync`."""
+        """A mark in time: take it before a request, and pass it to `resync` or `correct`."""
         with self._lock:
             return self._moment
 
@@ -115,6 +115,19 @@ class ObjectCache:
             for key, manifest in listed.items():
                 if key not in self._told:
                     self._objects[key] = manifest
+
+    def correct(self, key: Key, live: Manifest | None, since: int) -> None:
+        """Store what the API server said of one object, requested at `since`; None: it is gone.
+
+        What was reported after `since` is newer and stays as it is.
+        """
+        with self._lock:
+            if self._told.get(key, 0) > since:
+                return
+            if live is None:
+                self._objects.pop(key, None)
+            else:
+                self._objects[key] = live
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """One object, or None."""

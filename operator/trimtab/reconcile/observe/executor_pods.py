@@ -9,12 +9,9 @@ from dataclasses import dataclass
 
 from trimtab.api.common import moment
 from trimtab.api.quantities import parse_amount
-from trimtab.ports import Manifest
+from trimtab.ports import Manifest, Name
 from trimtab.reconcile.observe.containers import CONFIG_REASONS, IMAGE_REASONS
 from trimtab.workloads.common import COMPONENT_LABEL, PIPELINE_LABEL
-
-Name = tuple[str, str]
-"""Namespace and name of a pipeline."""
 
 RECENT_S = 120.0
 """A failed executor explains missing ones for this long: Spark replaces it at once."""

@@ -6,22 +6,25 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trimtab.api.common import get_condition
-from trimtab.api.contract import SETTINGS_KEY, Settings
+from pydantic import ValidationError
+
+from trimtab.api.common import faults, get_condition
+from trimtab.api.contract import REFLEX_KEY, SETTINGS_KEY, Reflex, Settings
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.query import LOOP, share_server
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import ContractError
-from trimtab.ports import Manifest, key_of
+from trimtab.ports import Manifest, Name, key_of
 from trimtab.reconcile.observe import partitions, refusals
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.driver_pod import DriverPod, driver_pod, made_by
-from trimtab.reconcile.observe.executor_pods import Cause, Name, cause
-from trimtab.reconcile.observe.gather import DriverMetrics, Gathered, Missing, signals
+from trimtab.reconcile.observe.executor_pods import Cause, cause
+from trimtab.reconcile.observe.gather import DriverMetrics, Gathered
 from trimtab.reconcile.observe.jvms import jvms
 from trimtab.reconcile.observe.refusals import WRITTEN, Refusal
+from trimtab.reconcile.observe.signals import Missing, signals
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 from trimtab.sizing.jvm import Figures
@@ -87,14 +90,26 @@ class Observation:
     """The names of the driver's pods beside the one that there should be."""
     metrics: DriverMetrics | None
     signals: Signals | Missing
+    direct: bool
+    """Whether the driver itself said what it does now."""
+    indirect: str
+    """Why it did not, although it was to be read directly; empty otherwise."""
     jvms: Mapping[str, Figures]
     """The JVM figures by role, from fresh metrics of a running driver."""
     document: Settings | None
     """The tuning document that the driver reads."""
+    reflex: Reflex | None
+    """What the driver may do by itself, as it reads it."""
     refused: Refusal | None
     """Why children could not be written last; None if all were, or before any was."""
     topic_fixed: str
     """Why the source's topic must keep its number of partitions; empty if it may grow."""
+
+    @property
+    def pace_s(self) -> tuple[float, float]:
+        """Seconds between two samples, and between two decisions."""
+        config = self.config
+        return (config.pause_s,) * 2 if self.direct else (config.scrape_s, config.tick_s)
 
     @property
     def missing(self) -> Missing | None:
@@ -152,21 +167,24 @@ def observe(
         identity_holder=own(cache.get(holder_kind, namespace, holder), parent),
         stateful_set=stateful_set,
         pod=pod,
-        missing_executors=cause(
-            pod.executors_refused,
-            tick.executors.get((namespace, name), ()),
-            cache.failed_executor(namespace, name),
-            tick.now_s,
-        ),
+        missing_executors=_missing_executors((namespace, name), pod, tick),
         owned=tuple(tick.owned.get(meta["uid"], ())),
         extra_drivers=_extra(stateful_set, pod_name, tick),
         metrics=metrics,
         signals=seen,
+        direct=(namespace, name) in gathered.direct,
+        indirect=gathered.indirect.get((namespace, name), ""),
         jvms=jvms(metrics if fresh else None),
         document=_document(parent, references, tick),
+        reflex=_reflex(parent, cache),
         refused=_refused(parent, status, cache),
         topic_fixed=partitions.fixed(parent, spec, cache, gathered.metrics),
     )
+
+
+def _missing_executors(name: Name, pod: DriverPod, tick: TickContext) -> Cause | None:
+    pods, failed = tick.executors.get(name, ()), tick.cache.failed_executor(*name)
+    return cause(pod.executors_refused, pods, failed, tick.now_s)
 
 
 def _signals(
@@ -189,9 +207,8 @@ def _references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> 
             addresses.append("")
             continue
         address = named.bootstrap_servers or _bootstrap(cache, namespace, named.cluster or "")
-        if address is None:
-            message = f"there is no KafkaCluster {named.cluster!r} in namespace {namespace!r}"
-            return References(missing=("KafkaClusterNotFound", message))
+        if not isinstance(address, str):
+            return References(missing=address)
         addresses.append(address)
     sink = spec.sink.reference
     if sink and sink.topic in spec.source.kafka.topics and share_server(*addresses):
@@ -207,11 +224,18 @@ def _references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> 
     return References((addresses[0], addresses[1]), modules, not_ready=not_ready)
 
 
-def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | None:
+def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | Words:
+    """The addresses of a KafkaCluster; if its spec cannot be read any more, those of before."""
     found = cache.get("KafkaCluster", namespace, name)
     if found is None:
-        return None
-    spec = KafkaClusterSpec.model_validate(found["spec"])
+        message = f"there is no KafkaCluster {name!r} in namespace {namespace!r}"
+        return "KafkaClusterNotFound", message
+    try:
+        spec = KafkaClusterSpec.model_validate(found["spec"])
+    except ValidationError as error:
+        status = KafkaClusterStatus.model_validate(found.get("status") or {})
+        message = f"the spec of KafkaCluster {name!r} is wrong: {faults(error)}"
+        return status.bootstrap_servers or ("InvalidSpec", message[:1000])
     return bootstrap_servers(name, namespace, spec.replicas)
 
 
@@ -250,6 +274,16 @@ def _document(parent: Manifest, references: References, tick: TickContext) -> Se
         return None
     try:
         return Settings.from_json(live["data"][SETTINGS_KEY])
+    except (ContractError, KeyError):
+        return None
+
+
+def _reflex(parent: Manifest, cache: ObjectCache) -> Reflex | None:
+    """The table beside the tuning document; one that cannot be read is written again."""
+    meta = parent["metadata"]
+    live = own(cache.get("ConfigMap", meta["namespace"], tuning_name(meta["name"])), parent)
+    try:
+        return Reflex.from_json(live["data"][REFLEX_KEY]) if live else None
     except (ContractError, KeyError):
         return None
 

@@ -12,9 +12,8 @@ from pydantic import ValidationError
 
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
-from trimtab.ports import Manifest
+from trimtab.ports import Manifest, Name
 from trimtab.reconcile.observe.cache import ObjectCache
-from trimtab.reconcile.observe.executor_pods import Name
 from trimtab.reconcile.observe.gather import DriverMetrics
 from trimtab.tuning.controller_state import ControllerState
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trimtab.api.figures import BY_NAME, DRIVER, PREFIX, Reader
+from trimtab.api.figure import PREFIX, Reader
+from trimtab.api.figures import BY_NAME, DRIVER
 from trimtab.reconcile.observe.promql import Selectors
 from trimtab.sizing.jvm import WATCHED_S
 from trimtab.tuning.snapshot import long_window_s
@@ -41,6 +42,10 @@ def queries(scrape_s: float, matchers: Mapping[str, str] = NO_MATCHERS) -> dict[
         **_as_they_stand(select),
         "input_rate": f"{_by('sum')} (irate({inputs}[{4 * scrape_s:g}s]))",
         "input_rate_long": f"{_by('sum')} (rate({inputs}[{minute}]))",
+        **{
+            f"input_rate_{minutes}m": f"{_by('sum')} (rate({inputs}[{minutes}m]))"
+            for minutes in (2, 4, 15)
+        },
         "hottest_rate": f"{_by('max')} (rate({inputs}[{minute}]))",
         "partitions": f"{_by('count')} ({inputs})",
         "lag_records": f"{_by('sum')} ({select.of('trimtab_lag_records')})",

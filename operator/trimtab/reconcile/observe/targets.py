@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from trimtab.ports import Manifest
+from trimtab.ports import Manifest, Name
 from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.driver_pod import driver_pod as state_of
 from trimtab.reconcile.observe.driver_pod import made_by
-from trimtab.reconcile.observe.executor_pods import Name
 from trimtab.workloads.names import driver_name, driver_pod
 from trimtab.workloads.ownership import own
 
@@ -21,6 +21,10 @@ class Target:
     addresses: frozenset[str] = frozenset()
     executors: frozenset[str] = frozenset()
     """The names of its executors' pods."""
+    uid: str = ""
+    """The uid of its pipeline."""
+    address: str = ""
+    """Where it can be read directly; empty while it is not ready."""
 
     def at(self, instance: str) -> bool:
         """Whether an `instance` (host:port) is this pod."""
@@ -42,12 +46,15 @@ def targets(
         stateful_set = own(cache.get("StatefulSet", namespace, driver_name(name)), parent)
         pod = made_by(cache.get("Pod", namespace, driver_pod(name)), stateful_set)
         if pod is not None:
-            ips = (pod.get("status") or {}).get("podIPs") or []
+            ips = [ip["ip"] for ip in (pod.get("status") or {}).get("podIPs") or []]
             own_pods = frozenset(
                 p["metadata"]["name"] for p in executors.get((namespace, name), ())
             )
-            addresses = frozenset(ip["ip"] for ip in ips)
-            found[namespace, name] = Target(driver_pod(name), addresses, own_pods)
+            state = state_of(pod)
+            reachable = ips[0] if ips and state.ready and not state.terminating else ""
+            found[namespace, name] = Target(
+                driver_pod(name), frozenset(ips), own_pods, parent["metadata"]["uid"], reachable
+            )
     return found
 
 

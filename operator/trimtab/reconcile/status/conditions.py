@@ -9,11 +9,12 @@ from typing import Literal
 from trimtab.api.common import Condition, get_condition, set_condition, timestamp
 from trimtab.api.quantities import counted
 from trimtab.api.reasons import Reason
-from trimtab.api.v1alpha1.pipeline import Mode
 from trimtab.api.v1alpha1.status import ConditionType as Type
+from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.reconcile.observe.driver_pod import DriverPod
 from trimtab.reconcile.observe.executor_pods import Cause
-from trimtab.reconcile.observe.gather import DriverMetrics, Missing
+from trimtab.reconcile.observe.gather import DriverMetrics
+from trimtab.reconcile.observe.signals import Missing
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.policy import Policy
@@ -59,8 +60,10 @@ class Situation:
     decision: Decision | None = None
     memory: ControllerState = NO_MEMORY
     """The memory after the tick: the driver should run its settings."""
-    scrape_s: float = 0.0
-    tick_s: float = 0.0
+    pace_s: tuple[float, float] = (0.0, 0.0)
+    """Seconds between two samples, and between two decisions."""
+    indirect: str = ""
+    """Why the driver was not read directly although it was to be; empty otherwise."""
 
 
 def conditions(old: tuple[Condition, ...], situation: Situation) -> tuple[Condition, ...]:
@@ -231,6 +234,8 @@ def _worst_latency_s(situation: Situation, policy: Policy) -> float:
 def _metrics(situation: Situation) -> Verdict:
     snapshot = situation.snapshot
     if snapshot and snapshot.signals:
+        if situation.indirect:
+            return Verdict(True, "FreshFromPrometheus", situation.indirect)
         return Verdict(True, "Fresh")
     if snapshot is None or situation.missing is None:
         return Verdict(False, Reason.NO_METRICS, "the driver is not running yet")

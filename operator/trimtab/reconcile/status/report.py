@@ -99,7 +99,7 @@ def _status(
         partitions_advice=advice.partitions,
         oversize=advice.oversize,
         pace=PaceStatus(
-            scrape=format_duration(situation.scrape_s), tick=format_duration(situation.tick_s)
+            scrape=format_duration(situation.pace_s[0]), tick=format_duration(situation.pace_s[1])
         ),
         bottleneck=_bottleneck(old.bottleneck, decision),
         flow=_flow(old.flow, snapshot, fresh=fresh),
@@ -184,13 +184,13 @@ def _ledger(
     """Skipped and late records may grow with each batch: only twice as many are news."""
     if seen is None:
         return old
-    mismatches = seen.whole("ledger_mismatch_total")
+    mismatches, missing = seen.whole("ledger_mismatch_total"), seen.whole("missing_records")
     skipped, late = seen.whole("skipped_records_total"), seen.whole("late_records_total")
-    if mismatches is None and skipped is None and late is None:
+    if {mismatches, missing, skipped, late} == {None}:
         return old
     if old and not fresh:
         skipped, late = _grown(old.skipped, skipped), _grown(old.late, late)
-    return LedgerStatus(mismatches=mismatches, skipped=skipped, late=late)
+    return LedgerStatus(mismatches=mismatches, missing=missing, skipped=skipped, late=late)
 
 
 def _grown(old: int | None, now: int | None) -> int | None:

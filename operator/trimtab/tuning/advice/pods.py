@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 from trimtab.api.quantities import format_quantity, parse_cpu
-from trimtab.api.v1alpha1.pipeline import Mode, StreamPipelineSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import JvmAdvice, JvmStatus
+from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.sizing.collector import Collector, java_options
 from trimtab.sizing.heap import overhead_bytes
 from trimtab.sizing.jvm import NEW_SHARE

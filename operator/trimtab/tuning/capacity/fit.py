@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trimtab.tuning.capacity.model import WIDE, CallCost, Model, at_work, call_factor
-from trimtab.tuning.capacity.points import SPREAD, Point, knee_of
+from trimtab.tuning.capacity.points import SPREAD, Point, knees
+
+MORE_CALLS = 1.5
+"""Smallest ratio between two numbers of calls in flight whose times can be compared."""
 
 SEEN = 0.1
 """Share of the smallest batch's work below which an intercept may be just noise."""
@@ -31,8 +34,8 @@ def fit(
     waiting = _waiting_share(usable, calls, rests)
     if calls:
         usable = _at_calls(usable, calls, 1.0 if waiting is None else waiting)
-    knee = knee_of(usable)
-    below = [p for p in usable if knee is None or p.records <= knee] or usable
+    found = knees([p for p in usable if p.in_flight in {0, calls}])
+    below = [p for p in usable if p.records <= found.get(p.slots, p.records)]
     fixed = _fixed(below) or _fixed(rests)
     by_slots: dict[float, list[Point]] = {}
     for point in sorted(below, key=lambda p: p.slots):
@@ -46,7 +49,7 @@ def fit(
         waiting=_timed(below, fixed) if waiting is None else waiting,
         batches=tuple((slots, max(p.records for p in group)) for slots, group in by_slots.items()),
         call_cost=_call_cost(below) if waiting is None else None,
-        knee=knee,
+        knees=tuple(sorted(found.items())),
         waves=waves,
     )
 
@@ -84,7 +87,7 @@ def _call_cost(points: Sequence[Point]) -> CallCost | None:
 
 
 def _waiting(points: Sequence[Point], calls: int, fixed: float) -> float | None:
-    """Share of W = w + c/m that waits, at `calls` in flight; None until two numbers were seen.
+    """Share of W = w + c/m that waits, at `calls` in flight; None until two numbers show it.
 
     Taken at the slot count with the widest range of calls in flight, from the largest batch of
     each: there the fixed cost, of which `fixed` is known, distorts it least.
@@ -92,13 +95,15 @@ def _waiting(points: Sequence[Point], calls: int, fixed: float) -> float | None:
     best: tuple[float, float | None] = (1.0, None)
     for slots in {p.slots for p in points}:
         group = [p for p in points if p.slots == slots and p.in_flight]
-        if len({p.in_flight for p in group}) < 2:
+        if not group:
             continue
         few = min(group, key=lambda p: (p.in_flight, -p.records))
         many = max(group, key=lambda p: (p.in_flight, p.records))
+        spread = many.in_flight / few.in_flight
+        if spread < MORE_CALLS:
+            continue
         w_few, w_many = _weight([few], fixed), _weight([many], fixed)
         wait = max(0.0, (w_few - w_many) / (1 / few.in_flight - 1 / many.in_flight))
-        spread = many.in_flight / few.in_flight
         work = max(0.0, w_many - wait / many.in_flight)
         share = wait / calls / (work + wait / calls) if work + wait > 0 else 0.0
         best = max(best, (spread, share), key=lambda found: found[0])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+from trimtab.tuning.capacity.epochs import at_pace, pace_of_calls, same_side, surprise, with_calls
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.capacity.model import Model
-from trimtab.tuning.capacity.points import Point, learn, same_size, sent_alike
+from trimtab.tuning.capacity.points import SEEN_STEP_S, Point, learn, sent_alike
 from trimtab.tuning.controller_state import ControllerState, FastestCall
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
@@ -15,9 +17,6 @@ from trimtab.tuning.trials.trial import observe as observe_trial
 
 WARM_UP_BATCHES = 2
 """Batches after a driver start that are ignored: JIT, empty caches."""
-
-DOUBTFUL = 1.5
-"""A batch that takes longer than expected by this factor is only believed if it repeats."""
 
 COLD, BEHIND = 2.0, 2.0
 """Load during warm-up, and lag in triggers of input, that leave no doubt of overload."""
@@ -27,6 +26,9 @@ SHORT_S, FEW = 1e-4, 0.1
 
 FASTER = 0.9
 """A call is faster than the fastest so far if it takes at most this share of that time."""
+
+FASTEST_S = 1800.0
+"""Seconds after which the fastest call is looked for anew: the service may have changed."""
 
 
 def at_settings(
@@ -77,14 +79,15 @@ def falls_behind(snapshot: Snapshot, load: Load) -> bool:
     A batch during warm-up may take twice as long as the next ones.
     """
     lag = snapshot.signals.lag_records if snapshot.signals else None
-    behind = lag is not None and lag >= BEHIND * snapshot.settings.trigger_s * load.input_rate
+    behind = lag is not None and lag >= BEHIND * snapshot.settings.trigger_s * load.seen_rate
     return behind and load.capacity >= COLD
 
 
 def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> ControllerState:
     """Count the newest batch in an open trial, and learn from it if it ran undisturbed.
 
-    A batch that took much longer than expected is only believed if the next one does too.
+    A batch that took far longer than expected, or far less, is only believed if the next one does
+    too: a pause (garbage collection, a lost executor) makes one batch long.
     """
     warm = batch.since_start > WARM_UP_BATCHES
     if memory.trial:
@@ -92,33 +95,21 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
         memory = replace(memory, trial=watched)
         warm = watched.judged > 0
     signals = snapshot.signals
-    memory = _fastest(memory, signals) if signals else memory
+    memory = _fastest(memory, signals, snapshot.now_s) if signals else memory
     new = batch.key != memory.taught
     if not (warm and new and _whole(snapshot, memory, batch)):
         return memory
     point = _point(snapshot, batch)
-    if _doubtful(memory.points, fitted(snapshot, memory.points), point):
-        if memory.doubt in {"", batch.key}:
-            return replace(memory, doubt=batch.key)
-    elif memory.doubt:
-        memory = replace(memory, doubt="")
-    points = learn(memory.points, point)
-    return memory if points is memory.points else replace(memory, points=points, taught=batch.key)
-
-
-def _doubtful(points: tuple[Point, ...], model: Model | None, new: Point) -> bool:
-    """Whether a batch took so much longer than expected that it may be an outlier.
-
-    A pause (garbage collection, a lost executor) makes one batch long; work that has become slower
-    makes the next one long too.
-    """
-    if model is None:
-        return False
-    alike = (
-        p.duration_s for p in points if p.class_ == new.class_ and same_size(p.records, new.records)
-    )
-    expected_s = next(alike, model.duration_s(new.records, new.slots))
-    return new.duration_s > DOUBTFUL * expected_s
+    ratio = surprise(memory.points, fitted(snapshot, memory.points), point)
+    if ratio and not same_side(ratio, memory.surprise):
+        return replace(memory, surprise=round(ratio, 3), taught=batch.key)
+    points, verdicts = memory.points, memory.verdicts
+    if ratio:
+        points, verdicts = at_pace(points, point, math.sqrt(ratio * memory.surprise)), ()
+    learned = learn(points, point)
+    if learned == memory.points and not memory.surprise:
+        return memory
+    return replace(memory, points=learned, verdicts=verdicts, taught=batch.key, surprise=0.0)
 
 
 def _whole(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> bool:
@@ -140,14 +131,31 @@ def _point(snapshot: Snapshot, batch: Batch) -> Point:
         in_flight=snapshot.settings.max_in_flight or 0,
         call_s=round((snapshot.signals and snapshot.signals.pending_call_s) or 0.0, 5),
         producer=snapshot.settings.producer,
+        seen_s=SEEN_STEP_S * math.floor(batch.committed_at_s / SEEN_STEP_S),
     )
 
 
-def _fastest(memory: ControllerState, signals: Signals) -> ControllerState:
-    """The memory with the fastest remote call, updated if a call was clearly faster."""
-    call_s, calls = signals.pending_call_s or 0.0, signals.pending_calls or 0.0
-    before = memory.fastest
-    untold = call_s < SHORT_S or calls < FEW
-    if untold or (before and call_s > FASTER * before.seconds):
+def _fastest(memory: ControllerState, signals: Signals, now_s: float) -> ControllerState:
+    """The memory with the fastest remote call, and at the pace that the service has now."""
+    call, before = _call(signals, now_s), memory.fastest
+    if call is None or before is None:
+        return memory if call is None else replace(memory, fastest=call)
+    batch = signals.batch  # of older settings, its calls are not as many as those under way
+    ours = batch is not None and batch.settings_generation >= memory.generation
+    pace = pace_of_calls(before, call) if ours else 1.0
+    if pace != 1:
+        return replace(memory, points=with_calls(memory.points, pace), fastest=call, verdicts=())
+    if call.seconds <= FASTER * before.seconds:
+        return replace(memory, fastest=call)
+    if now_s - before.seen_s < FASTEST_S:
         return memory
-    return replace(memory, fastest=FastestCall(round(call_s, 4), round(calls, 1)))
+    as_fast = call.seconds <= before.seconds / FASTER
+    return replace(memory, fastest=replace(before, seen_s=now_s) if as_fast else call)
+
+
+def _call(signals: Signals, now_s: float) -> FastestCall | None:
+    """The calls under way; None if there are none, or too few."""
+    call_s, calls = signals.pending_call_s or 0.0, signals.pending_calls or 0.0
+    if call_s < SHORT_S or calls < FEW:
+        return None
+    return FastestCall(round(call_s, 4), round(calls, 1), now_s)

@@ -12,12 +12,27 @@ from trimtab.tuning.snapshot import Signals, Snapshot
 STEP = 0.25
 """The last samples replace the minute's mean if they differ from it by this share."""
 
+ENDLESS = 99.0
+"""The load of settings that carry nothing, as when overhead fills the trigger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """More input than there is, within minutes."""
+
+    rate: float
+    """Records/s."""
+    within_s: float
+    words: str
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """Both loads; 1.0 is the limit of the configuration."""
 
     input_rate: float
+    """Records/s that a decision plans for: what comes in, or what is expected if that is more."""
+    seen_rate: float
     """Incoming records/s."""
     demand: float
     """Records/s to process: input and the backlog's share."""
@@ -27,7 +42,9 @@ class Load:
     latency: float | None
     """None while a backlog drains, and for a rate goal."""
     duration_s: float
-    """Seconds that a batch takes at the current input."""
+    """Seconds that a batch takes at that input."""
+    expected: Expected | None = None
+    """The forecast that it is for; None if no more input is expected than is seen."""
 
     @property
     def value(self) -> float:
@@ -49,20 +66,26 @@ def in_flight_s(trigger_s: float, duration_s: float) -> float:
     return trigger_s + max(trigger_s, duration_s)
 
 
-def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
-    """The load of the current settings; None if a part of it is unknown."""
+def measure(
+    snapshot: Snapshot, model: Model | None, expected: Expected | None = None
+) -> Load | None:
+    """The load of the current settings; None if a part of it is unknown.
+
+    With more input expected, it is the load that they would have then.
+    """
     signals = snapshot.signals
     if signals is None or model is None or signals.lag_records is None:
         return None
-    input_rate = input_rate_of(signals)
-    if input_rate is None:
+    seen_rate = input_rate_of(signals)
+    if seen_rate is None:
         return None
+    input_rate = max(seen_rate, expected.rate) if expected else seen_rate
     policy, settings = snapshot.policy, snapshot.settings
     slots = policy.capacity(settings).slots
-    duration_s = model.duration_s(input_rate * settings.trigger_s, slots)
-    in_flight = input_rate * in_flight_s(settings.trigger_s, duration_s)
+    duration_s = model.duration_s(seen_rate * settings.trigger_s, slots)
+    in_flight = seen_rate * in_flight_s(settings.trigger_s, duration_s)
     backlog = max(0.0, signals.lag_records - in_flight)
-    one_batch = input_rate * max(settings.trigger_s, duration_s)
+    one_batch = seen_rate * max(settings.trigger_s, duration_s)
     demand = input_rate + backlog / policy.catch_up_s
     if policy.rate is not None:
         demand = min(demand, policy.rate)
@@ -70,16 +93,18 @@ def measure(snapshot: Snapshot, model: Model | None) -> Load | None:
         demand = max(input_rate, admitted(model, slots, settings))
     return Load(
         input_rate=input_rate,
+        seen_rate=seen_rate,
         demand=demand,
         backlog=backlog,
         capacity=capacity_load(model, policy, settings, demand),
         latency=latency_load(model, policy, settings, input_rate) if backlog <= one_batch else None,
-        duration_s=duration_s,
+        duration_s=model.duration_s(input_rate * settings.trigger_s, slots),
+        expected=expected,
     )
 
 
 def capacity_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
-    """demand / s(p, T), or over what the batch limit admits if that is less; at most 99.
+    """demand / s(p, T), or over what the batch limit admits if that is less; at most `ENDLESS`.
 
     Under a goal of `max` a backlog fills the batches, so only what is admitted counts.
     """
@@ -99,7 +124,7 @@ def slots_load(model: Model, policy: Policy, settings: Settings, demand: float) 
 
 
 def _over(demand: float, rate: float) -> float:
-    return min(demand / rate, 99.0) if rate > 0 else 99.0 if demand > 0 else 0.0
+    return min(demand / rate, ENDLESS) if rate > 0 else ENDLESS if demand > 0 else 0.0
 
 
 def admitted(model: Model, slots: int, settings: Settings) -> float:

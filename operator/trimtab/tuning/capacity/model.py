@@ -66,10 +66,14 @@ class Model:
     """Records of the largest learned batch by slots at work, ascending."""
     call_cost: CallCost | None = None
     """The cost from the time of a call, until two numbers of calls in flight were seen."""
-    knee: int | None = None
-    """Records above which a batch takes disproportionately longer; None if none was seen."""
+    knees: tuple[tuple[float, int], ...] = ()
+    """Records above which a batch takes disproportionately longer, by slots at work."""
     waves: bool = False
     """Whether each task runs on one slot, so slots idle in the last wave."""
+
+    def knee(self, slots: float) -> int | None:
+        """Records above which a batch takes disproportionately longer; None if none was seen."""
+        return dict(self.knees).get(self.slots(slots))
 
     def learned(self, slots: float) -> bool:
         """Whether a batch on this number of slots was seen."""

@@ -23,11 +23,21 @@ SPREAD = 1.5
 POINTS_PER_SLOTS = 4
 MAX_POINTS = 24
 
-REPEATED = 2
+REPEATED = 4
 """Batches of a size needed before it says anything about the regimes."""
+
+BEYOND = 0.05
+"""A batch is the fastest or the slowest of its point if it is that by this share: less would
+change the memory with many a batch."""
 
 OUT_OF_PROPORTION = 1.2
 """Time per record over that in the best smaller batch from which a batch is overload."""
+
+KNEE_S = 1800.0
+"""Seconds after which batches past a knee are forgotten unless such a batch is seen again."""
+
+SEEN_STEP_S = 600.0
+"""Precision of the time at which a point was last seen, so that a steady memory rarely changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,16 @@ class Point:
     """Seconds of a call, one per record; 0 if unknown or without calls."""
     producer: str = ""
     """How the Kafka sink sent, as in `Settings.producer`."""
+    fastest_s: float = 0.0
+    slowest_s: float = 0.0
+    """Seconds per record of its fastest and its slowest batch; 0 if only the mean is known."""
+    seen_s: float = 0.0
+    """When its last batch was seen, by steps of `SEEN_STEP_S`."""
+
+    @property
+    def each_s(self) -> float:
+        """Mean seconds per record."""
+        return self.duration_s / self.records
 
     @property
     def class_(self) -> tuple[float, int, str]:
@@ -78,17 +98,39 @@ def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
     """
     if new.records <= 0:
         return points
+    points = _without_old_knees(points, new.seen_s)
     for index, old in enumerate(points):
         if old.class_ == new.class_ and same_size(old.records, new.records):
-            near = abs(new.duration_s - old.duration_s) <= TOLERANCE * old.duration_s
-            if near and old.batches >= ENOUGH:
-                return points
-            moved = _towards(old, new, old.batches + 1 if near else 2)
-            return (*points[:index], *points[index + 1 :], moved)
+            moved = _with_batch(old, new)
+            return points if moved == old else (*points[:index], *points[index + 1 :], moved)
     same = [p for p in points if p.class_ == new.class_]
     if len(same) >= POINTS_PER_SLOTS:
         points = tuple(p for p in points if p is not same[0])
-    return (*points, new)[-MAX_POINTS:]
+    return (*points, replace(new, fastest_s=rounded(new.each_s), slowest_s=rounded(new.each_s)))[
+        -MAX_POINTS:
+    ]
+
+
+def _with_batch(old: Point, new: Point) -> Point:
+    """A class with one more batch; the same one if that says nothing new."""
+    each_s, fresh = rounded(new.each_s), new.seen_s - old.seen_s >= SEEN_STEP_S
+    faster = not old.fastest_s or each_s < (1 - BEYOND) * old.fastest_s
+    slower = each_s > (1 + BEYOND) * old.slowest_s
+    seen = replace(
+        old,
+        fastest_s=each_s if faster else old.fastest_s,
+        slowest_s=each_s if slower else old.slowest_s,
+        seen_s=new.seen_s if fresh else old.seen_s,
+    )
+    near = abs(new.duration_s - old.duration_s) <= TOLERANCE * old.duration_s
+    if near and old.batches >= ENOUGH:
+        return seen
+    return _towards(seen, new, old.batches + 1 if near else 2)
+
+
+def rounded(each_s: float) -> float:
+    """Three significant digits, which are short in the memory."""
+    return float(f"{each_s:.3g}")
 
 
 def _towards(old: Point, new: Point, batches: int) -> Point:
@@ -114,26 +156,40 @@ def same_size(a: int, b: int) -> bool:
     return max(a, b) <= SAME_SIZE * min(a, b)
 
 
-def knee_of(points: Sequence[Point]) -> int | None:
-    """The most records known to be below the third of the seeds' three regimes, or None.
+def knees(points: Sequence[Point]) -> dict[float, int]:
+    """By slots, the most records known to be below the third of the seeds' three regimes.
 
     The regimes of a batch's time over its size are flat, slow growth and overload (docs/seeds.md).
     In the first two a larger batch costs less per record, since the fixed cost is shared; in the
-    third it costs more. One batch may be long for any reason, such as a cold JVM: two batches of
-    each size and three sizes are needed.
+    third it costs more. Batches differ for many reasons, such as a cold JVM: three sizes are
+    needed, several batches of each, and every large batch must have taken longer per record than
+    every small one (Tukey's quick test). Slow batches come in runs, so a test of means would take
+    one run for evidence.
     """
-    knees = []
+    found = {}
     for slots in {p.slots for p in points}:
         seen = (p for p in points if p.slots == slots and p.batches >= REPEATED)
         group = sorted(seen, key=lambda p: p.records)
         for index, large in enumerate(group[2:], start=2):
-            best = min(group[:index], key=_each_s)
-            larger = large.records >= SPREAD * best.records
-            if larger and _each_s(large) > OUT_OF_PROPORTION * _each_s(best):
-                knees.append(best.records)
+            best = min(group[:index], key=lambda p: p.each_s)
+            if _overloaded(large, best):
+                found[slots] = best.records
                 break
-    return min(knees, default=None)
+    return found
 
 
-def _each_s(point: Point) -> float:
-    return point.duration_s / point.records
+def _overloaded(large: Point, best: Point) -> bool:
+    larger = large.records >= SPREAD * best.records
+    slower = large.each_s > OUT_OF_PROPORTION * best.each_s
+    apart = (large.fastest_s or large.each_s) > (best.slowest_s or best.each_s)
+    return larger and slower and apart
+
+
+def _without_old_knees(points: tuple[Point, ...], now_s: float) -> tuple[Point, ...]:
+    """The points without those past a knee that were not seen for long: it may have moved."""
+    old = [p for p in points if now_s - p.seen_s >= KNEE_S]
+    if not old:
+        return points
+    alike = {p: [q for q in points if q.class_ == p.class_] for p in old}
+    past = [p for p in old if p.records > knees(alike[p]).get(p.slots, p.records)]
+    return tuple(p for p in points if p not in past)

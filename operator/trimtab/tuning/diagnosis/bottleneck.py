@@ -14,6 +14,7 @@ from trimtab.api.knobs import TRIGGERS_S
 from trimtab.api.quantities import counted
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning.capacity.configuration import Capacity
+from trimtab.tuning.capacity.fit import MORE_CALLS
 from trimtab.tuning.capacity.load import Load, admitted
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.controller_state import FastestCall
@@ -45,8 +46,8 @@ AWAY_HIGH = 0.3
 CALLS_FULL = 0.9
 """Share of the allowed calls in flight above which the tasks are waiting for calls."""
 
-MORE_CALLS = 1.5
-"""Smallest ratio between two numbers of calls in flight whose call times can be compared."""
+FETCHES = 8
+"""Fetches of a partition in a batch from which a set fetch size is too small: one would do."""
 
 IN_PROPORTION = 0.7
 """Call time growing by this share of the growth in calls is no gain: the service queues them."""
@@ -124,7 +125,7 @@ def _limit(facts: Facts) -> Bottleneck | None:
 
 def _past_the_knee(facts: Facts) -> Bottleneck | None:
     """Batches are in the third of the seeds' regimes: larger ones only take longer."""
-    knee, records = facts.model.knee, facts.batch.records
+    knee, records = facts.model.knee(facts.slots), facts.batch.records
     if knee is None or records <= PAST_KNEE * knee:
         return None
     words = f"a batch of {records} records takes disproportionately longer than one of {knee}"
@@ -255,6 +256,19 @@ def _cpu(facts: Facts) -> Bottleneck | None:
     )  # fmt: skip
 
 
+def _fetch(facts: Facts) -> Bottleneck | None:
+    """The tasks wait for Kafka, because the user's fetch size cuts a batch into many fetches."""
+    share, size = facts.signals.partition_bytes, facts.signals.fetch_bytes
+    if not share or not size or share < FETCHES * size:
+        return None
+    return Bottleneck(
+        Kind.FETCH,
+        f"a batch has {share / 1024:.0f} kB in each partition, which take up to {share / size:.0f}"
+        f" fetches of {size / 1024:.0f} kB: remove fetch.maxPartitionBytes and fetch.maxBytes from"
+        " the spec, then one fetch brings them",
+    )
+
+
 def _concurrency(facts: Facts) -> Bottleneck:
     cpu, slots = facts.signals.cpu_ratio, facts.slots
     computes = (
@@ -275,7 +289,7 @@ CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
     _part(Kind.DRIVER_PLANNING, "the driver plans for", lambda batch: batch.planning_s),
     _part(Kind.SINK, "writing takes", lambda batch: batch.sink_s, SINK_HIGH),
     _overhead, _skew,
-    _calls, _partitions, _locality, _cpu,
+    _calls, _partitions, _locality, _cpu, _fetch,
 )  # fmt: skip
 
 

@@ -20,8 +20,8 @@ def catching_up(context: Context, batch: Batch) -> str:
     rate = batch.records / max(batch.duration_s, settings.trigger_s)
     if context.late:
         rate = min(rate, context.late.rate)
-    slope = rate - load.input_rate
-    predicted = admitted(context.model, context.slots, settings) - load.input_rate
+    slope = rate - load.seen_rate
+    predicted = admitted(context.model, context.slots, settings) - load.seen_rate
     needed = load.backlog / context.policy.catch_up_s
     if slope <= 0 or slope < needed or slope < CATCH_UP_SHARE * min(predicted, slope * 2):
         return ""

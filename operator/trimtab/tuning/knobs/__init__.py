@@ -6,6 +6,7 @@ cheapest to run.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from trimtab.api.knobs import MAX_OFFSETS, TRIGGER
@@ -75,26 +76,46 @@ def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
 
 
 def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
-    """Offers that relieve the bottleneck: those that reach the goal, least disruptive first.
+    """Offers to carry more: those that relieve the bottleneck, then those of other knobs.
 
-    A goal of `max` asks every knob in turn, those that relieve the bottleneck first. A knob that
-    cannot be reverted comes last, and only if it relieves the bottleneck.
+    Those that reach the goal, least disruptive first; if none of the first kind does, its best. A
+    goal of `max` asks every knob in turn. A knob that cannot be reverted comes last of its kind,
+    and only if it relieves the bottleneck.
     """
     able = [knob for knob in LADDER if kind in knob.moves]
+    others = [knob for knob in LADDER if knob not in able and not knob.final]
     if context.policy.maximum:
-        able += [knob for knob in LADDER if knob not in able and not knob.final]
+        able += others
         able.sort(key=lambda knob: knob.final)
-    offers = [offer for knob in able if (offer := knob.raise_(context))]
-    if context.policy.maximum:
+        offers = _offers(context, able)
         return [offer for offer in offers if offer.predicted <= (1 - MORE) * context.load.value]
+    offers = _offers(context, able)
+    first = _reaching(context, offers)
+    if not first:
+        shorten = [knob for knob in reversed(LADDER) if knob.shortens_batches]
+        room = batch_size.room_for_shorter(context, kind, shorten, offers)
+        first = room + sorted(offers, key=lambda offer: (_final(offer), offer.predicted))
+    left = _offers(context, _fallbacks(kind, others))
+    reaching = _reaching(context, left)
+    rest = sorted((o for o in left if o not in reaching), key=lambda offer: offer.predicted)
+    return first + reaching + rest
+
+
+def _offers(context: Context, knobs: Iterable[Knob]) -> list[Proposal]:
+    return [offer for knob in knobs if (offer := knob.raise_(context))]
+
+
+def _fallbacks(kind: BottleneckKind, others: Iterable[Knob]) -> list[Knob]:
+    """Knobs for a bottleneck named wrongly. A service that answers no more is left alone."""
+    if kind is BottleneckKind.REMOTE_RATE:
+        return []
+    return [knob for knob in others if knob.fallback]
+
+
+def _reaching(context: Context, offers: Iterable[Proposal]) -> list[Proposal]:
+    """Offers that reach the goal, least disruptive first, then the cheapest to run."""
     reaching = [offer for offer in offers if offer.predicted <= context.band.higher]
-    if reaching:
-        return sorted(
-            reaching, key=lambda o: (_final(o), context.pause_s(o.how), o.settings.executors)
-        )
-    shorten = [knob for knob in reversed(LADDER) if knob.shortens_batches]
-    room = batch_size.room_for_shorter(context, kind, shorten, offers)
-    return room + sorted(offers, key=lambda offer: (_final(offer), offer.predicted))
+    return sorted(reaching, key=lambda o: (_final(o), context.pause_s(o.how), o.settings.executors))
 
 
 def _final(offer: Proposal) -> bool:

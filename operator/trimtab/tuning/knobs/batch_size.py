@@ -41,6 +41,7 @@ class BatchSize(Knob):
         Kind.SINK, Kind.MEMORY,
     })  # fmt: skip
     how: ClassVar[How] = How.QUERY
+    fallback: ClassVar[bool] = True
 
     def raise_(self, context: Context) -> Proposal | None:
         """The longest trigger that meets the goal, else the best one if it clearly helps."""
@@ -120,7 +121,8 @@ def _larger(context: Context) -> Proposal | None:
     """A larger batch limit, which spreads the fixed overhead over more records."""
     now, model = context.settings.max_offsets, context.model
     fills = model.capacity(context.slots) * context.settings.trigger_s
-    wanted = min(max(2 * now, fills), LARGER * now, model.knee or math.inf, MAX_OFFSETS.maximum)
+    knee = model.knee(context.slots) or math.inf
+    wanted = min(max(2 * now, fills), LARGER * now, knee, MAX_OFFSETS.maximum)
     settings = replace(context.settings, max_offsets=_round_up(wanted))
     if settings.max_offsets <= now:
         return None
@@ -171,7 +173,7 @@ def _latency(context: Context, settings: Settings) -> float:
 
 def _fits(context: Context, settings: Settings) -> bool:
     slots = context.policy.capacity(settings).slots
-    records, knee = context.load.input_rate * settings.trigger_s, context.model.knee
+    records, knee = context.load.input_rate * settings.trigger_s, context.model.knee(slots)
     duration_s = context.model.duration_s(records, slots)
     return duration_s <= FILL * settings.trigger_s and (knee is None or records <= knee)
 
@@ -179,7 +181,7 @@ def _fits(context: Context, settings: Settings) -> bool:
 def _with_trigger(context: Context, trigger_s: float) -> Settings:
     """The settings at a trigger, with a batch limit that does not throttle the demand."""
     needed = context.load.demand / context.band.higher * trigger_s
-    now, knee = context.settings.max_offsets, context.model.knee
+    now, knee = context.settings.max_offsets, context.model.knee(context.slots)
     limit = now if needed <= now else _round_up(needed)
     if knee is not None and limit > knee:
         limit = max(knee, 1)

@@ -30,6 +30,7 @@ class Cores(Knob):
     values = (EXECUTOR_CORES, EXECUTORS)
     moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD})
     how: ClassVar[How] = How.DRIVER
+    fallback: ClassVar[bool] = True
     starts_executors: ClassVar[bool] = True
 
     def clamp(self, policy: Policy, settings: Settings) -> Settings:

@@ -41,6 +41,9 @@ class Knob(ABC):
     """Its trial changes the slots: executors start or stop."""
     oscillates: ClassVar[bool] = False
     """Reversing it at an unchanged load widens the dead band."""
+    fallback: ClassVar[bool] = False
+    """It is also tried against bottlenecks that it should not relieve, when nothing else is left:
+    the bottleneck may be named wrongly."""
     shortens_batches: ClassVar[bool] = False
     """Raising it shortens the same batch, which makes room for a shorter trigger."""
     expires_s: ClassVar[float] = EXPIRES_S

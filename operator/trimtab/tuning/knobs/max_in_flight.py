@@ -15,9 +15,9 @@ from typing import ClassVar
 from trimtab.api.knobs import MAX_IN_FLIGHT
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
+from trimtab.tuning.capacity.fit import MORE_CALLS
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.diagnosis.bottleneck import MORE_CALLS
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
@@ -38,6 +38,7 @@ class MaxInFlight(Knob):
     values = (MAX_IN_FLIGHT,)
     moves = frozenset({Kind.CONCURRENCY, Kind.BATCH_OVERHEAD})  # less work leaves more of a trigger
     shortens_batches: ClassVar[bool] = True
+    fallback: ClassVar[bool] = True
 
     def raise_(self, context: Context) -> Proposal | None:
         """The fewest calls in flight that meet the goal, else as many as one step allows.

@@ -9,13 +9,14 @@ set that the bounds allow (the figure `exact` of docs/simulation.md).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
 from trimtab.api.knobs import EXECUTORS
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.tuning.capacity.load import admitted
+from trimtab.tuning.capacity.load import ENDLESS, admitted
 from trimtab.tuning.context import MORE, Context, Proposal
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
@@ -34,8 +35,9 @@ class Parallelism(Knob):
 
     name = "parallelism"
     values = (EXECUTORS,)
-    moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY})
+    moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY, Kind.FETCH})
     starts_executors: ClassVar[bool] = True
+    fallback: ClassVar[bool] = True
     oscillates: ClassVar[bool] = True
     shortens_batches: ClassVar[bool] = True
 
@@ -52,7 +54,7 @@ class Parallelism(Knob):
         return f"{settings.executors} executors are outside {least} to {most}"
 
     def raise_(self, context: Context) -> Proposal | None:
-        """The fewest executors that bring the load to the higher bound, else as many as allowed.
+        """The fewest executors that bring the load to the higher bound, else to its lowest value.
 
         The margin to the bound may add executors only in proportion to its width; if tasks run in
         waves, the next number that helps may be half as large again.
@@ -63,17 +65,13 @@ class Parallelism(Knob):
         if context.policy.maximum:
             useful = _useful(context)
             return _proposal(context, useful, raises=True) if useful > now else None
-        within, aimed = None, most
-        for executors in range(now + 1, most + 1):
-            load = context.predicted(replace(context.settings, executors=executors))
-            if within is None and load <= context.band.higher:
-                within = executors
-            if load <= _aim(context, executors):
-                aimed = executors
-                break
-        if within is not None:
-            worth = math.ceil(within * context.band.higher / _aim(context, within))
-            aimed = aimed if aimed <= worth else within
+        loads = {p: _load(context, p) for p in range(now + 1, most + 1)}
+        within = next((p for p, load in loads.items() if load <= context.band.higher), None)
+        aimed = next((p for p, load in loads.items() if load <= _aim(context, p)), most)
+        if within is None:
+            aimed = _best(context, loads)
+        elif aimed > math.ceil(within * context.band.higher / _aim(context, within)):
+            aimed = within
         wanted = _fewest(context, aimed)
         return _proposal(context, wanted, raises=True) if wanted > now else None
 
@@ -105,6 +103,22 @@ class Parallelism(Knob):
 
 
 KNOB = Parallelism()
+
+
+def _load(context: Context, executors: int) -> float:
+    return context.predicted(replace(context.settings, executors=executors))
+
+
+def _best(context: Context, loads: Mapping[int, float]) -> int:
+    """The fewest executors with the lowest load; those of now if none has clearly less.
+
+    Where nothing is carried now, the loads say nothing: then as many as allowed.
+    """
+    if context.load.value >= ENDLESS:
+        return max(loads, default=context.settings.executors)
+    best = min(loads, key=lambda p: loads[p], default=None)
+    helps = best is not None and loads[best] <= (1 - MORE) * context.load.value
+    return best if best is not None and helps else context.settings.executors
 
 
 def _fewest(context: Context, executors: int) -> int:

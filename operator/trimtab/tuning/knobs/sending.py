@@ -1,10 +1,10 @@
-"""Sending: how the Kafka sink's producer sends, in three steps, each live and with its own trial.
+"""Sending: how the Kafka sink's producer sends, in steps, each live and with its own trial.
 
 The steps and their order are those of the producer tuner (`tuning/producer.py`) for a saturated
 pipe: larger batches, then as many requests in flight as keep the order of a partition, then
 compression. No model can predict the gain of a step before its trial: it depends on the round trip,
 the broker and how well the records compress. A step that did not help is not tried again; the next
-one follows.
+one follows. Once none has helped by itself, all three are tried together.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from trimtab.api.knobs import (
     PRODUCER_COMPRESSION,
     PRODUCER_IN_FLIGHT,
     PRODUCER_LINGER,
+    How,
 )
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.knobs.knob import Knob
-from trimtab.tuning.producer import ProducerSettings, Step, more
+from trimtab.tuning.producer import ProducerSettings, Step, more, together
 from trimtab.tuning.settings import Settings
+from trimtab.tuning.snapshot import Snapshot
 from trimtab.tuning.trials.comparison import Comparison, lighter_or_faster
 
 NAMES = {
@@ -40,6 +42,9 @@ VALUES = {
 HOPED = 0.5
 """Assumed share of the writing time that a step saves."""
 
+FEWEST = 2
+"""Steps that are left, below which there is nothing to combine."""
+
 LINGER_MS = 5
 """Minimum time for a larger batch to fill."""
 
@@ -54,24 +59,56 @@ class Sending(Knob):
 
     def raise_(self, context: Context) -> Proposal | None:
         """One step of the producer, if writing is known to take part of the batch."""
-        signals = context.snapshot.signals
-        batch = signals.batch if signals else None
-        if not context.policy.sends or batch is None or not batch.sink_s:
-            return None
         wanted = more(producer(context.settings)).get(self.step)
         if wanted is None:
             return None
-        share = min(1.0, batch.sink_s / max(batch.duration_s - batch.overhead_s, 1e-3))
-        hoped = replace(context, model=context.model.slowed(1 - HOPED * share))
-        settings = _with(self.step, context, wanted)
-        return hoped.offer(self.name, self.how, settings, Reason.PRODUCER_CHANGED, raises=True)
+        return _offer(context, self.name, _with(self.step, context, wanted))
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
         """A faster sink raises the rate while there is a backlog, else it lowers the load."""
         return lighter_or_faster(seen)
 
 
-KNOBS = tuple(Sending(step) for step in NAMES)
+class Together(Knob):
+    """All steps at once, after each that was left has failed by itself."""
+
+    name = "producer"
+    values = tuple(value for each in VALUES.values() for value in each)
+    moves = frozenset({Kind.SINK})
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """Large batches, several in flight and compression, if none of them helped alone."""
+        now = producer(context.settings)
+        left = more(now)
+        failed = {verdict.knob for verdict in context.memory.verdicts if verdict.raises}
+        if len(left) < FEWEST or not {NAMES[step] for step in left} <= failed:
+            return None
+        wanted, settings = together(now), context.settings
+        for step in left:
+            settings = _with(step, replace(context, snapshot=_at(context, settings)), wanted)
+        return _offer(context, self.name, settings)
+
+    def helped(self, seen: Comparison) -> tuple[bool, str]:
+        """As each step by itself."""
+        return lighter_or_faster(seen)
+
+
+KNOBS: tuple[Knob, ...] = (*(Sending(step) for step in NAMES), Together())
+
+
+def _offer(context: Context, name: str, settings: Settings) -> Proposal | None:
+    """The change, with the gain that is hoped for; None if nothing is written or known of it."""
+    signals = context.snapshot.signals
+    batch = signals.batch if signals else None
+    if not context.policy.sends or batch is None or not batch.sink_s:
+        return None
+    share = min(1.0, batch.sink_s / max(batch.duration_s - batch.overhead_s, 1e-3))
+    hoped = replace(context, model=context.model.slowed(1 - HOPED * share))
+    return hoped.offer(name, How.LIVE, settings, Reason.PRODUCER_CHANGED, raises=True)
+
+
+def _at(context: Context, settings: Settings) -> Snapshot:
+    return replace(context.snapshot, settings=settings)
 
 
 def producer(settings: Settings) -> ProducerSettings:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from trimtab.api.quantities import counted
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.capacity.points import Point, same_size
 from trimtab.tuning.controller_state import Trial
@@ -35,8 +36,12 @@ JUDGED = 2
 JUDGED_BY_RATE = 4
 """The same for a goal of `max`, where small gains count and batches jitter."""
 
-PENDING_S = 90.0
-"""Seconds that executors may take to start."""
+UNPLACED_S = 180.0
+"""Seconds that executors may be missing for a known reason, such as no node that fits: an
+autoscaler of the cluster adds a node within two minutes or three."""
+
+STARTING_S = 600.0
+"""Seconds that executors may take to start: images are pulled, and they may come one by one."""
 
 
 def observe(trial: Trial, snapshot: Snapshot) -> Trial:
@@ -108,16 +113,8 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
             f"the driver refused settings generation {trial.generation}",
             trial.before,
         )
-    running = signals.executors_running
-    if signals.executors_pending and running is not None and age_s > PENDING_S:
-        fewer = max(running, trial.before.executors)
-        return Outcome(
-            Action.REVERT,
-            Reason.PODS_PENDING,
-            f"{signals.executors_pending} executor pods did not start in {PENDING_S:.0f} s"
-            f"{_why(snapshot)}",
-            replace(settings, executors=min(fewer, settings.executors)),
-        )
+    if signals.executors_pending and signals.executors_running is not None:
+        return _pending(trial, snapshot, signals.executors_pending, signals.executors_running)
     knob = named(trial.knob)
     if failed := knob.failed(trial, snapshot):
         return failed
@@ -130,9 +127,20 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
     return None
 
 
-def _why(snapshot: Snapshot) -> str:
-    missing = snapshot.constraints.executors_missing
-    return f": {missing}" if missing else ""
+def _pending(trial: Trial, snapshot: Snapshot, pending: int, running: int) -> Outcome | None:
+    """Go on with those that run once the others have been missing for too long."""
+    why, settings = snapshot.constraints.executors_missing, snapshot.settings
+    patience_s = UNPLACED_S if why else STARTING_S
+    if snapshot.now_s - trial.opened_at_s <= patience_s:
+        return None
+    fewer = max(running, trial.before.executors)
+    words = f"{counted(pending, 'executor pod')} did not start in {patience_s:.0f} s"
+    return Outcome(
+        Action.REVERT,
+        Reason.PODS_PENDING,
+        f"{words}: {why}" if why else words,
+        replace(settings, executors=min(fewer, settings.executors)),
+    )
 
 
 def needed(policy: Policy) -> int:

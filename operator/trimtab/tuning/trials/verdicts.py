@@ -1,7 +1,8 @@
 """Changes that did not help, remembered for their load level until something changes.
 
-The first failure may be noise, so the change is retried once after a while; after two failures in a
-row it waits until the load, another knob or the capacity has changed.
+Two batches decided, and they may have been noise; or what failed was the cluster. So no verdict is
+for ever: the change is tried again after a while, each time after twice as long. Only what cannot
+be reverted waits until the load, another knob or the capacity has changed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from trimtab.tuning.controller_state import Trial, Verdict
 from trimtab.tuning.knobs import named
 from trimtab.tuning.settings import Settings
 
-RETRY_S = 600.0
+RETRY_S = 300.0
 """Seconds until a change that failed once is retried although nothing changed."""
+
+LONGEST_S = 3600.0
+"""The most seconds until a retry, however often it failed: a useless trial an hour costs little."""
 
 SAME_LEVEL = 0.2
 """A verdict holds for input within this share of the input at which it was reached."""
@@ -37,7 +41,7 @@ def remember(
         raises=trial.raises,
         executors=settings.executors,
         input_rate=trial.input_rate,
-        until_s=now_s + RETRY_S if failures == 1 else None,
+        until_s=now_s + min(RETRY_S * 2.0 ** (failures - 1), LONGEST_S),
         failures=failures,
         before=trial.before,
         capacity=round(capacity, 3),
@@ -52,7 +56,7 @@ def _same(verdict: Verdict, trial: Trial) -> bool:
 
 def holds(verdict: Verdict, context: Context) -> bool:
     """Whether a verdict still holds: not expired, at its load, and nothing else has changed."""
-    if verdict.until_s is not None and context.snapshot.now_s >= verdict.until_s:
+    if context.snapshot.now_s >= verdict.until_s and not named(verdict.knob).final:
         return False
     if not (_level(verdict, context.load.input_rate) and _unmoved(verdict, context.settings)):
         return False

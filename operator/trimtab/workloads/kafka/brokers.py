@@ -19,9 +19,9 @@ from trimtab.workloads.common import (
     CONTAINER_SECURITY,
     INPUTS_ANNOTATION,
     MANAGED_BY,
-    POD_SECURITY,
     child,
     digest,
+    pod_security,
     resources,
     scratch,
 )
@@ -102,7 +102,7 @@ def stateful_set(
             },
         },
         "spec": {
-            "securityContext": POD_SECURITY,
+            "securityContext": pod_security(config.pod_user),
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 60,

@@ -11,10 +11,10 @@ from trimtab.workloads import pods
 from trimtab.workloads.common import (
     CONTAINER_SECURITY,
     MANAGED_BY,
-    POD_SECURITY,
     SCRATCH_REQUEST,
     child,
     digest,
+    pod_security,
     scratch,
 )
 from trimtab.workloads.kafka import names
@@ -61,7 +61,7 @@ def topics_job(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSetting
         "metadata": {"labels": MANAGED_BY | labels},
         "spec": {
             "restartPolicy": "Never",
-            "securityContext": POD_SECURITY,
+            "securityContext": pod_security(config.pod_user),
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "containers": [container],

@@ -184,6 +184,57 @@ def test_the_count_of_executors_is_left_alone_by_other_live_knobs() -> None:
     assert world.of(commands.GoLive)[0].executors is None
 
 
+# Reflex
+
+
+def test_more_executors_are_asked_for_at_once_and_shown() -> None:
+    world = running()
+    world.feed(events.MoreWanted(4))
+    assert [live.executors for live in world.of(commands.GoLive)] == [4]
+    assert world.taken() == ["GoLive", "CountChange", "Show"]
+    assert (world.state.raised_to, world.state.knobs["executors"]) == (4, 4.0)
+    assert world.state.settings.generation == 1
+    world.feed(events.MoreWanted(3))
+    assert world.taken() == [], "it never asks for fewer"
+
+
+def test_newer_settings_have_the_last_word_over_a_raise() -> None:
+    world = running()
+    world.feed(events.MoreWanted(4))
+    world.feed(events.NewSettings(settings(2, trigger="2s", executors=2)))
+    world.feed(events.MoreWanted(5))
+    assert world.state.raised_to == 4, "settings are waiting"
+    world.look()
+    assert world.of(commands.GoLive)[-1].executors == 2
+    assert (world.state.raised_to, world.state.knobs["executors"]) == (None, 2.0)
+
+
+def test_settings_that_adopt_a_raise_ask_for_nothing_more() -> None:
+    world = running()
+    world.feed(events.MoreWanted(4))
+    world.taken()
+    world.feed(events.NewSettings(settings(2, trigger="2s", executors=4)))
+    world.look()
+    assert world.taken() == ["Adopt", "Show"]
+
+
+def test_a_raise_outlives_a_restart_of_the_query_with_the_same_executors() -> None:
+    world = running()
+    world.feed(events.MoreWanted(4))
+    world.feed(events.NewSettings(settings(2, trigger="5s", executors=4)))
+    world.run(1)
+    assert world.of(commands.Start)[-1].knobs["executors"] == 4
+    assert world.of(commands.GoLive)[-1].executors == 4
+    assert world.state.raised_to is None
+
+
+def test_nothing_is_raised_while_no_query_runs() -> None:
+    world = World(kafka=lambda _: AWAY).begin()
+    world.taken()
+    world.feed(events.MoreWanted(4))
+    assert (world.taken(), world.state.raised_to) == ([], None)
+
+
 def test_settings_that_change_nothing_are_in_force_by_their_number() -> None:
     world = running()
     world.feed(events.NewSettings(settings(2, trigger="2s")))

@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 from tests.unit.job.samples import job
+from tests.unit.tuning.test_reflex import TABLE
 
 from trimtab.api import contract
 from trimtab.api.contract import Settings
 from trimtab.errors import ContractError
 from trimtab.job import definition
 from trimtab.job.batches.batches import Batches
-from trimtab.job.lifecycle import runner
+from trimtab.job.lifecycle import machine, runner
 from trimtab.job.lifecycle.backoff import GIVE_UP_S, LONGEST_WAIT_S, Backoff
 from trimtab.job.lifecycle.boundary import RESTART_TIMEOUT_S, Gate
 from trimtab.job.lifecycle.runner import TICK_S, Runner, StopSignal
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.writer import Live
-from trimtab.job.telemetry.driver_state import DriverState
+from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
 from trimtab.job.termination import ExitCode, JobFailureError, Reason
 from trimtab.kafka.admin import KafkaIdentity
 
@@ -327,8 +328,39 @@ def test_a_read_for_the_report_alone_fails_no_batch(caplog: pytest.LogCaptureFix
     def unreachable(_: int) -> int:
         raise JobFailureError(Reason.CHECKPOINT_UNREACHABLE, "the store does not answer")
 
-    shell.runner._checkpoint.batch_records = unreachable  # type: ignore[method-assign]
-    assert shell.runner._begin(7) is False
+    shell.runner._each.checkpoint.batch_records = unreachable  # type: ignore[method-assign]
+    assert shell.runner._each.begin(7) is False
     assert shell.driver.running is not None
     assert shell.driver.running.records is None
     assert "batch 7: its size could not be read: the store does not answer" in caplog.text
+
+
+def test_the_reflex_asks_for_executors_that_run_before_newer_settings_come() -> None:
+    asked: list[int] = []
+    executors = SimpleNamespace(requested=1, places=dict, batch_ended=lambda: None)
+
+    def scale(target: int) -> None:
+        asked.append(target)
+        executors.requested = target
+
+    executors.scale = scale
+
+    def script(shell: Shell) -> None:
+        second = int(shell.now)
+        end = 100 * min(second, 10) + 400 * max(0, second - 10)
+        shell.driver.lag = {("in", 0): PartitionLag(end, 0, 0.0)}
+        shell.driver.polled_s = TABLE.expires_s - 1000 + second
+        if shell.now > 18:
+            shell.signal.request()
+
+    shell = Shell(script)
+    shell.runner._executors = executors  # type: ignore[assignment]
+    shell.runner._state = machine.State(
+        job(executors={"image": "i", "memoryBytes": 10**9}), settings(executors=1)
+    )
+    shell.runner.reflex.offer(TABLE.to_json())
+    assert shell.runner.run() is ExitCode.CLEAN
+    assert asked[-1:] == [4]
+    assert (shell.driver.raised_to, shell.driver.totals.reflex_raises) == (4, 1)
+    assert shell.driver.effective["executors"] == 4
+    assert shell.driver.settings_generation == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trimtab.api.contract import Settings
-from trimtab.job.lifecycle.settings_watch import Inbox, Refused, follow_file, judge
+from trimtab.job.lifecycle.settings_watch import Inbox, Refused, follow_file, judge, start
 
 
 def text(**changes: Any) -> str:
@@ -76,3 +76,14 @@ def test_follows_a_file_over_changes_and_absence(tmp_path: Path) -> None:
     assert next(texts) == "b"
     stopping.set()
     assert list(texts) == []
+
+
+def test_each_document_goes_to_its_reader_the_reflex_first() -> None:
+    got: list[tuple[str, str]] = []
+    inbox = Inbox(Settings.from_json(text(generation=1)), lambda: None, lambda _: None)
+    inbox.offer = lambda found: got.append(("settings", found))  # type: ignore[method-assign]
+    documents = iter([{"settings.json": "a", "reflex.json": "r"}, {"settings.json": "b"}, {}])
+    start(documents, inbox, lambda found: got.append(("reflex", found))).join()
+    assert got == [
+        ("reflex", "r"), ("settings", "a"), ("reflex", ""), ("settings", "b"), ("reflex", ""),
+    ]  # fmt: skip

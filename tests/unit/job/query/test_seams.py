@@ -56,6 +56,9 @@ class ToySink:
     def require(self) -> None:
         return None
 
+    def arrived(self) -> int | None:
+        return len(self.rows)
+
     def prepare(self, frame: Any) -> Any:
         return frame
 

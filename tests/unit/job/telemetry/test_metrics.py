@@ -8,7 +8,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from tests.unit.job.samples import T0, progress
 
-from trimtab.api.figures import BY_NAME, PREFIX, Type
+from trimtab.api.figure import PREFIX, Type
+from trimtab.api.figures import BY_NAME
 from trimtab.job.batches.progress import parse
 from trimtab.job.pending.pending_map import StageCalls
 from trimtab.job.telemetry.driver_state import (
@@ -34,6 +35,7 @@ def exported(driver: DriverState, now: float = T0 + 5) -> dict[str, float]:
 
 def full_state() -> DriverState:
     driver = DriverState(settings_generation=4, run_number=2, heartbeat=T0)
+    driver.pipeline_uid, driver.polled_s = "uid-clicks", T0 - 0.5
     driver.effective = {"trigger": 0.5, "executors": 3.0}
     report = parse(progress())
     assert report is not None
@@ -77,6 +79,8 @@ def test_says_nothing_that_is_not_known() -> None:
 def test_exports_the_contract() -> None:
     samples = exported(full_state())
     expected = {
+        'pipeline_info{uid="uid-clicks"}': 1,
+        "lag_polled_timestamp_seconds": T0 - 0.5,
         "settings_generation": 4,
         "run_number": 2,
         "batch_id": 3,

@@ -15,7 +15,7 @@ from trimtab.api.knobs import (
     PRODUCER_LINGER,
 )
 from trimtab.errors import TransformError
-from trimtab.job.query.topics import START_TIMEOUT_S, require_topics
+from trimtab.job.query.topics import START_TIMEOUT_S, answered, require_topics
 from trimtab.kafka.admin import KafkaAdmin
 
 TYPES = {"string", "binary"}
@@ -55,10 +55,23 @@ class KafkaSink:
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
         self._target = {**document.connection.spark_options(), "topic": document.topic}
         self._options: Mapping[str, str] = SAFE
+        self._began: int | None = None
 
     def require(self) -> None:
         """Raise JobFailureError if the topic is missing, or a healing one without an answer."""
         require_topics(self._admin, [self._topic], "sink")
+        if self._began is None:
+            with answered():
+                self._began = self._ends()
+
+    def arrived(self) -> int | None:
+        """By how much the topic's end offsets have grown; below 0 if it was created again."""
+        return None if self._began is None else self._ends() - self._began
+
+    def _ends(self) -> int:
+        """The sum of the end offsets of all partitions; raises UnavailableError."""
+        partitions = self._admin.partitions([self._topic])
+        return sum(self._admin.end_offsets(partitions, committed=False).values())
 
     def prepare(self, frame: DataFrame) -> DataFrame:
         """Select `value`, and `key` and `headers` if they exist.

@@ -23,6 +23,10 @@ class NoopSink:
     def require(self) -> None:
         """It always exists."""
 
+    def arrived(self) -> int | None:
+        """It keeps nothing."""
+        return None
+
     def prepare(self, frame: DataFrame) -> DataFrame:
         """Accept any columns."""
         return frame

@@ -1,0 +1,89 @@
+"""The part of a StreamPipeline's spec that says how the tuner may act."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, model_validator
+
+from trimtab.api.common import ApiModel, cel
+from trimtab.api.knobs import KnobValues
+
+
+class Mode(StrEnum):
+    """How far the tuner may go."""
+
+    OBSERVE = "Observe"
+    RECOMMEND = "Recommend"
+    AUTO = "Auto"
+
+
+class Bounds(ApiModel):
+    """The dead band: raise from higher, release below lower, change nothing in between."""
+
+    higher: float = Field(
+        0.8, gt=0, le=1, description="Load from which the pipeline has too much to do."
+    )
+    lower: float = Field(
+        0.5, gt=0, le=1, description="A smaller configuration is enough if its load is below this."
+    )
+    model_config = {
+        "json_schema_extra": cel(
+            ("self.lower < self.higher", "bounds: lower must be smaller than higher")
+        )
+    }
+
+
+class Dwell(ApiModel):
+    """How much new evidence a change of regime needs, in batches."""
+
+    up: int = Field(
+        2, ge=1, le=100, description="Samples or batches above the bounds before a raise."
+    )
+    down: int = Field(6, ge=1, le=1000, description="Batches below the bounds before a release.")
+
+
+class Locality(ApiModel):
+    """How close to their data tasks run: a ladder of four scopes with bounds of its own."""
+
+    enabled: bool = Field(False, description="Move locality.scope; begins at Process.")
+    bounds: Bounds = Field(
+        default_factory=Bounds,
+        description="On the executors' mean load: a wider scope from higher, a narrower one below"
+        " lower.",
+    )
+
+
+class JvmTuning(ApiModel):
+    """Whose memory and collector advice may change, at a driver restart."""
+
+    driver: bool = Field(True, description="False: resources.driver.memory is never raised.")
+    executor: bool = Field(True, description="False: resources.executor.memory is never raised.")
+
+
+class Tuning(ApiModel):
+    """How the tuner may move the knobs."""
+
+    mode: Mode = Mode.AUTO
+    pinned: KnobValues | None = Field(None, description="Values that the tuner never touches.")
+    initial: KnobValues | None = Field(None, description="Values to begin with.")
+    bounds: Bounds = Field(default_factory=Bounds)
+    dwell: Dwell = Field(default_factory=Dwell)
+    locality: Locality = Field(default_factory=Locality)
+    forecast: bool | None = Field(
+        None,
+        description="False: plan only for the input that is seen. Otherwise executors start ahead"
+        " of a steady rise, and of what is usual at that time of the day and week.",
+    )
+    jvm: JvmTuning = Field(default_factory=JvmTuning)
+    reflex: bool | None = Field(
+        None,
+        description="True: the driver itself may raise executors at once, within the limits and"
+        " what was learned; absent: only the operator does.",
+    )
+
+    @model_validator(mode="after")
+    def _trigger_above_zero(self) -> Tuning:
+        if any(values and values.trigger == 0 for values in (self.pinned, self.initial)):
+            raise ValueError("tuning: a trigger of 0s is none: write a duration above zero")
+        return self

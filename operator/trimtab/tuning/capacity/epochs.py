@@ -1,0 +1,97 @@
+"""Epochs: what was learned before the work, or a service that it calls, changed its pace.
+
+Points of two epochs in one fit look like a slope, a knee or a curve that is not there. So all
+points are brought to the new pace, since it concerns all slots alike, and the batches that follow
+replace them: once two batches in a row differ from what is known of batches like them by more than
+noise does, on the same side; or once as many calls take a different time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trimtab.tuning.capacity.model import Model
+from trimtab.tuning.capacity.points import Point, rounded, same_size
+from trimtab.tuning.controller_state import FastestCall
+
+SURPRISE = 1.5
+"""A batch that takes longer, or less, than expected by this factor is believed if it repeats."""
+
+OTHER_CALLS = 1.5
+"""Factor by which the time of a call differs once the service has another pace."""
+
+AS_MANY = 1.5
+"""Calls in flight within this factor are as many: then it is not they that crowd the service."""
+
+
+def surprise(points: Sequence[Point], model: Model | None, new: Point) -> float:
+    """A batch's time over the expected one, if that is a surprise; 0 if it is not.
+
+    A batch that took less is one only among batches of other sizes at the same settings: a smaller
+    or larger one than all of them may show what was not known of the sizes.
+    """
+    if model is None:
+        return 0.0
+    ratio = new.duration_s / _expected_s(points, model, new)
+    if ratio > SURPRISE or (ratio < 1 / SURPRISE and _among(points, new)):
+        return ratio
+    return 0.0
+
+
+def at_pace(points: tuple[Point, ...], new: Point, ratio: float) -> tuple[Point, ...]:
+    """The points at the pace that a repeated surprise shows, if it is about the pace."""
+    return tuple(_timed(p, ratio) for p in points) if _among(points, new) else points
+
+
+def pace_of_calls(before: FastestCall, now: FastestCall) -> float:
+    """The time of a call over that of the fastest one, if the service has another pace; else 1.
+
+    Many more calls at once may crowd a service, and fewer may relieve it: that says nothing.
+    """
+    factor = now.seconds / before.seconds
+    slower = factor >= OTHER_CALLS and now.calls <= AS_MANY * before.calls
+    faster = factor <= 1 / OTHER_CALLS and now.calls >= before.calls / AS_MANY
+    return factor if slower or faster else 1.0
+
+
+def with_calls(points: tuple[Point, ...], factor: float) -> tuple[Point, ...]:
+    """The points as they would be if each call took longer by a factor."""
+    return tuple(
+        replace(_timed(p, 1 + (factor - 1) * p.waiting / p.slot_seconds),
+                call_s=round(p.call_s * factor, 5))
+        for p in points
+    )  # fmt: skip
+
+
+def _timed(point: Point, factor: float) -> Point:
+    """A point whose work takes longer by a factor; the next batch counts as much as all before."""
+    duration_s = point.out_s + (point.duration_s - point.out_s) * factor
+    whole = duration_s / point.duration_s
+    return replace(
+        point,
+        duration_s=round(duration_s, 3),
+        fastest_s=rounded(point.fastest_s * whole),
+        slowest_s=rounded(point.slowest_s * whole),
+        batches=1,
+    )
+
+
+def same_side(one: float, other: float) -> bool:
+    """Whether two surprises say the same: both slower, or both faster."""
+    return bool(one) and bool(other) and (one > 1) == (other > 1)
+
+
+def _expected_s(points: Sequence[Point], model: Model, new: Point) -> float:
+    alike = (
+        p.duration_s for p in points if p.class_ == new.class_ and same_size(p.records, new.records)
+    )
+    return next(alike, model.duration_s(new.records, new.slots))
+
+
+def _among(points: Sequence[Point], new: Point) -> bool:
+    """Whether batches of about this size, or smaller and larger ones, were seen like this."""
+    sizes = [p.records for p in points if p.class_ == new.class_]
+    if any(same_size(size, new.records) for size in sizes):
+        return True
+    return bool(sizes) and min(sizes) < new.records < max(sizes)

@@ -1,0 +1,80 @@
+"""What a fault did, as one JSON file for each fault under build/faults.
+
+`python -m tests.faults.table` makes the table of docs/reliability.md of them. Only whole runs are
+recorded (`make test-faults`, TRIMTAB_LONG=1): a few tries say little.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tests.faults.catalogue import CATALOGUE
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "build" / "faults"
+WHOLE = bool(os.environ.get("TRIMTAB_LONG"))
+"""Whether everything runs, and not only what a few minutes allow."""
+
+
+def _commit() -> str:
+    argv = ["git", "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+@dataclass
+class Row:
+    """One fault: None is what nobody has measured, which is not zero."""
+
+    fault: str
+    """A key of the catalogue."""
+    tried: int
+    over_s: float | None = None
+    """How long the run was to last in seconds, if it was to last for some time."""
+    lost: int | None = None
+    """Records."""
+    duplicated_planned: int | None = None
+    """Records that came twice because of planned changes."""
+    duplicated_crash: int | None = None
+    """Records that came twice because of what was killed."""
+    unwell_s: float | None = None
+    """The longest time, in seconds, until all was as it must be again."""
+    said: str = ""
+    """What a person could read meanwhile."""
+    commit: str = field(default_factory=_commit)
+
+
+def record(row: Row) -> None:
+    """Keep a row, if this is a whole run."""
+    assert row.fault in CATALOGUE, row.fault
+    if WHOLE:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        (FOLDER / f"{row.fault}.json").write_text(json.dumps(asdict(row), indent=1) + "\n")
+
+
+class Book:
+    """The tries of some faults: kept as a row for each when all of them are done."""
+
+    def __init__(self) -> None:
+        self._tries: dict[str, list[tuple[float, str]]] = {}
+
+    def note(self, fault: str, unwell_s: float, said: str) -> None:
+        """One try that went as it must."""
+        assert fault in CATALOGUE, fault
+        self._tries.setdefault(fault, []).append((unwell_s, said))
+
+    def close(self) -> None:
+        """Record the rows."""
+        for fault, tries in self._tries.items():
+            said = next((words for _, words in tries if words), "")
+            record(Row(fault, len(tries), unwell_s=max(s for s, _ in tries), said=said))
+
+
+def recorded(folder: Path = FOLDER) -> dict[str, Row]:
+    """The rows of the last whole runs, by key."""
+    rows = (Row(**json.loads(path.read_text())) for path in sorted(folder.glob("*.json")))
+    return {row.fault: row for row in rows}

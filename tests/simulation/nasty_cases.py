@@ -1,0 +1,155 @@
+"""The table of nasty scenarios, by what makes them nasty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simulation.nasty import ROUGH, SLOW12, STEP, WHITE12, WHITE15, Nasty, case, squares
+
+SPIKES = {"spikes": {"base": 800, "peak": 3200, "every_s": 900, "width_s": 300}}
+COSINE = {"cosine": {"mean": 2200, "amplitude": 1800, "period_s": 2700}}
+WALK = {"walk": {"start": 1800, "step": 500, "low": 600, "high": 4200, "every_s": 120}}
+
+NOISE = (
+    Nasty("white-12-step", case(load=STEP, batch=WHITE12), 150, seeds=(1, 2, 3)),
+    Nasty("white-15-step", case(load=STEP, batch=WHITE15), 200, seeds=(1, 2, 3)),
+    Nasty("ar-12-step", case(load=STEP, batch=SLOW12), 250, seeds=(1, 2, 3)),
+    Nasty("white-15-cosine", case(load=COSINE, batch=WHITE15), 150, seeds=(1, 2, 3)),
+    Nasty("ar-12-cosine", case(load=COSINE, batch=SLOW12), 200, seeds=(1, 2, 3)),
+    Nasty("white-15-spikes", case(load=SPIKES, batch=WHITE15), 600, seeds=(1, 2)),
+    Nasty("ar-12-walk", case(load=WALK, batch=SLOW12), 300, seeds=(1, 2, 3)),
+    Nasty("rough-step", case(load=STEP, batch=ROUGH), 350, seeds=(1, 2, 3)),
+    Nasty("ar-12-skew", case(load=[[0, 800], [606, 3200]], batch=SLOW12, plant={"skew": 0.04}),
+          300, seeds=(1, 2)),
+    Nasty("ar-12-free", case(load=STEP, batch=SLOW12, pinned=False), 250, seeds=(1, 2)),
+)  # fmt: skip
+
+SLOW_START = {"start_s": 100}
+STARTS = (
+    Nasty("start-100", case(load=[[0, 800], [303, 3500]], start={"executors": 2},
+          plant={"change": SLOW_START}), 450),
+    Nasty("start-90-staggered", case(load=STEP, plant={
+          "change": {"start_s": 90, "stagger_s": 10}}), 900),
+    Nasty("start-300", case(load=[[0, 800], [303, 3500]], plant={"change": {"start_s": 300}}),
+          900),
+    Nasty("start-100-cosine", case(load=COSINE, plant={"change": SLOW_START}), 500),
+    Nasty("start-100-rough", case(load=STEP, batch=ROUGH, plant={"change": SLOW_START}), 900),
+    Nasty("start-100-unjoined", case(load=[[0, 800], [303, 3500]], plant={
+          "change": {"start_s": 100, "joins_batch": False}}), 600),
+    Nasty("no-node-for-30-min", case(load=[[0, 800], [303, 3500]], faults=[
+          {"at": 200, "kind": "pods_pending", "for_s": 1800}]), 2700),
+    Nasty("quota-of-8", case(load=[[0, 800], [303, 2800]], plant={
+          "cluster": {"executors_max": 8, "refuses": True}}), 250, most=14),
+    Nasty("node-for-8", case(load=[[0, 800], [303, 2800]], plant={
+          "cluster": {"executors_max": 8}}), 400),
+)  # fmt: skip
+
+
+def service(**changes: Any) -> Any:
+    """A pipeline that waits for a service, 40 ms a call."""
+    fast = {"capacity": {1: 2000, 26: 52000}, "remote": {"latency_s": 0.04}}
+    start = {"executors": 4, "trigger": 5, "maxInFlight": 8, "maxOffsetsPerTrigger": 200_000}
+    return case(plant=fast, **{"load": [[0, 600]], "start": start} | changes)
+
+
+SLOW_40_MIN = {"at": 900, "kind": "remote_slow", "factor": 2.5, "for_s": 2400}
+WORK_40_MIN = {"at": 900, "kind": "work_slow", "factor": 2.5, "for_s": 2400}
+STALE = (
+    Nasty("service-slow-40-min", service(faults=[SLOW_40_MIN]), 250, seeds=(1, 2)),
+    Nasty("service-slow-then-more", service(faults=[SLOW_40_MIN], load=[[0, 600], [4203, 2400]]),
+          350, seeds=(1, 2)),
+    Nasty("service-slow-at-start", service(faults=[SLOW_40_MIN | {"at": 0}],
+          load=[[0, 600], [3003, 1800]]), 350, seeds=(1, 2)),
+    Nasty("service-slow-for-good", service(faults=[SLOW_40_MIN | {"for_s": 9999}]), 250),
+    Nasty("service-slow-rough", service(faults=[SLOW_40_MIN], batch=ROUGH), 500, seeds=(1, 2)),
+    Nasty("work-slow-40-min", case(load=[[0, 1800]], faults=[WORK_40_MIN],
+          start={"executors": 6}), 200, cores=3.4),
+    Nasty("work-slow-then-more", case(load=[[0, 1800], [4203, 3600]], faults=[WORK_40_MIN],
+          start={"executors": 6}), 350, cores=2.7),
+    Nasty("work-slow-at-start", case(load=[[0, 1500]], faults=[WORK_40_MIN | {"at": 0}],
+          start={"executors": 4}), 250, cores=3.1),
+    Nasty("drift", case(load=[[0, 1200]], faults=[
+          {"at": at, "kind": "work_slow", "factor": f, "for_s": 600} for at, f in
+          ((600, 1.2), (1200, 1.5), (1800, 1.8), (2400, 2.2), (3000, 1.7), (3600, 1.3))],
+          start={"executors": 4}), 250, cores=1.9),
+    Nasty("small-batches-only", service(load=[[0, 20], [1203, 1600]], pinned=False,
+          start={"executors": 1, "trigger": 1, "maxOffsetsPerTrigger": 20_000}), 250),
+)  # fmt: skip
+
+KNEE = {"knee_records": 4000, "overload": 0.6}
+OVERLOAD = (
+    Nasty("past-the-knee", case(load=[[0, 1500], [603, 2800]], batch=KNEE, pinned=False,
+          start={"executors": 6}), 300, cores=2.0),
+    Nasty("backlog-past-the-knee", case(load=[[0, 1500]], batch=KNEE, pinned=False,
+          start={"executors": 6, "backlog": 400_000}), 900, cores=2.0),
+    Nasty("outage-past-the-knee", case(load=[[0, 1500]], batch=KNEE, pinned=False, faults=[
+          {"at": 900, "kind": "driver_lost", "back_after_s": 240}], start={"executors": 6}),
+          800, cores=2.0),
+    Nasty("poison-batch", case(load=[[0, 1800]], faults=[
+          {"at": 900, "kind": "gc_pause", "for_s": 3600}], start={"executors": 6}), 4300, most=12),
+    Nasty("pauses", case(load=[[0, 1800]], faults=[
+          {"at": at, "kind": "gc_pause", "for_s": 40} for at in range(600, 5000, 700)],
+          start={"executors": 6}), 600, cores=1.7),
+    Nasty("driver-lost-often", case(load=[[0, 1800]], faults=[
+          {"at": at, "kind": "driver_lost"} for at in range(600, 5000, 1100)],
+          start={"executors": 6}), 700, cores=1.9),
+)  # fmt: skip
+
+FALLS = {1: 500, 2: 960, 4: 1750, 6: 2400, 9: 2500, 12: 2100, 26: 900}
+"""Records/s by executors: beyond nine, more of them carry less."""
+FALLING = (
+    Nasty("falls-from-26", case(load=[[0, 1800]], plant={"capacity": FALLS},
+          start={"executors": 26}), 600, cores=2.5),
+    Nasty("falls-step", case(load=[[0, 600], [603, 1800]], plant={"capacity": FALLS}), 250,
+          cores=2.0),
+    Nasty("falls-near-best", case(load=[[0, 600], [603, 2000]], plant={"capacity": FALLS}), 500,
+          cores=2.5),
+    Nasty("falls-infeasible", case(load=[[0, 600], [603, 3000]], plant={"capacity": FALLS}),
+          4800, cores=1.6),
+    Nasty("flat-infeasible", case(load=[[0, 600], [603, 3000]], plant={
+          "capacity": {1: 500, 4: 1900, 6: 2400, 26: 2450}}), 4800, cores=0.6),
+)  # fmt: skip
+
+RESONANCE = (
+    Nasty("squares-60", case(load=squares(60)), 200, cores=2.2, reversals=12),
+    Nasty("squares-90", case(load=squares(90)), 200, cores=2.2, reversals=12),
+    Nasty("squares-120", case(load=squares(120)), 200, cores=2.2, reversals=12),
+    Nasty("squares-120-ar", case(load=squares(120), batch=SLOW12), 300, cores=2.4, reversals=14),
+    Nasty("sawtooth", case(load=SPIKES | {"spikes": {
+          "base": 1000, "peak": 3600, "every_s": 200, "width_s": 60}}), 300, cores=2.8),
+)  # fmt: skip
+
+FIRST = (
+    Nasty("long-trigger", case(load=[[0, 350]], pinned=False, start={
+          "executors": 1, "trigger": 10, "maxOffsetsPerTrigger": 200_000}), 60, most=1),
+    Nasty("low-limit", case(load=[[0, 350]], pinned=False, start={
+          "executors": 1, "trigger": 10, "maxOffsetsPerTrigger": 2000}), 120, most=1),
+    Nasty("trigger-0.7", case(load=[[0, 200]], pinned=False, batch={"fixed_s": 0.15}, goal={
+          "latency": {"percentile": 95, "target": 1.2}}), 200),
+    Nasty("trigger-0.3", case(load=[[0, 100]], pinned=False, batch={"fixed_s": 0.08}, goal={
+          "latency": {"percentile": 95, "target": 0.55}}), 200),
+    Nasty("executors-away", case(load=[[0, 1800]], faults=[
+          {"at": 900, "kind": "executor_lost", "count": 4, "back_after_s": 900}],
+          start={"executors": 6}), 500),
+)  # fmt: skip
+
+CASES = (*NOISE, *STARTS, *STALE, *OVERLOAD, *FALLING, *RESONANCE, *FIRST)
+
+OPEN: Mapping[str, str] = {
+    "backlog-past-the-knee": "cores 2.035 > 2",
+    "outage-past-the-knee": "violated_s 1429 > 800",
+    "poison-batch": "violated_s 4493 > 4300, most 26 > 12",
+    "pauses": "cores 2.299 > 1.7",
+    "falls-from-26": "violated_s 5388 > 600, cores 5.191 > 2.5",
+    "falls-near-best": "violated_s 880 > 500",
+    "flat-infeasible": "cores 0.8627 > 0.6",
+    "squares-60": "violated_s 204 > 200, reversals 40 > 12",
+    "squares-90": "violated_s 902 > 200",
+    "squares-120": "violated_s 703 > 200",
+    "squares-120-ar": "violated_s 534 > 300",
+    "sawtooth": "violated_s 1176 > 300",
+    "long-trigger": "violated_s 68 > 60",
+    "executors-away": "violated_s 1222 > 500",
+}
+"""What those show today that break a promise."""

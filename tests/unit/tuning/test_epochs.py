@@ -1,0 +1,110 @@
+"""Once the work or a service has another pace, what was learned before is brought to it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.tuning.test_decision import batch, memory, signals, snapshot
+
+from trimtab.tuning.capacity import learning
+from trimtab.tuning.capacity.epochs import pace_of_calls
+from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.controller_state import ControllerState, FastestCall, Verdict
+
+KNOWN = (
+    Point(1, 500, 0.1, 4.1, batches=5),
+    Point(1, 1000, 0.1, 8.1, batches=5),
+    Point(4, 1000, 0.1, 2.1, batches=5),
+)
+VERDICT = Verdict("parallelism", True, 4, 280.0, 9e9)
+
+
+def taught(held: ControllerState, *durations_s: float, records: int = 1000) -> ControllerState:
+    for number, duration_s in enumerate(durations_s):
+        one = batch(id=100 + number, records=records, duration_s=duration_s, overhead_s=0.1)
+        held = learning.observe(snapshot(signals(batch=one), held), held, one)
+    return held
+
+
+def seconds(held: ControllerState) -> dict[tuple[float, int], float]:
+    return {(p.slots, p.records): p.duration_s for p in held.points}
+
+
+@pytest.mark.parametrize(("took_s", "factor"), [(16.1, 2.0), (4.1, 0.5)])
+def test_two_surprises_in_a_row_bring_all_points_to_the_new_pace(
+    took_s: float, factor: float
+) -> None:
+    held = taught(memory(points=KNOWN, verdicts=(VERDICT,)), took_s, took_s)
+    for point in KNOWN:
+        expected = point.out_s + factor * (point.duration_s - point.out_s)
+        assert seconds(held)[point.slots, point.records] == pytest.approx(expected, rel=0.02)
+    assert held.verdicts == ()
+    assert held.surprise == 0
+
+
+@pytest.mark.parametrize("others", [(16.1,), (16.1, 8.1), (16.1, 8.1, 16.1), (16.1, 4.1)])
+def test_one_surprise_is_not_believed(others: tuple[float, ...]) -> None:
+    held = taught(memory(points=KNOWN, verdicts=(VERDICT,)), *others)
+    assert seconds(held)[4, 1000] == 2.1
+    assert held.verdicts == (VERDICT,)
+
+
+def test_a_larger_batch_than_all_says_nothing_of_the_pace() -> None:
+    """It may lie past a knee: it is learned, and the others stay."""
+    held = taught(memory(points=KNOWN), 40.0, 40.0, records=2000)
+    assert seconds(held) == {(p.slots, p.records): p.duration_s for p in KNOWN} | {(1, 2000): 40.0}
+
+
+def test_a_size_between_the_known_ones_shows_the_pace() -> None:
+    held = taught(memory(points=KNOWN), 12.1, 12.1, records=750)
+    assert seconds(held)[4, 1000] == pytest.approx(4.1, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("seconds_", "calls", "pace"),
+    [
+        (0.10, 36.0, 2.5),
+        (0.10, 80.0, 1.0),
+        (0.05, 32.0, 1.0),
+        (0.02, 32.0, 0.5),
+        (0.02, 8.0, 1.0),
+    ],
+    ids=["slower", "crowded by more calls", "noise", "faster", "relieved by fewer calls"],
+)
+def test_as_many_calls_that_take_another_time_show_the_pace_of_a_service(
+    seconds_: float, calls: float, pace: float
+) -> None:
+    found = pace_of_calls(FastestCall(0.04, 32.0), FastestCall(seconds_, calls))
+    assert found == pytest.approx(pace)
+
+
+def test_a_slower_service_makes_waiting_longer_and_nothing_else() -> None:
+    """1,000 records wait 5 s of 8 for a call of 20 ms, 4 at once; now a call takes 40 ms."""
+    waits = Point(1, 1000, 0.0, 8.0, in_flight=4, call_s=0.02, batches=5)
+    held = memory(points=(waits,), fastest=FastestCall(0.02, 4.0, 900.0))
+    one = batch(since_start=1)
+    seen = signals(batch=one, pending_call_s=0.04, pending_calls=4.0)
+    held = learning.observe(snapshot(seen, held), held, one)
+    (point,) = held.points
+    assert (point.duration_s, point.call_s) == (13.0, 0.04)
+    assert held.fastest == FastestCall(0.04, 4.0, 1000.0)
+
+
+def test_calls_of_a_batch_at_older_settings_say_nothing_of_the_pace() -> None:
+    """They were not as many as are under way now."""
+    waits = Point(1, 1000, 0.0, 8.0, in_flight=4, call_s=0.02, batches=5)
+    held = memory(points=(waits,), fastest=FastestCall(0.02, 4.0, 900.0), generation=2)
+    one = batch(since_start=1, settings_generation=1)
+    seen = signals(batch=one, pending_call_s=0.04, pending_calls=4.0)
+    held = learning.observe(snapshot(seen, held), held, one)
+    assert held.points == (waits,)
+
+
+@pytest.mark.parametrize(("age_s", "calls"), [(1799.0, 2.0), (1800.0, 8.0)])
+def test_a_fastest_call_that_is_old_is_looked_for_anew(age_s: float, calls: float) -> None:
+    """Eight calls at once are slower than two, so it is not told from a slower service."""
+    held = memory(fastest=FastestCall(0.02, 2.0, 1000.0 - age_s))
+    one = batch(since_start=1)
+    seen = signals(batch=one, pending_call_s=0.03, pending_calls=8.0)
+    held = learning.observe(snapshot(seen, held), held, one)
+    assert held.fastest is not None
+    assert held.fastest.calls == calls

@@ -1,0 +1,66 @@
+"""A bottleneck may be named wrongly: once its knobs are exhausted, the others are tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.tuning.contexts import context
+from tests.unit.tuning.test_decision import START, policy
+
+from trimtab.api.reasons import BottleneckKind as Kind
+from trimtab.api.reasons import Reason
+from trimtab.tuning import guards, knobs
+from trimtab.tuning.context import Context, Proposal, Veto
+from trimtab.tuning.controller_state import Verdict
+from trimtab.tuning.snapshot import ExternalConstraints
+
+PINNED = replace(policy(), pinned={"trigger": 10.0, "maxOffsetsPerTrigger": 10_000.0})
+
+
+def chosen(seen: Context, kind: Kind) -> tuple[Proposal | None, Veto | None]:
+    return guards.first_allowed(seen, knobs.raising(seen, kind))
+
+
+@pytest.mark.parametrize(
+    "kind", [Kind.ADMISSION_LIMIT, Kind.SKEW, Kind.SINK, Kind.STATE_COMMIT, Kind.LOCALITY]
+)
+def test_executors_are_tried_where_nothing_that_the_bottleneck_asks_for_can_move(
+    kind: Kind,
+) -> None:
+    offer, _ = chosen(context(asked=PINNED), kind)
+    assert offer is not None
+    assert offer.settings == replace(START, executors=offer.settings.executors)
+    assert offer.settings.executors > START.executors
+
+
+def test_a_service_that_answers_no_more_is_left_alone() -> None:
+    assert knobs.raising(context(asked=PINNED), Kind.REMOTE_RATE) == []
+
+
+def test_a_fallback_that_failed_is_not_tried_again() -> None:
+    failed = Verdict(
+        "parallelism", raises=True, executors=2, input_rate=280.0, until_s=9e9, before=START
+    )
+    offer, veto = chosen(context(asked=PINNED, verdicts=(failed,)), Kind.SKEW)
+    assert offer is None
+    assert veto is not None
+    assert veto.reason is Reason.FAILED_BEFORE
+
+
+def test_the_knobs_of_the_bottleneck_come_first() -> None:
+    offers = knobs.raising(context(), Kind.CPU)
+    assert offers[0].knob == "parallelism"
+
+
+@pytest.mark.parametrize(("missing", "other"), [("", False), ("no node fits", True)])
+def test_while_executors_start_nothing_else_is_tried(missing: str, other: bool) -> None:
+    """A longer trigger would help too; it is an answer only if no executor can start."""
+    held = ExternalConstraints(executors_missing=missing)
+    hurried = replace(START, trigger_s=2.0)
+    seen = context(load=60.0, settings=hurried, seen={"executors_pending": 1}, constraints=held)
+    assert [offer.knob for offer in knobs.raising(seen, Kind.CPU)] == ["parallelism", "batch-size"]
+    offer, veto = chosen(seen, Kind.CPU)
+    assert veto is not None
+    assert veto.reason is Reason.PODS_PENDING
+    assert (offer is not None) is other
