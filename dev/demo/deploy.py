@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dev.demo.kube import DemoError, Kube, condition
@@ -64,14 +64,18 @@ ASKED = [
 """The demo queries Prometheus through the API server's proxy, which comes from an unknown node."""
 
 
-def install(kube: Kube, tags: dict[str, str], tick_s: float) -> None:
-    """Install the operator with Helm, with a small Prometheus beside it."""
+def install(kube: Kube, tags: dict[str, str], tick_s: float, values: Sequence[str] = ()) -> None:
+    """Install the operator with Helm, with a small Prometheus beside it.
+
+    `values` are more of the chart's, such as `podSecurityContext.runAsUser=20001`.
+    """
     with console.step("Helm chart", 300):
         kube.install(
             "upgrade", "--install", "trimtab", str(REPO / "charts/trimtab"),
             "--namespace=trimtab", "--create-namespace", "--wait", "--timeout=180s",
             "--set=prometheus.install=true", *ASKED, f"--set=operator.tickSeconds={tick_s:g}",
             *(f"--set-string=images.{name}={tag}" for name, tag in tags.items()),
+            *(f"--set={value}" for value in values),
         )  # fmt: skip
     restrict(kube, "trimtab")
 

@@ -22,6 +22,7 @@ from dev.localcluster.controlplane import AUDIT_LOG
 from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import REPO, from_environment
 from tests.e2e import calls
+from tests.faults.record import WHOLE
 from tests.machine import held, sort
 
 Json = dict[str, Any]
@@ -29,6 +30,10 @@ TICK_S = 3.0
 NODES = 3
 BOOT_S = 900.0
 QUICK = {"kafka": "quick-kafka", "pipeline": "quick-pipeline"}
+ANOTHER_USER = [
+    f"podSecurityContext.{field}=20001" for field in ("runAsUser", "runAsGroup", "fsGroup")
+]
+"""In long runs, pods run as another user than the one that the images are made for."""
 PATIENCE = 2.0
 """Factor on the limits of waits that a quiet machine keeps, and that no test is about."""
 
@@ -53,7 +58,7 @@ def cluster() -> Iterator[tuple[Kube, dict[str, str]]]:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
         installed = paths.state / f"installed-by-{run}"
         if not run or not installed.exists():
-            deploy.install(kube, tags, TICK_S)
+            deploy.install(kube, tags, TICK_S, ANOTHER_USER if WHOLE else ())
             installed.touch()
     yield kube, tags
     log = paths.logs / AUDIT_LOG
