@@ -35,6 +35,8 @@ class Driver:
         self.generation = 0
         self.source: dict[str, Any] = {"startingOffsets": "earliest"}
         self.starts = 0
+        self.code = REPO / "operator"
+        """The folder that `trimtab` is imported from."""
         directory.mkdir(parents=True, exist_ok=True)
         document = {
             "schema": 1,
@@ -99,7 +101,7 @@ class Driver:
         }
         for flag, name in arguments.items():
             module += [flag, str(self.directory / name)]
-        path = os.pathsep.join([str(REPO / "operator"), str(REPO)])
+        path = os.pathsep.join([str(self.code), str(REPO)])
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*module, "--metrics-port", str(self.port)],
