@@ -32,6 +32,8 @@ EACH = {"StreamPipeline": 40 if WHOLE else 20, "KafkaCluster": 15 if WHOLE else 
 FILES = {"StreamPipeline": "pipeline", "KafkaCluster": "kafka"}
 WAITS = {"DriverMissing", "BrokersStarting", "KafkaClusterNotReady"}
 """For pods that an admission refuses here, such as for a PriorityClass that is not there."""
+REST_S = 900.0 if WHOLE else 300.0
+"""For as many objects as there are in a round, on a busy machine."""
 UNREADABLE = re.compile(r"Traceback|pydantic|input_value|<class|object at 0x")
 
 
@@ -80,21 +82,21 @@ def tried(life: Life, turn: int) -> Counter[str]:
             name = f"{kind[0].lower()}{turn}-{place}"
             wanted[kind, name] = spec
             life.world.apply(good | {"metadata": {"name": name}})
-    life.settle("all good")
+    life.settle("all good", REST_S)
     shapes = {named: verdict(life, named) for named in wanted}
     assert set(shapes.values()) == {"carried out"}
     outcomes = {named: edited(life, named, spec) for named, spec in wanted.items()}
-    life.settle("all edited")
+    life.settle("all edited", REST_S)
     taken = [named for named, outcome in outcomes.items() if outcome == "taken"]
     outcomes |= {named: verdict(life, named) for named in taken}
     for named in taken:
         restored(life, named)
-    life.settle("all good again")
+    life.settle("all good again", REST_S)
     for named, spec in wanted.items():
         assert verdict(life, named) == "carried out", spec
     for kind, name in wanted:
         life.world.delete(kind, name)
-    life.settle("all gone")
+    life.settle("all gone", REST_S)
     return Counter(outcomes.values())
 
 

@@ -53,13 +53,14 @@ def test_executors_that_a_quota_refuses_are_named_and_the_query_runs_on(stage: S
     quota(stage, sum(each["status"]["phase"] not in ended for each in pods(stage)) - 1)
     (gone, *_) = pods(stage, *EXECUTORS)
     stage.kube.call("delete", "pod", gone["metadata"]["name"], "--grace-period=0", "--force")
+    told = "2 of 3 executors run: the ResourceQuota team has no room for an executor"
     stage.wait_long(
         "the quota is named", 120,
-        lambda: stage.condition("ExecutorsMissing").get("reason") == "QuotaExceeded",
+        lambda: told in stage.condition("ExecutorsMissing").get("message", ""),
     )  # fmt: skip
-    told = stage.condition("ExecutorsMissing")["message"]
-    assert "2 of 3 executors run: the ResourceQuota team has no room for an executor" in told
-    assert "an executor needs 1, 1 too little" in told
+    missing = stage.condition("ExecutorsMissing")
+    assert missing["reason"] == "QuotaExceeded"
+    assert "an executor needs 1, 1 too little" in missing["message"]
     assert stage.condition("Ready")["status"] == "True"
     batch = f'max(trimtab_batch_id{{namespace="{stage.kube.namespace}"}})'
     before = stage.metric(batch) or 0
