@@ -66,6 +66,14 @@ def test_the_day_of_the_week_goes_before_the_day() -> None:
     assert season.usual(MONDAY + WEEK) == pytest.approx(100, rel=0.01)
 
 
+def test_a_silent_weekend_expects_nothing_of_the_weekdays() -> None:
+    season = lived(2, 0.0, lived(5, 100.0), 5)
+    saturday = MONDAY + WEEK + 5 * DAY
+    assert season.usual(saturday) == 0.0
+    quiet = lived(5, 100.0, season, 7)
+    assert quiet.expected(saturday * BIN_S) == (0.0, saturday)
+
+
 def test_it_is_scaled_to_the_level_of_today() -> None:
     season = lived(7, 100.0)
     now = MONDAY + WEEK

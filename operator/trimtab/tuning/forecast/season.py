@@ -63,7 +63,8 @@ class Season:
 
     def usual(self, number: int) -> float | None:
         """The usual input in records/s of a quarter-hour: that of its week, else of its day."""
-        return _read(self.week, _of_week(number)) or _read(self.day, number % DAY)
+        known = _read(self.week, _of_week(number))
+        return _read(self.day, number % DAY) if known is None else known
 
     @property
     def trusted(self) -> bool:
@@ -75,7 +76,8 @@ class Season:
         first, last = int(now_s // BIN_S), int((now_s + HORIZON_S) // BIN_S)
         if self.bin != first or not self.trusted:
             return None
-        known = [(rate * self.level, n) for n in range(first, last + 1) if (rate := self.usual(n))]
+        rates = ((self.usual(number), number) for number in range(first, last + 1))
+        known = [(rate * self.level, number) for rate, number in rates if rate is not None]
         return max(known, default=None)
 
     def observe(self, now_s: float, rate: float | None) -> Season:
@@ -91,7 +93,7 @@ class Season:
     def _learned(self, number: int, rate: float) -> Season:
         usual = self.usual(number)
         came, level = self.came, 1.0
-        if usual:
+        if usual:  # nothing comes in below a usual input of zero
             came = (came + ("+" if rate >= CAME * usual else "-"))[-REMEMBERED:]
             level = round(min(1.0, rate / usual), 2)
         return replace(
