@@ -90,6 +90,24 @@ def test_even_the_first_call_ends(
             KubernetesCluster((NAMESPACE,), ManualClock(), str(config))
 
 
+def test_long_lists_are_read(cluster: KubernetesCluster, kubectl: Kubectl) -> None:
+    """The API server compresses what is longer than 128 KiB, for whoever asks for that."""
+    names = [f"long-{number}" for number in range(3)]
+    for name in names:
+        long = config_map("x" * 100_000)
+        cluster.apply(long | {"metadata": long["metadata"] | {"name": name}})
+    listed = {each["metadata"]["name"] for each in cluster.list_all("ConfigMap")}
+    kubectl("delete", "configmap", "-n", NAMESPACE, *names)
+    assert listed >= set(names)
+
+
+@pytest.mark.parametrize(("answer", "words"), [("<html>", "no JSON: '<html>'"), (None, "no text")])
+def test_what_nobody_can_read_is_no_answer(answer: str | None, words: str) -> None:
+    """As from a gateway on the way, which has a page of its own, or compresses unasked."""
+    with pytest.raises(UnavailableError, match=words):
+        calls.made(lambda: answer or b"\x1f\x8b".decode())
+
+
 @pytest.mark.parametrize("verbs", [READS, WRITES], ids=["reads", "writes"])
 def test_the_server_says_when_to_try_again(
     proxy: Proxy, cluster: KubernetesCluster, verbs: set[str]

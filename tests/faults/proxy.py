@@ -110,6 +110,7 @@ class Proxy:
         self._session = aiohttp.ClientSession(
             self._server, connector=aiohttp.TCPConnector(ssl=self._tls, limit=0),
             timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False,
+            headers={"Accept-Encoding": "identity"},  # as the operator's client asks
         )  # fmt: skip
         served = web.Application(client_max_size=1 << 24)
         served.router.add_route("*", "/{path:.*}", self._serve)

@@ -24,6 +24,8 @@ TIMEOUT_S = (5.0, 30.0)  # connect, read
 _TRIES = 3
 _PATIENCE_S = 5.0
 """If the API server asks for a longer pause, the next tick tries again."""
+_SHOWN = 200
+"""Characters of an answer that nobody can read."""
 _TRANSIENT = {408, 429, 500, 502, 503, 504}
 
 
@@ -47,7 +49,8 @@ def made(call: Callable[[], Any]) -> Any:
     """Make a call, repeat it if that may help, and translate its errors into our own.
 
     Raises:
-        UnavailableError: the API server did not answer, or cannot do it now.
+        UnavailableError: the API server did not answer, or cannot do it now, or something on the
+            way has made of its answer what nobody can read.
         ConflictError: the object has changed; GoneError: it is not there.
         BadInputError: the API server refused what was asked; has its words.
     """
@@ -58,11 +61,16 @@ def made(call: Callable[[], Any]) -> Any:
         reraise=True,
     )
     try:
-        return retrying(call)
+        answer = retrying(call)
     except ApiException as error:
         raise translated(error) from error
     except HTTPError as error:
         raise UnavailableError(f"the API server did not answer: {error}") from error
+    except UnicodeDecodeError as error:
+        raise UnavailableError(f"the answer is no text, maybe compressed: {error}") from error
+    if isinstance(answer, str):  # the client's way to say that it is no JSON
+        raise UnavailableError(f"the answer is no JSON: {answer[:_SHOWN]!r}")
+    return answer
 
 
 _JITTER = wait_exponential_jitter(multiplier=0.2, max=2.0)
