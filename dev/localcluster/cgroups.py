@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,9 +63,10 @@ def members(number: int | None = None) -> set[int]:
     for group in groups():
         if number is not None and group.name != name(number):
             continue
-        for listing in group.rglob("cgroup.procs"):
+        for folder, _, _ in os.walk(group):  # it bears that cgroups go meanwhile
             with contextlib.suppress(OSError):
-                found.update(int(line) for line in listing.read_text().split())
+                listing = Path(folder, "cgroup.procs").read_text()
+                found.update(int(line) for line in listing.split())
     return found
 
 
