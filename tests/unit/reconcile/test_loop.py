@@ -687,6 +687,16 @@ def test_a_claim_of_another_access_mode_is_not_taken(stage: Stage) -> None:
     assert stage.condition("Stalled") == ("False", "NotStalled")
 
 
+def test_a_claim_keeps_the_class_that_the_spec_does_not_name_any_more(stage: Stage) -> None:
+    stage.edit("checkpoint", {"volumeClaim": {"storageClassName": "standard"}})
+    stage.tick()
+    stage.edit("checkpoint", {"volumeClaim": {}})
+    stage.tick()
+    claim = stage.get("PersistentVolumeClaim", "clicks-checkpoint")
+    assert claim["spec"]["storageClassName"] == "standard", "a claim cannot give it back"
+    assert stage.condition("Stalled") == ("False", "NotStalled")
+
+
 def test_a_checkpoint_under_a_uri_goes_on_only_with_what_it_began_with(stage: Stage) -> None:
     stage.edit("checkpoint", {"uri": "s3a://bucket/path", "generation": 2})
     stage.tick()

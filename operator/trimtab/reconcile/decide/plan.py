@@ -36,8 +36,21 @@ def plan(seen: Observation, spec: StreamPipelineSpec) -> Plan:
     inputs = pipeline.inputs_hash(spec, job, seen.references.modules)
     pods, sized_job, java_options = sized(spec, job, seen.advice.jvm)
     *children, stateful_set = pipeline.children(parent, pods, sized_job, config, java_options)
+    _keep_class(children, seen.claim)
     job_map = job_name(parent["metadata"]["name"], sized_job.to_json())
     return Plan((*children, driver.with_inputs(stateful_set, inputs)), job_map, inputs)
+
+
+def _keep_class(children: list[Manifest], live: Manifest | None) -> None:
+    """Give the claim the storage class that it has, if the spec names none.
+
+    An apply without it would take back the class that an earlier spec gave to a claim without a
+    volume, and the API server refuses that.
+    """
+    name = (live or {}).get("spec", {}).get("storageClassName")
+    for each in children:
+        if name and each["kind"] == "PersistentVolumeClaim":
+            each["spec"].setdefault("storageClassName", name)
 
 
 def _checkpoint_obstacle(seen: Observation) -> Words | None:
