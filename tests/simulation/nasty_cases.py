@@ -144,11 +144,7 @@ OPEN: Mapping[str, str] = {
     "falls-from-26": "violated_s 5388 > 600, cores 5.191 > 2.5",
     "falls-near-best": "violated_s 880 > 500",
     "flat-infeasible": "cores 0.8627 > 0.6",
-    "squares-60": "violated_s 204 > 200, reversals 40 > 12",
-    "squares-90": "violated_s 902 > 200",
-    "squares-120": "violated_s 703 > 200",
-    "squares-120-ar": "violated_s 534 > 300",
-    "sawtooth": "violated_s 1176 > 300",
+    "squares-120-ar": "cores 2.626 > 2.4",
     "long-trigger": "violated_s 68 > 60",
     "executors-away": "violated_s 1222 > 500",
 }

@@ -144,6 +144,21 @@ def own(context: Context, proposal: Proposal) -> Veto | None:
     return next((veto for veto in asked if veto), None)
 
 
+def recent_peak(context: Context, proposal: Proposal) -> Veto | None:
+    """Executors stay while they would be missing if the input came back to its recent peak."""
+    fewer = proposal.settings.executors < context.settings.executors
+    if not fewer or context.policy.maximum or context.carries_peak(proposal.settings):
+        return None
+    seen, now_s = context.memory.recurrence, context.snapshot.now_s
+    ago_s = now_s - seen.left_s if seen.left_s is not None else 0.0
+    return Veto(
+        Reason.RECENT_PEAK,
+        f"{seen.rate:.0f} records/s came in {ago_s:.0f} s ago, too much for"
+        f" {counted(proposal.settings.executors, 'executor')}: none is released within"
+        f" {seen.window_s(now_s):.0f} s of such a peak",
+    )
+
+
 def failed_before(context: Context, proposal: Proposal) -> Veto | None:
     """A change that did not help at this load is not retried until something changes."""
     for verdict in context.memory.verdicts:
@@ -167,7 +182,7 @@ def _moved(context: Context, proposal: Proposal) -> list[str]:
 
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
     limits, pinned, locked, budget, pauses, window, contradictory,
-    own, pods_pending, rebalancing, failed_before,
+    own, pods_pending, rebalancing, recent_peak, failed_before,
 )  # fmt: skip
 
 
