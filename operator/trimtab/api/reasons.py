@@ -32,6 +32,7 @@ class Reason(StrEnum):
     PINNED = "Pinned"
     FAILED_BEFORE = "FailedBefore"
     RECENT_PEAK = "RecentPeak"
+    BATCH_WITHOUT_END = "BatchWithoutEnd"
     OBSERVE_ONLY = "ObserveOnly"
     NOT_APPLIED_YET = "NotAppliedYet"
     PLANNED_OVERSIZE = "PlannedOversize"

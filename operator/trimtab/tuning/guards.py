@@ -17,12 +17,17 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning import knobs
 from trimtab.tuning.context import Context, Proposal, Veto
 from trimtab.tuning.snapshot import Signals
+from trimtab.tuning.trials.outcome import EXPIRES_S
 from trimtab.tuning.trials.verdicts import holds
 
 HOUR_S = 3600.0
 
 CLOCKS_APART_S = 60.0
 """Largest tolerated clock difference: a batch committed this much after its own sample."""
+
+
+WITHOUT_END_S, WITHOUT_END = EXPIRES_S, 20
+"""Seconds, and triggers, from which a running batch says nothing: its trial would have expired."""
 
 
 def limits(context: Context, proposal: Proposal) -> Veto | None:
@@ -159,6 +164,25 @@ def recent_peak(context: Context, proposal: Proposal) -> Veto | None:
     )
 
 
+def batch_without_end(context: Context, proposal: Proposal) -> Veto | None:
+    """No more executors for the backlog of a batch that does not end: they may not help it.
+
+    A batch that ran from its start to now with the executors that there are is evidence, and found
+    late; one that has already been given more is not.
+    """
+    signals, settings = context.snapshot.signals, context.settings
+    more = proposal.settings.executors > settings.executors
+    if signals is None or not more or context.late is not None:
+        return None
+    if signals.running_s <= max(WITHOUT_END_S, WITHOUT_END * settings.trigger_s):
+        return None
+    return Veto(
+        Reason.BATCH_WITHOUT_END,
+        f"the running batch has lasted {signals.running_s:.0f} s: whether more executors help is"
+        " not known before it ends",
+    )
+
+
 def failed_before(context: Context, proposal: Proposal) -> Veto | None:
     """A change that did not help at this load is not retried until something changes."""
     for verdict in context.memory.verdicts:
@@ -182,7 +206,7 @@ def _moved(context: Context, proposal: Proposal) -> list[str]:
 
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
     limits, pinned, locked, budget, pauses, window, contradictory,
-    own, pods_pending, rebalancing, recent_peak, failed_before,
+    own, pods_pending, rebalancing, recent_peak, batch_without_end, failed_before,
 )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ VETOED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.KAFKA_REBALANCING: (context(seen={"out_of_sync": 3}), QUERY),
     Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), GROWN),
     Reason.RECENT_PEAK: (context(settings=FOUR, recurrence=Recurrence(900.0, 970.0)), FEWER),
+    Reason.BATCH_WITHOUT_END: (context(seen={"running_s": 301.0}), MORE),
     Reason.FAILED_BEFORE: (
         context(verdicts=(Verdict("parallelism", True, 2, 280.0, 9e9, 2),)), MORE),
 }  # fmt: skip
@@ -63,6 +64,7 @@ SPARED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.KAFKA_REBALANCING: (context(seen={"out_of_sync": 3}), MORE),
     Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), MORE),
     Reason.RECENT_PEAK: (context(settings=FOUR, recurrence=Recurrence(280.0)), FEWER),
+    Reason.BATCH_WITHOUT_END: (context(seen={"running_s": 299.0}), MORE),
     Reason.FAILED_BEFORE: (
         context(verdicts=(Verdict("parallelism", True, 2, 280.0, 900.0, 1),)), MORE),
 }  # fmt: skip
