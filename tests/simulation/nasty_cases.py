@@ -142,7 +142,7 @@ OPEN: Mapping[str, str] = {
     "backlog-past-the-knee": "cores 2.035 > 2",
     "outage-past-the-knee": "violated_s 1429 > 800",
     "pauses": "cores 2.299 > 1.7",
-    "falls-from-26": "violated_s 5388 > 600, cores 5.191 > 2.5",
+    "falls-from-26": "violated_s 607 > 600, cores 2.638 > 2.5",
     "falls-near-best": "violated_s 880 > 500",
     "flat-infeasible": "cores 0.8627 > 0.6",
     "squares-120-ar": "cores 2.626 > 2.4",

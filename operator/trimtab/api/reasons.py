@@ -51,6 +51,7 @@ class Reason(StrEnum):
     EXECUTORS_RAISED = "ExecutorsRaised"
     RAISED_BY_DRIVER = "RaisedByDriver"
     EXECUTORS_RELEASED = "ExecutorsReleased"
+    EXECUTORS_LOWERED = "ExecutorsLowered"
     TRIGGER_SHORTENED = "TriggerShortened"
     TRIGGER_LENGTHENED = "TriggerLengthened"
     BATCH_LIMIT_RAISED = "BatchLimitRaised"

@@ -152,7 +152,8 @@ def own(context: Context, proposal: Proposal) -> Veto | None:
 def recent_peak(context: Context, proposal: Proposal) -> Veto | None:
     """Executors stay while they would be missing if the input came back to its recent peak."""
     fewer = proposal.settings.executors < context.settings.executors
-    if not fewer or context.policy.maximum or context.carries_peak(proposal.settings):
+    more = proposal.raises or context.policy.maximum
+    if not fewer or more or context.carries_peak(proposal.settings):
         return None
     seen, now_s = context.memory.recurrence, context.snapshot.now_s
     ago_s = now_s - seen.left_s if seen.left_s is not None else 0.0
