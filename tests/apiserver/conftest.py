@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from dev.localcluster.controlplane import api_server, kubectl_path
+from tests.faults.record import Book
 
 ROOT = Path(__file__).parents[2]
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
@@ -74,3 +75,11 @@ def pipeline() -> dict[str, Any]:
 @pytest.fixture
 def kafka() -> dict[str, Any]:
     return example("kafka")
+
+
+@pytest.fixture(scope="module")
+def book() -> Iterator[Book]:
+    """Notes a file's tries of faults, and records them at its end."""
+    kept = Book()
+    yield kept
+    kept.close()

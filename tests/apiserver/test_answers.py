@@ -53,13 +53,6 @@ def turns(
         yield Turns(life)
 
 
-@pytest.fixture(scope="module")
-def book() -> Iterator[Book]:
-    kept = Book()
-    yield kept
-    kept.close()
-
-
 @pytest.mark.parametrize(("answer", "calls"), TRIED)
 def test_an_edit_comes_through_once_the_api_server_answers(
     turns: Turns, book: Book, answer: int | str, calls: str

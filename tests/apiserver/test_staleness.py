@@ -45,13 +45,6 @@ def turns(
         assert life.operator.tracebacks() == []
 
 
-@pytest.fixture(scope="module")
-def book() -> Iterator[Book]:
-    kept = Book()
-    yield kept
-    kept.close()
-
-
 @pytest.mark.parametrize("which", OLD)
 @pytest.mark.parametrize("when", ["at its start", "later"])
 def test_old_lists_undo_nothing(turns: Turns, book: Book, which: str, when: str) -> None:

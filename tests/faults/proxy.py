@@ -109,7 +109,7 @@ class Proxy:
     async def _begin(self) -> None:
         self._session = aiohttp.ClientSession(
             self._server, connector=aiohttp.TCPConnector(ssl=self._tls, limit=0),
-            timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None),
             headers={"Accept-Encoding": "identity"},  # as the operator's client asks
         )  # fmt: skip
         served = web.Application(client_max_size=1 << 24)
@@ -149,9 +149,9 @@ class Proxy:
 
     def _ask(self, request: web.Request, body: bytes | None = None) -> Any:
         assert self._session
-        headers = {name: request.headers[name] for name in _PASSED if name in request.headers}
         return self._session.request(
-            request.method, request.raw_path, headers=headers, data=body, allow_redirects=False,
+            request.method, request.raw_path, headers=_passed_on(request), data=body,
+            allow_redirects=False,
             skip_auto_headers=["Content-Type"],  # whoever sends none means JSON
         )  # fmt: skip
 
@@ -159,8 +159,7 @@ class Proxy:
         async with self._ask(request, await request.read() or None) as answer:
             body = await answer.read()
         if call.verb == "list" and not call.query.get("continue"):
-            headers = {name: request.headers[name] for name in _PASSED if name in request.headers}
-            self._lists[request.raw_path] = call, headers
+            self._lists[request.raw_path] = call, _passed_on(request)
         if call.mutates and answer.status < 300:
             self.writes.append(call)
             self.after_write(len(self.writes))
@@ -212,6 +211,11 @@ class Proxy:
                 await asyncio.sleep(each.delay_s)
                 return lines
         return [line]
+
+
+def _passed_on(request: web.Request) -> dict[str, str]:
+    """The headers that the API server gets."""
+    return {name: request.headers[name] for name in _PASSED if name in request.headers}
 
 
 def _open(request: web.Request) -> bool:
