@@ -68,7 +68,9 @@ FLOWS = (
     refused("outside", "driver", 7078, 7079, 9400),
     allowed("prometheus", "driver", 9400),
     refused("prometheus", "driver", 7078, 7079),
-    refused("operator", "driver", 7078, 7079, 9400),
+    allowed("operator", "driver", 9400),
+    refused("operator", "driver", 7078, 7079),
+    refused("operator", "executor", 7079, 9400),
     allowed("driver", "executor", 7079),
     allowed("sibling", "executor", 7079),
     refused("driver", "executor", 7078, 4040),
@@ -112,16 +114,12 @@ CHART_FLOWS = (
 )
 """Of the chart's own pods."""
 
-DIRECT = {"operator.directReads.enabled": "true"}
-"""Values of the chart with which the operator reads drivers itself."""
+SCRAPED = {"operator.directReads.enabled": "false"}
+"""Values of the chart with which only Prometheus reads drivers."""
 
-DIRECT_FLOWS = (
-    allowed("operator", "driver", 9400),
-    refused("operator", "driver", 7078, 7079),
+SCRAPED_FLOWS = (
+    refused("operator", "driver", 7078, 7079, 9400),
     allowed("prometheus", "driver", 9400),
-    refused("neighbour", "driver", 9400),
-    refused("stranger", "driver", 9400),
-    refused("executor", "driver", 9400),
     refused("operator", "executor", 7079, 9400),
 )
 """With these values."""

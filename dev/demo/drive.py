@@ -17,12 +17,32 @@ from dev.localcluster import console
 
 LOW, HIGH = 25.0, 180.0
 """Records/s; one executor of the example cannot carry the higher, and three can."""
-ROUNDS = 3
-LIMIT_S = {LOW: 180.0, HIGH: 300.0}
-"""Seconds after which a step ends though nothing has settled; the verdict names what is missing."""
-LEAST_S = {LOW: 90.0, HIGH: 120.0}
-"""Seconds of a step: time to see what a change leads to, whatever the machine."""
-STEPS = [LOW, *[HIGH, LOW] * ROUNDS]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of the load."""
+
+    rate: float
+    """Records/s."""
+    least_s: float
+    """Time to see what a change leads to, whatever the machine."""
+    limit_s: float
+    """It ends here though nothing has settled; the verdict names what is missing."""
+    recent_peak: float = 0.0
+    """Records/s for which executors must still be there; 0: only those for the rate."""
+
+
+STAGES = (
+    Stage(LOW, 90, 180),
+    Stage(HIGH, 120, 300),
+    Stage(LOW, 90, 240),
+    Stage(HIGH, 120, 300),
+    # The peak came back soon after its executors had been released, so they stay for longer now.
+    Stage(LOW, 70, 70, recent_peak=HIGH),
+    Stage(HIGH, 90, 180, recent_peak=HIGH),
+    Stage(LOW, 90, 420),
+)
 LOOK_EVERY_S = 5.0
 
 
@@ -45,13 +65,9 @@ class Ride:
             told.append({"t": round(at.timestamp() - self.started, 1), **decision})
         return sorted(told, key=lambda d: d["t"])
 
-    def settled(self, phase: Phase, work: Work) -> bool:
+    def settled(self, phase: Phase, least_s: float, work: Work) -> bool:
         """Whether a phase that ends now shows all that it is for."""
-        if (
-            phase.end_s - phase.start_s < LEAST_S[phase.rate]
-            or not self.samples
-            or self.samples[-1].trial
-        ):
+        if phase.end_s - phase.start_s < least_s or not self.samples or self.samples[-1].trial:
             return False
         decisions = self.decisions()
         if not self.plan and not trigger_kept(decisions, [phase]):
@@ -63,26 +79,26 @@ class Ride:
 
 def drive(kube: Kube, image: str, work: Work) -> Ride:
     """Run the load, with a live table, until its last step ends."""
-    ride = Ride(load.start(kube, image, [(LIMIT_S[rate], rate) for rate in STEPS]))
+    ride = Ride(load.start(kube, image, [(stage.limit_s, stage.rate) for stage in STAGES]))
     console.say(header())
     start_s = 0.0
-    for rate in STEPS:
-        phase = _step(kube, ride, work, start_s, rate)
+    for stage in STAGES:
+        phase = _run(kube, ride, work, start_s, stage)
         ride.plan.append(phase)
         start_s = phase.end_s
     return ride
 
 
-def _step(kube: Kube, ride: Ride, work: Work, start_s: float, rate: float) -> Phase:
-    """One step of the load; it ends itself at its limit."""
-    limit_s = start_s + LIMIT_S[rate]
+def _run(kube: Kube, ride: Ride, work: Work, start_s: float, stage: Stage) -> Phase:
+    """One stage of the load; it ends itself at its limit."""
+    limit_s = start_s + stage.limit_s
     while (t := time.time() - ride.started) < limit_s:
-        sample = look(kube, round(t, 1), rate)
+        sample = look(kube, round(t, 1), stage.rate)
         ride.samples.append(sample)
         console.say(sample.row())
-        phase = Phase(start_s, time.time() - ride.started, rate)
-        if ride.settled(phase, work):
+        phase = Phase(start_s, time.time() - ride.started, stage.rate, stage.recent_peak)
+        if ride.settled(phase, stage.least_s, work):
             load.skip(kube)
             return phase
         time.sleep(max(0.0, LOOK_EVERY_S - (time.time() - ride.started - t)))
-    return Phase(start_s, limit_s, rate)
+    return Phase(start_s, limit_s, stage.rate, stage.recent_peak)

@@ -32,6 +32,13 @@ class Phase:
     start_s: float
     end_s: float
     rate: float
+    recent_peak: float = 0.0
+    """Records/s that came so shortly ago that executors for them must still be there; 0: none."""
+
+    @property
+    def to_carry(self) -> float:
+        """Records/s that the executors must carry at its end."""
+        return max(self.rate, self.recent_peak)
 
 
 @dataclass
@@ -183,7 +190,7 @@ def judge_phase(
         broken=bool(bad),
         held=bool(tail) and all(late(s, target_s) is False for s in tail),
         executors=inside[-1].executors if inside else None,
-        allowed=capacity.allowed(phase.rate),
+        allowed=capacity.allowed(phase.to_carry),
         detect_s=round(moved[0] - phase.start_s, 1) if moved else None,
         settle_s=round(moved[-1] - phase.start_s, 1) if moved else None,
         recover_s=round(bad[-1] - phase.start_s, 1) if bad else 0.0,
@@ -196,8 +203,11 @@ def _faults(verdict: Verdict) -> list[str]:
     lowest = min(seen.phase.rate for seen in verdict.phases)
     for number, seen in enumerate(verdict.phases):
         where = f"phase {number} ({seen.phase.rate:g}/s)"
-        if seen.phase.rate > lowest and not (seen.broken or seen.proves):
+        rises, kept = seen.phase.rate > lowest, bool(seen.phase.recent_peak)
+        if rises and not (kept or seen.broken or seen.proves):
             faults.append(f"{where}: what ran could carry the load, so nothing was proved")
+        if kept and seen.broken:
+            faults.append(f"{where}: the goal was broken although the peak had been there before")
         if not seen.held:
             faults.append(f"{where}: the goal was not held in its last {HELD_S:g} s")
         if not seen.exact:

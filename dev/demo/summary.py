@@ -25,7 +25,9 @@ class Summary:
     """The fewest executors that carry the peak, by this run's own capacity."""
     static_executor_s: float
     rises: tuple[PhaseVerdict, ...]
-    """The phases with the peak load."""
+    """The phases with a peak load that was not there shortly before."""
+    returns: tuple[PhaseVerdict, ...] = ()
+    """The phases with a peak load that came back soon."""
 
     @property
     def held_percent(self) -> float:
@@ -50,7 +52,16 @@ class Summary:
             f" {_seconds(v.detect_s for v in self.rises)},"
             f" made its last change after {_seconds(v.settle_s for v in self.rises)},"
             f" and met the goal again after {_seconds(v.recover_s for v in self.rises)}.",
+            *(self._back() if self.returns else ()),
         ]
+
+    def _back(self) -> Iterable[str]:
+        held = not any(v.broken for v in self.returns)
+        yield (
+            "A peak that came back soon found its executors still there: the goal held."
+            if held
+            else "When a peak came back soon, the goal did not hold."
+        )
 
 
 def summarize(samples: Sequence[Sample], verdict: Verdict, capacity: Capacity) -> Summary:
@@ -66,8 +77,10 @@ def summarize(samples: Sequence[Sample], verdict: Verdict, capacity: Capacity) -
     peak = max(v.phase.rate for v in verdict.phases)
     static = capacity.fewest(peak)
     length_s = samples[-1].t - samples[0].t if samples else 0.0
-    rises = tuple(v for v in verdict.phases if v.phase.rate == peak)
-    return Summary(target_s, held, missed, spent, peak, static, static * length_s, rises)
+    peaks = [v for v in verdict.phases if v.phase.rate == peak]
+    rises = tuple(v for v in peaks if not v.phase.recent_peak)
+    returns = tuple(v for v in peaks if v.phase.recent_peak)
+    return Summary(target_s, held, missed, spent, peak, static, static * length_s, rises, returns)
 
 
 def _seconds(values: Iterable[float | None]) -> str:

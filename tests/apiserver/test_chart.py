@@ -12,11 +12,11 @@ from dev.localcluster.paths import from_environment
 from tests.apiserver.conftest import ROOT, Kubectl
 from tests.flows import (
     CHART_FLOWS,
-    DIRECT,
-    DIRECT_FLOWS,
     FLOWS,
     NARROW,
     NARROW_FLOWS,
+    SCRAPED,
+    SCRAPED_FLOWS,
     Flow,
 )
 from tests.netpol import pod
@@ -151,9 +151,9 @@ def test_matchers_reach_the_operator_as_it_reads_them() -> None:
     assert "TRIMTAB_PROMETHEUS_MATCHERS" not in environment()
 
 
-def test_direct_reads_are_off_until_they_are_asked_for() -> None:
-    assert "TRIMTAB_DIRECT_TICK_SECONDS" not in environment()
-    on = environment("operator.directReads.enabled=true", "operator.directReads.tickSeconds=3")
+def test_drivers_are_read_directly_unless_that_is_turned_off() -> None:
+    assert "TRIMTAB_DIRECT_TICK_SECONDS" not in environment("operator.directReads.enabled=false")
+    on = environment("operator.directReads.tickSeconds=3")
     given = {name: variable["value"] for name, variable in on.items() if "value" in variable}
     assert OperatorSettings.from_environment(given | FROM_POD).direct_tick_s == 3
 
@@ -215,9 +215,9 @@ def world(*values: str) -> World:
     [
         ((), (*FLOWS, *CHART_FLOWS)),
         (tuple(f"{key}={value}" for key, value in NARROW.items()), (*NARROW_FLOWS, *CHART_FLOWS)),
-        (tuple(f"{key}={value}" for key, value in DIRECT.items()), (*DIRECT_FLOWS, *CHART_FLOWS)),
+        (tuple(f"{key}={value}" for key, value in SCRAPED.items()), (*SCRAPED_FLOWS, *CHART_FLOWS)),
     ],
-    ids=["by-default", "narrowed", "read-directly"],
+    ids=["by-default", "narrowed", "scraped"],
 )
 def test_a_flow_is_as_the_page_says(values: tuple[str, ...], flows: tuple[Flow, ...]) -> None:
     made = world(*values)
@@ -232,14 +232,14 @@ def test_a_prometheus_of_ones_own_may_be_anywhere_until_it_is_named() -> None:
         (rule,) = policy["spec"]["ingress"]
         assert rule["ports"] == [{"protocol": "TCP", "port": 9100}]
         assert ("from" not in rule) is free
-        text = environment(*values)["TRIMTAB_NETWORK_POLICIES"]["value"]
+        text = environment(*values, *(f"{k}={v}" for k, v in SCRAPED.items()))[
+            "TRIMTAB_NETWORK_POLICIES"
+        ]["value"]
         given = GIVEN | {"TRIMTAB_NETWORK_POLICIES": text}
         network = OperatorSettings.from_environment(given).network
         assert network is not None
         assert list(network.metrics_from) == rule.get("from", [])
-        text = environment(*values, *(f"{k}={v}" for k, v in DIRECT.items()))[
-            "TRIMTAB_NETWORK_POLICIES"
-        ]["value"]
+        text = environment(*values)["TRIMTAB_NETWORK_POLICIES"]["value"]
         read = OperatorSettings.from_environment(GIVEN | {"TRIMTAB_NETWORK_POLICIES": text}).network
         assert read is not None
         assert len(read.metrics_from) == (0 if free else len(network.metrics_from) + 1)

@@ -15,20 +15,23 @@ HOLD_S = 20.0
 
 # beside other files' pipelines, two cores cannot meet the goal with any settings
 @pytest.mark.alone
-def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
+def test_a_load_step_that_one_executor_cannot_carry_is_met_with_more(stage: Stage) -> None:
     stage.forget()
     source = {"kafka": {"cluster": "events", "topics": ["clicks"], "startingOffsets": "latest"}}
     stage.apply(pipeline(source=source))
     stage.wait_ready()
-    p95 = (
-        f'max(trimtab_batch_record_latency_seconds{{namespace="{stage.kube.namespace}",'
-        'quantile="0.95"})'
-    )
+    home = f'namespace="{stage.kube.namespace}"'
+    p95 = f'max(trimtab_batch_record_latency_seconds{{{home},quantile="0.95"}})'
+    lag_s = f"max(trimtab_lag_seconds{{{home}}})"
     stage.start_load([(30.0, 25.0), (600.0, 180.0), (400.0, 25.0)])
-    worst, met_since = 0.0, float("inf")
+    met_since = float("inf")
 
     def executors() -> int:
         return int((stage.status().get("effective") or {}).get("executors", 1))
+
+    def late() -> bool:
+        seen = [stage.metric(figure) for figure in (p95, lag_s)]
+        return any(value is None or value > TARGET_S for value in seen)
 
     def raise_was_judged() -> bool:
         """A trial that the next step ends early would teach the wrong capacity."""
@@ -36,14 +39,12 @@ def test_a_load_step_breaks_the_goal_and_it_is_held_again(stage: Stage) -> None:
         return "ExecutorsRaised" in reasons[:-1]
 
     def goal_held_with_more_executors() -> bool:
-        nonlocal worst, met_since
-        seen = stage.metric(p95) or 0.0
-        worst = max(worst, seen)
-        met = worst > TARGET_S and seen <= TARGET_S and executors() > 1 and raise_was_judged()
+        nonlocal met_since
+        met = executors() > 1 and raise_was_judged() and not late()
         met_since = min(met_since, time.monotonic()) if met else float("inf")
         return time.monotonic() - met_since >= HOLD_S
 
-    stage.wait("the goal is met again and held", 560, goal_held_with_more_executors)
+    stage.wait("the goal is met and held", 560, goal_held_with_more_executors)
     stage.next_step()
     # One is enough on a quiet machine; where the capacity was measured on a busy one, the bounds
     # allow two. The demo asks for exactly what its run shows.

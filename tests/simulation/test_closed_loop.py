@@ -35,7 +35,8 @@ def test_executors_that_brought_the_load_below_the_bound_are_not_put_back() -> N
     """Noise made one executor look as fast as four, at 290 s; the load had gone from 2.2 to 0.5."""
     path = next(path for path in SCENARIOS if path.stem == "quickstart")
     run = simulate(load_scenario(path), 2)
-    assert [t for t in run.changes if t.decision.action is Action.REVERT] == []
+    put_back = {t.decision.reason for t in run.changes if t.decision.action is Action.REVERT}
+    assert put_back <= {Reason.RISE_OVERTOOK}
     assert figures(run)["slo_violation_s"] < 150
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
@@ -96,6 +96,19 @@ class Context:
     def slots_load(self, settings: Settings) -> float:
         """The load on the slots of other settings, whatever the batch limit admits."""
         return slots_load(self.model, self.policy, settings, self.load.demand)
+
+    @property
+    def waves(self) -> bool:
+        """Whether the input comes in waves."""
+        return self.memory.recurrence.comes_back(self.snapshot.now_s)
+
+    def carries_peak(self, settings: Settings) -> bool:
+        """Whether other settings would carry the highest input of late within the bounds."""
+        peak = self.memory.recurrence.rate
+        if peak <= self.load.input_rate:
+            return True
+        then = replace(self.load, input_rate=peak, demand=max(peak, self.load.demand))
+        return predict(self.model, self.policy, settings, then) <= self.band.higher
 
     def offer(
         self, knob: str, how: How, settings: Settings, reason: Reason, *, raises: bool

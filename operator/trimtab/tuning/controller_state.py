@@ -20,6 +20,7 @@ from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.dwell import NOT_SEEN, DwellCounter
 from trimtab.tuning.forecast.record import NO_RECORD, Record
 from trimtab.tuning.forecast.season import Season
+from trimtab.tuning.recurrence import NEVER, Recurrence
 from trimtab.tuning.settings import Settings
 
 MAX_PAUSES = 32
@@ -181,6 +182,8 @@ class ControllerState:
     """What input is usual by the time of day and week; None until seen, or without forecasts."""
     forecasts: Record = NO_RECORD
     """What became of the raises made ahead of the load."""
+    recurrence: Recurrence = NEVER
+    """The highest input of late, which the executors still carry after a release."""
     schema: int = SCHEMA
 
     @property
@@ -235,6 +238,7 @@ class ControllerState:
         if season := data.get("season"):
             known["season"] = Season.read(_known(Season, season))
         known["forecasts"] = Record(**_known(Record, data.get("forecasts") or {}))
+        known["recurrence"] = Recurrence(**_known(Recurrence, data.get("recurrence") or {}))
         if fastest := data.get("fastest"):
             known["fastest"] = FastestCall(**_known(FastestCall, fastest))
         known["paused_at_s"] = tuple(data.get("paused_at_s") or ())

@@ -17,12 +17,17 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning import knobs
 from trimtab.tuning.context import Context, Proposal, Veto
 from trimtab.tuning.snapshot import Signals
+from trimtab.tuning.trials.outcome import EXPIRES_S
 from trimtab.tuning.trials.verdicts import holds
 
 HOUR_S = 3600.0
 
 CLOCKS_APART_S = 60.0
 """Largest tolerated clock difference: a batch committed this much after its own sample."""
+
+
+WITHOUT_END_S, WITHOUT_END = EXPIRES_S, 20
+"""Seconds, and triggers, from which a running batch says nothing: its trial would have expired."""
 
 
 def limits(context: Context, proposal: Proposal) -> Veto | None:
@@ -144,6 +149,41 @@ def own(context: Context, proposal: Proposal) -> Veto | None:
     return next((veto for veto in asked if veto), None)
 
 
+def recent_peak(context: Context, proposal: Proposal) -> Veto | None:
+    """Executors stay while they would be missing if the input came back to its recent peak."""
+    fewer = proposal.settings.executors < context.settings.executors
+    more = proposal.raises or context.policy.maximum
+    if not fewer or more or context.carries_peak(proposal.settings):
+        return None
+    seen, now_s = context.memory.recurrence, context.snapshot.now_s
+    ago_s = now_s - seen.left_s if seen.left_s is not None else 0.0
+    return Veto(
+        Reason.RECENT_PEAK,
+        f"{seen.rate:.0f} records/s came in {ago_s:.0f} s ago, too much for"
+        f" {counted(proposal.settings.executors, 'executor')}: none is released within"
+        f" {seen.window_s(now_s):.0f} s of such a peak",
+    )
+
+
+def batch_without_end(context: Context, proposal: Proposal) -> Veto | None:
+    """No more executors for the backlog of a batch that does not end: they may not help it.
+
+    A batch that ran from its start to now with the executors that there are is evidence, and found
+    late; one that has already been given more is not.
+    """
+    signals, settings = context.snapshot.signals, context.settings
+    more = proposal.settings.executors > settings.executors
+    if signals is None or not more or context.late is not None:
+        return None
+    if signals.running_s <= max(WITHOUT_END_S, WITHOUT_END * settings.trigger_s):
+        return None
+    return Veto(
+        Reason.BATCH_WITHOUT_END,
+        f"the running batch has lasted {signals.running_s:.0f} s: whether more executors help is"
+        " not known before it ends",
+    )
+
+
 def failed_before(context: Context, proposal: Proposal) -> Veto | None:
     """A change that did not help at this load is not retried until something changes."""
     for verdict in context.memory.verdicts:
@@ -167,7 +207,7 @@ def _moved(context: Context, proposal: Proposal) -> list[str]:
 
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
     limits, pinned, locked, budget, pauses, window, contradictory,
-    own, pods_pending, rebalancing, failed_before,
+    own, pods_pending, rebalancing, recent_peak, batch_without_end, failed_before,
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from trimtab.tuning import adopting, guards, idle, knobs, messages, regime
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
 from trimtab.tuning.capacity import learning, running
-from trimtab.tuning.capacity.load import measure
+from trimtab.tuning.capacity.load import input_rate_of, measure
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import NOTHING, Decision, Step, hold
@@ -41,7 +41,7 @@ def decide(snapshot: Snapshot, memory: ControllerState) -> Step:
             return step
     batch = snapshot.signals and snapshot.signals.batch
     assert batch, "without a batch, a precondition would have held"
-    memory = learning.observe(snapshot, memory, batch)
+    memory = learning.observe(snapshot, _with_peak(snapshot, memory), batch)
     known = _assess(snapshot, memory, batch)
     return (known, memory) if isinstance(known, Decision) else _steer(known)
 
@@ -119,6 +119,15 @@ FORBIDDING: tuple[Callable[[Snapshot, ControllerState], Step | None], ...] = (
 
 
 # assessment
+
+
+def _with_peak(snapshot: Snapshot, memory: ControllerState) -> ControllerState:
+    """The memory after a look at the input, for the peak that executors must carry."""
+    rate = input_rate_of(snapshot.signals) if snapshot.signals else None
+    if rate is None:
+        return memory
+    seen = memory.recurrence.observe(snapshot.now_s, rate)
+    return memory if seen is memory.recurrence else replace(memory, recurrence=seen)
 
 
 def _assess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Context | Decision:

@@ -60,7 +60,7 @@ def test_a_rise_has_its_times_and_its_limits() -> None:
 
 
 def test_a_load_that_was_carried_before_is_known() -> None:
-    load = {"step": [[0, 150], [200, 900], [500, 150], [600, 920]]}
+    load = {"step": [[0, 150], [200, 900], [500, 150], [700, 920]]}
     run, _ = play(Scenario.model_validate({**SCENARIO, "load": load}), OURS, 1)
     first, second = rises(run, figures(run, check))
     assert (first.known, second.known) == (False, True)

@@ -68,6 +68,22 @@ def test_a_step_that_what_ran_could_carry_proves_nothing() -> None:
     assert any("nothing was proved" in fault for fault in faults)
 
 
+BACK = [Phase(0, 60, 25, recent_peak=180), Phase(60, 210, 180, recent_peak=180)]
+"""A peak that has been there shortly before, and comes back."""
+
+
+def test_a_peak_that_comes_back_soon_must_find_its_executors() -> None:
+    three = run(p95=6.0, executors=3, running=3, executors_min=3)
+    assert verdict(three, plan=BACK).faults == []
+    faults = verdict(run(p95=6.0), plan=BACK).faults
+    assert "phase 0 (25/s): 1 executors, allowed are [3]" in faults
+
+
+def test_a_peak_that_comes_back_soon_must_not_break_the_goal() -> None:
+    seen = run(executors=3, running=3, executors_min=3)
+    assert any("had been there before" in fault for fault in verdict(seen, plan=BACK).faults)
+
+
 def test_the_example_needs_more_than_one_executor_and_most_of_what_it_may_have() -> None:
     """By the known work alone; each executor more carries clearly more."""
     work = known_work(EXAMPLE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from dev.demo import report
-from dev.demo.drive import HIGH, LEAST_S, LOW, Ride
+from dev.demo.drive import HIGH, LOW, Ride
 from dev.demo.judge import Phase, judge, measured_capacity
 from dev.demo.summary import Summary, summarize
 from tests.unit.dev.demo_run import DECISIONS, GOOD, PLAN, WORK, run
@@ -35,12 +35,22 @@ def test_executors_that_are_on_their_way_and_those_that_still_leave_are_paid_for
 
 
 def test_the_sentences_name_what_a_newcomer_asks_for() -> None:
-    held, cost, steps = summary().sentences()
+    held, cost, steps = summary().sentences()[:3]
     assert "held in 66 % of 205 seconds" in held
     assert "435 executor-seconds" in cost
     assert "29 % less" in cost
     assert "15 s" in steps
     assert "again after 85 s" in steps
+
+
+def test_a_peak_that_comes_back_soon_is_told_apart() -> None:
+    rise = summary().rises[0]
+    back = replace(rise, phase=replace(rise.phase, recent_peak=180.0), broken=False)
+    seen = replace(summary(), returns=(back,))
+    assert "A peak that came back soon found its executors still there" in seen.sentences()[-1]
+    broken = replace(seen, returns=(replace(back, broken=True),))
+    assert "did not hold" in broken.sentences()[-1]
+    assert len(summary().sentences()) == 3, "nothing is said where no peak came back"
 
 
 def test_the_page_opens_with_the_figures_and_each_number_leads_to_its_decision(
@@ -79,16 +89,17 @@ def test_a_step_ends_once_the_goal_has_held_and_no_change_is_on_trial(
     """The goal is met again from 170 s on, and must be so for 20 s."""
     ride = riding(until_s, trial=trial)
     ride.samples = [replace(s, p95=30.0) if 150 <= s.t < 170 else s for s in ride.samples]
-    assert ride.settled(Phase(60.0, until_s + 0.1, 180.0), WORK) is expected
+    assert ride.settled(Phase(60.0, until_s + 0.1, 180.0), 120.0, WORK) is expected
 
 
 def test_a_step_lasts_long_enough_to_be_seen() -> None:
-    assert not riding(205.0).settled(Phase(60.0, 60.0 + LEAST_S[HIGH] - 1, HIGH), WORK)
+    assert riding(205.0).settled(Phase(60.0, 205.1, HIGH), 145.0, WORK)
+    assert not riding(205.0).settled(Phase(60.0, 205.1, HIGH), 146.0, WORK)
 
 
 def test_the_first_step_waits_for_the_verdict_on_the_trigger() -> None:
     phase = Phase(-60.0, 55.1, LOW)
-    assert riding(55.0).settled(phase, WORK)
+    assert riding(55.0).settled(phase, 90.0, WORK)
     early = riding(55.0)
     early.samples = [replace(s, decisions=s.decisions[:1]) for s in early.samples]
-    assert not early.settled(phase, WORK)
+    assert not early.settled(phase, 90.0, WORK)

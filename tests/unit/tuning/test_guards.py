@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.tuning.contexts import context, proposal
-from tests.unit.tuning.test_decision import batch, overloaded, policy, signals
+from tests.unit.tuning.test_decision import START, batch, overloaded, policy, signals
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
@@ -17,9 +17,12 @@ from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.controller_state import Verdict
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.law import decide
+from trimtab.tuning.recurrence import Recurrence
 from trimtab.tuning.snapshot import ExternalConstraints
 
 MORE = proposal()
+FOUR = replace(START, executors=4)
+FEWER = proposal(raises=False, executors=3)
 QUERY = proposal(how=How.QUERY, trigger_s=5.0)
 GROWN = proposal(topic_partitions=24)
 BROKEN_CLOCK = batch(committed_at_s=1100.0)
@@ -42,6 +45,8 @@ VETOED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.PODS_PENDING: (context(seen={"executors_pending": 2}), MORE),
     Reason.KAFKA_REBALANCING: (context(seen={"out_of_sync": 3}), QUERY),
     Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), GROWN),
+    Reason.RECENT_PEAK: (context(settings=FOUR, recurrence=Recurrence(900.0, 970.0)), FEWER),
+    Reason.BATCH_WITHOUT_END: (context(seen={"running_s": 301.0}), MORE),
     Reason.FAILED_BEFORE: (
         context(verdicts=(Verdict("parallelism", True, 2, 280.0, 9e9, 2),)), MORE),
 }  # fmt: skip
@@ -58,6 +63,8 @@ SPARED: dict[Reason, tuple[Context, Proposal]] = {
     Reason.PODS_PENDING: (context(seen={"executors_pending": 2}), QUERY),
     Reason.KAFKA_REBALANCING: (context(seen={"out_of_sync": 3}), MORE),
     Reason.TOPIC_FIXED: (around(topic_fixed="others read it too"), MORE),
+    Reason.RECENT_PEAK: (context(settings=FOUR, recurrence=Recurrence(280.0)), FEWER),
+    Reason.BATCH_WITHOUT_END: (context(seen={"running_s": 299.0}), MORE),
     Reason.FAILED_BEFORE: (
         context(verdicts=(Verdict("parallelism", True, 2, 280.0, 900.0, 1),)), MORE),
 }  # fmt: skip

@@ -85,7 +85,8 @@ def at(toy: float) -> ControllerState:
 
 
 POINTS = (Point(5, 250, 0.1, 2.4), Point(5, 2500, 0.1, 22.9))
-ASKED = policy(target_s=None, rate=280.0)
+FIXED = {"executors": 5.0}
+ASKED = policy(target_s=None, rate=280.0, pinned=FIXED)
 
 
 def seen() -> Snapshot:
@@ -109,7 +110,7 @@ def test_it_is_clamped_guarded_and_pinned() -> None:
     decision, after = decide(seen(), at(9))
     assert (decision.reason, level(after.settings)) == (Reason.CLAMPED, MOST)
     for asked, reason in (
-        (replace(ASKED, pinned={LEVEL.name: 1.0}), Reason.PINNED),
+        (replace(ASKED, pinned=FIXED | {LEVEL.name: 1.0}), Reason.PINNED),
         (replace(ASKED, locked=frozenset({"toy"})), Reason.LOCKED),
     ):
         held, _ = decide(replace(seen(), policy=asked), at(1))

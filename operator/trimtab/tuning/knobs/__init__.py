@@ -17,6 +17,7 @@ from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.knobs import (
     batch_size,
     cores,
+    fewer,
     locality,
     max_in_flight,
     parallelism,
@@ -38,6 +39,7 @@ LADDER: tuple[Knob, ...] = (
     *sending.KNOBS,
     cores.KNOB,
     topic.KNOB,
+    fewer.KNOB,
 )
 """The most expensive to run first: executors cost cores, the other knobs do not."""
 

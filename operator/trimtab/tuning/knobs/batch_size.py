@@ -143,7 +143,7 @@ def _room_for_fewer(context: Context) -> Settings | None:
             then = replace(settings, executors=executors)
             carries = context.slots_load(then)
             holds = context.predicted(then) <= context.band.higher and _fits(context, then)
-            if carries <= context.clear and holds:
+            if carries <= context.clear and holds and context.carries_peak(then):
                 return settings
     return None
 

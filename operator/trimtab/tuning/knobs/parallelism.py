@@ -78,7 +78,8 @@ class Parallelism(Knob):
     def release(self, context: Context) -> Proposal | None:
         """Fewer executors, if some idle in the last wave or one fewer would be light.
 
-        The batch limit does not matter here: idle executors are idle whatever it admits.
+        The batch limit does not matter here: idle executors are idle whatever it admits. In waves
+        as many stay as carry the recent peak; if none do, the guard `recent_peak` says so.
         """
         now, (least, _) = context.settings.executors, context.executor_range
         if context.policy.maximum and context.load.value >= 1.0:
@@ -90,12 +91,18 @@ class Parallelism(Knob):
             return _proposal(context, enough, raises=False)
         if _slots_load(context, now - 1) >= context.band.lower:
             return None
-        for executors in range(least, now):
-            settings = replace(context.settings, executors=executors)
-            carries = _slots_load(context, executors) <= context.clear
-            if carries and context.predicted(settings) <= context.band.higher:
-                return _proposal(context, executors, raises=False)
-        return None
+        fewer = [replace(context.settings, executors=p) for p in range(least, now)]
+        light = [
+            settings
+            for settings in fewer
+            if context.slots_load(settings) <= context.clear
+            and context.predicted(settings) <= context.band.higher
+        ]
+        if not light:
+            return None
+        carrying = [s for s in light if context.carries_peak(s)] if context.waves else []
+        best = (carrying or light)[0]
+        return _proposal(context, best.executors, raises=False)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
         """Judge by capacity: more slots should raise it."""

@@ -53,6 +53,10 @@ def judge(
     `carried` is the capacity of the settings before the trial, in records/s; 0 if unknown.
     """
     settings = snapshot.settings
+    if _overtaken(trial, snapshot, load, band):
+        rates = f"from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
+        message = f"the load went {rates} while the release was on trial"
+        return Outcome(Action.REVERT, Reason.RISE_OVERTOOK, message, trial.before)
     if _load_changed(trial, load, band):
         rates = f"from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
         message = f"the load went {rates} meanwhile"
@@ -76,6 +80,13 @@ def judge(
     before, stays = named(trial.knob).put_back(trial.before, settings)
     words += f"; {stays}" if stays else ""
     return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen + words, before, judged=True)
+
+
+def _overtaken(trial: Trial, snapshot: Snapshot, load: Load, band: Band) -> bool:
+    """Whether more input than a release was made for needs at once what it released."""
+    rose = load.input_rate > (1 + LOAD_CHANGED) * trial.input_rate
+    too_much = load.value >= band.higher and not snapshot.policy.maximum
+    return rose and too_much and not trial.raises
 
 
 def _load_changed(trial: Trial, load: Load, band: Band) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trimtab.api.knobs import How
-from trimtab.api.reasons import Action, Regime
+from trimtab.api.reasons import Action, Reason, Regime
 from trimtab.tuning import knobs, regime
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.context import Context, Proposal
@@ -41,7 +41,11 @@ def open_(context: Context, proposal: Proposal) -> ControllerState:
         memory = replace(memory, paused_at_s=(*memory.paused_at_s, now_s)[-MAX_PAUSES:])
     if knobs.named(proposal.knob).oscillates:
         direction = 1 if proposal.raises else -1
-        memory = regime.widen(memory, direction, context.load.input_rate, now_s)
+        seen, rate = memory.recurrence, context.load.input_rate
+        carried = rate if proposal.raises else max(rate, seen.rate)
+        memory = regime.widen(memory, direction, carried, now_s)
+        turned = seen.raised(now_s) if proposal.raises else seen.released(now_s)
+        memory = replace(memory, recurrence=turned)
     memory = regime.switch(memory, Regime.WITHIN, now_s)
     return replace(
         memory,
@@ -68,10 +72,11 @@ def close(
         closed = replace(closed, score=score)
     if end.action is Action.REVERT:
         now_s = snapshot.now_s
+        closed = replace(closed, generation=memory.generation + 1, settings=end.settings)
+        if end.reason is Reason.RISE_OVERTOOK:  # says nothing about the release at its own load
+            return decision, replace(closed, recurrence=memory.recurrence.raised(now_s))
         closed = replace(
             closed,
             verdicts=verdicts.remember(memory.verdicts, watched, memory.settings, now_s, capacity),
-            generation=memory.generation + 1,
-            settings=end.settings,
         )
     return decision, closed

@@ -1,0 +1,53 @@
+"""Fewer executors, against an overload that more of them may have made.
+
+What executors share, such as brokers or a lock, can make many of them carry less than a few. Where
+the most executors miss the goal and no other number was ever seen, half of them are tried: what
+both carry then tells the model whether the capacity falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from trimtab.api.knobs import EXECUTORS
+from trimtab.api.reasons import BottleneckKind, Reason
+from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.knobs.knob import Knob
+from trimtab.tuning.trials.comparison import Comparison, more_capacity
+
+
+class Fewer(Knob):
+    """Half of the executors, on trial: they stay if they carry as much."""
+
+    name = "fewer-executors"
+    values = (EXECUTORS,)
+    moves: frozenset[BottleneckKind] = frozenset()
+    starts_executors: ClassVar[bool] = True
+    fallback: ClassVar[bool] = True
+
+    def raise_(self, context: Context) -> Proposal | None:
+        """Half of the most executors allowed, if they miss the goal and no fewer were seen."""
+        now, (least, most) = context.settings.executors, context.executor_range
+        unneeded = context.policy.maximum or context.late or context.load.capacity < 1.0
+        if unneeded or now < most or now // 2 < least:
+            return None
+        if {point.slots for point in context.memory.points} != {context.slots}:
+            return None
+        settings = replace(context.settings, executors=now // 2)
+        lowered, load = Reason.EXECUTORS_LOWERED, context.load.value
+        return Proposal(self.name, self.how, settings, load, raises=True, reason=lowered)
+
+    def helped(self, seen: Comparison) -> tuple[bool, str]:
+        """If fewer executors carry as much, there were too many."""
+        return more_capacity(seen)
+
+    def cause(self, context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
+        """Why fewer may be more."""
+        del proposal
+        words = f"{bottleneck.kind} ({bottleneck.evidence})"
+        return f"{words}; how much fewer than {context.settings.executors} carry was never seen"
+
+
+KNOB = Fewer()

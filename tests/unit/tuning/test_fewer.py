@@ -1,0 +1,43 @@
+"""Fewer executors are tried where the most miss the goal and nothing else was seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.unit.tuning.contexts import context
+from tests.unit.tuning.test_decision import START, policy
+
+from trimtab.api.reasons import Reason
+from trimtab.tuning import guards, knobs
+from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.context import Context
+from trimtab.tuning.knobs.fewer import KNOB
+from trimtab.tuning.settings import Settings
+
+MOST = replace(START, executors=5)
+SLOW = Point(5, 2500, 0.1, 22.9)
+
+
+def at(
+    settings: Settings = MOST, points: tuple[Point, ...] = (SLOW,), load: float = 280.0
+) -> Context:
+    return context(settings=settings, points=points, load=load, asked=policy(max_executors=5))
+
+
+def test_half_of_the_most_are_tried_after_every_raise() -> None:
+    now = at()
+    offer = KNOB.raise_(now)
+    assert offer is not None
+    assert (offer.settings.executors, offer.reason) == (2, Reason.EXECUTORS_LOWERED)
+    assert guards.first_allowed(now, [offer]) == (offer, None)
+
+
+def test_not_if_the_goal_is_met_more_are_allowed_or_fewer_were_seen() -> None:
+    fewer = Point(2, 2500, 0.1, 40.0)
+    assert KNOB.raise_(at(load=20.0)) is None
+    assert KNOB.raise_(at(replace(MOST, executors=4), (replace(SLOW, slots=4),))) is None
+    assert KNOB.raise_(at(points=(SLOW, fewer))) is None
+
+
+def test_it_has_its_place_after_every_other_knob() -> None:
+    assert knobs.LADDER[-1] is KNOB
