@@ -53,8 +53,8 @@ class Fleet:
     @property
     def missing(self) -> ExternalConstraints:
         """What the cluster says of executors that cannot be placed; starting ones are no news."""
-        if self.cap is None or self.requested <= self.cap:
+        if not self.lost and (self.cap is None or self.requested <= self.cap):
             return ExternalConstraints()
-        refused = self.plant.cluster.refuses
+        refused = self.plant.cluster.refuses and not self.lost
         words = f"the quota has room for {self.cap}" if refused else "no node fits an executor"
         return ExternalConstraints(executors_missing=words, executors_refused=refused)

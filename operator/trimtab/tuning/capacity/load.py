@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.policy import Policy
@@ -66,6 +66,18 @@ def in_flight_s(trigger_s: float, duration_s: float) -> float:
     return trigger_s + max(trigger_s, duration_s)
 
 
+def at_work(snapshot: Snapshot) -> Settings:
+    """The settings with the executors that carry the load now.
+
+    Executors that start soon count; those that the cluster keeps from starting do not.
+    """
+    signals, settings = snapshot.signals, snapshot.settings
+    running = signals.executors_running if signals else None
+    if not running or not snapshot.constraints.executors_missing:
+        return settings
+    return replace(settings, executors=min(running, settings.executors))
+
+
 def measure(
     snapshot: Snapshot, model: Model | None, expected: Expected | None = None
 ) -> Load | None:
@@ -80,7 +92,7 @@ def measure(
     if seen_rate is None:
         return None
     input_rate = max(seen_rate, expected.rate) if expected else seen_rate
-    policy, settings = snapshot.policy, snapshot.settings
+    policy, settings = snapshot.policy, at_work(snapshot)
     slots = policy.capacity(settings).slots
     duration_s = model.duration_s(seen_rate * settings.trigger_s, slots)
     in_flight = seen_rate * in_flight_s(settings.trigger_s, duration_s)
