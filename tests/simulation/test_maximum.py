@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from simulation.nasty import CURVE
 from trimtab.api.reasons import Action, Reason
 from trimtab.simulation.run import Run, simulate
 from trimtab.simulation.scenario import Scenario
@@ -15,12 +16,14 @@ LINEAR = {p: 200 * p for p in range(1, 11)}
 NOISY = {"fixed_s": 0.3, "noise": 0.03}
 
 
-def run(plant: dict[str, Any], *, rate: float = 100, **start: Any) -> Run:
+def run(
+    plant: dict[str, Any], *, rate: float = 100, most: int = 10, partitions: int = 16, **start: Any
+) -> Run:
     begin = {"executors": 1, "trigger": 2, "maxOffsetsPerTrigger": 500, "backlog": 1e8}
     return simulate(Scenario.model_validate({
-        "name": "max", "duration": 3600, "tick": 10, "partitions": 16,
+        "name": "max", "duration": 3600, "tick": 10, "partitions": partitions,
         "load": {"step": [[0, rate]]}, "plant": plant, "goal": {"throughput": {"max": True}},
-        "limits": {"executors": {"min": 1, "max": 10}}, "start": begin | start,
+        "limits": {"executors": {"min": 1, "max": most}}, "start": begin | start,
     }), 1)  # fmt: skip
 
 
@@ -62,6 +65,20 @@ def test_the_batch_ends_at_the_top_of_the_second_regime() -> None:
     assert 1500 <= one.final.max_offsets <= 3000
     tried = [t for t in one.changes if t.after.settings.max_offsets > 3000]
     assert all(t.decision.action is Action.CHANGE for t in tried), "tried, and put back"
+
+
+def test_executors_and_the_batch_limit_go_up_together_where_neither_gains_alone() -> None:
+    """A batch that just fills 11 executors: a larger one gains nothing, nor does a 12th executor.
+
+    It stayed at 11, which carry 3,800/s, although 26 carry 7,476/s.
+    """
+    plant = {"capacity": CURVE, "batch": {"fixed_s": 0.3, "noise": 0.05}}
+    one = run(
+        plant, rate=3000, most=26, partitions=32,
+        executors=4, trigger=10, maxOffsetsPerTrigger=2000,
+    )  # fmt: skip
+    assert one.final.executors >= 20
+    assert rate(one) >= 0.85 * CURVE[26]
 
 
 def test_it_stops_when_nothing_gains_three_percent() -> None:

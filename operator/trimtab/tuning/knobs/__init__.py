@@ -18,6 +18,7 @@ from trimtab.tuning.knobs import (
     batch_size,
     cores,
     fewer,
+    growth,
     locality,
     max_in_flight,
     parallelism,
@@ -32,6 +33,7 @@ from trimtab.tuning.settings import Settings
 LADDER: tuple[Knob, ...] = (
     parallelism.KNOB,
     batch_size.KNOB,
+    growth.KNOB,
     split.KNOB,
     max_in_flight.KNOB,
     max_in_flight.BACK_OFF,

@@ -18,6 +18,7 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import latency_load
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.knobs.batch_limit import filling, round_up
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.settings import Settings
 
@@ -26,9 +27,6 @@ FILL = 0.9
 
 WORTH = 0.9
 """A trigger that does not reach the goal is used only if it reduces the load by 10 %."""
-
-LARGER = 4
-"""Largest factor by which one step raises the batch limit under a goal of `max`."""
 
 
 class BatchSize(Knob):
@@ -119,14 +117,11 @@ def _now(context: Context, offer: Proposal) -> Proposal:
 
 def _larger(context: Context) -> Proposal | None:
     """A larger batch limit, which spreads the fixed overhead over more records."""
-    now, model = context.settings.max_offsets, context.model
-    fills = model.capacity(context.slots) * context.settings.trigger_s
-    knee = model.knee(context.slots) or math.inf
-    wanted = min(max(2 * now, fills), LARGER * now, knee, MAX_OFFSETS.maximum)
-    settings = replace(context.settings, max_offsets=_round_up(wanted))
-    if settings.max_offsets <= now:
+    now = context.settings
+    wanted = filling(context, context.slots, at_least=2 * now.max_offsets)
+    if wanted <= now.max_offsets:
         return None
-    return _proposal(context, settings, raises=True)
+    return _proposal(context, replace(now, max_offsets=wanted), raises=True)
 
 
 def _room_for_fewer(context: Context) -> Settings | None:
@@ -182,16 +177,10 @@ def _with_trigger(context: Context, trigger_s: float) -> Settings:
     """The settings at a trigger, with a batch limit that does not throttle the demand."""
     needed = context.load.demand / context.band.higher * trigger_s
     now, knee = context.settings.max_offsets, context.model.knee(context.slots)
-    limit = now if needed <= now else _round_up(needed)
+    limit = now if needed <= now else round_up(needed)
     if knee is not None and limit > knee:
         limit = max(knee, 1)
     return replace(context.settings, trigger_s=trigger_s, max_offsets=limit)
-
-
-def _round_up(records: float) -> int:
-    """Rounded up to two significant digits."""
-    unit: int = 10 ** max(0, math.floor(math.log10(records)) - 1)
-    return math.ceil(records / unit) * unit
 
 
 def _proposal(context: Context, settings: Settings, *, raises: bool) -> Proposal:

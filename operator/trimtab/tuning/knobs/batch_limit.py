@@ -1,0 +1,28 @@
+"""How large a batch limit should be, for the knobs that move it."""
+
+from __future__ import annotations
+
+import math
+
+from trimtab.api.knobs import MAX_OFFSETS
+from trimtab.tuning.context import Context
+
+LARGER = 4
+"""Largest factor by which one step raises the batch limit under a goal of `max`."""
+
+
+def filling(context: Context, slots: int, at_least: float = 0.0) -> int:
+    """A batch limit with which so many slots are busy for the whole trigger, in records.
+
+    Not below `at_least`, never past the knee, and not too far from the present one.
+    """
+    now, model = context.settings, context.model
+    fills = max(model.capacity(slots) * now.trigger_s, at_least)
+    knee = model.knee(slots) or math.inf
+    return round_up(min(fills, LARGER * now.max_offsets, knee, MAX_OFFSETS.maximum))
+
+
+def round_up(records: float) -> int:
+    """Rounded up to two significant digits."""
+    unit: int = 10 ** max(0, math.floor(math.log10(records)) - 1)
+    return math.ceil(records / unit) * unit
