@@ -140,7 +140,6 @@ FIRST = (
 CASES = (*NOISE, *STARTS, *STALE, *OVERLOAD, *FALLING, *RESONANCE, *FIRST)
 
 OPEN: Mapping[str, str] = {
-    "backlog-past-the-knee": "cores 2.035 > 2",
     "outage-past-the-knee": "violated_s 1429 > 800",
     "pauses": "cores 2.299 > 1.7",
     "falls-from-26": "violated_s 607 > 600, cores 2.638 > 2.5",

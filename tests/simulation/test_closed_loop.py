@@ -241,7 +241,7 @@ def test_a_batch_limit_of_our_own_is_found_and_raised() -> None:
     assert first.bottleneck.kind == "AdmissionLimit"
     assert "maxOffsetsPerTrigger 2500 lets in 250 records/s" in first.message
     assert run.final.max_offsets / run.final.trigger_s > 400
-    assert run.final.executors == 4
+    assert run.final.executors <= 4
 
 
 SLOW = {"at": 400, "kind": "remote_slow", "factor": 40, "for_s": 60}

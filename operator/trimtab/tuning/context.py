@@ -27,6 +27,10 @@ CLEAR = 0.25
 """Margin of an estimate to the higher bound, as a share of the dead band."""
 
 
+NARROW = 0.1
+"""Dead band that is enough where the input is steady."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """A snapshot and what was derived from it."""
@@ -78,6 +82,12 @@ class Context:
     def clear(self) -> float:
         """The load that an estimate aims at, clear of the higher bound: it may be optimistic."""
         return self.band.higher - CLEAR * (self.band.higher - self.band.lower)
+
+    @property
+    def light(self) -> float:
+        """The load below which one executor fewer is enough: more, once the input is steady."""
+        quiet = self.memory.quiet.light(self.snapshot.now_s) and not self.policy.maximum
+        return max(self.band.lower, self.band.higher - NARROW) if quiet else self.band.lower
 
     def fixed(self, knob: str) -> bool:
         """Whether a knob must not be moved, because it is pinned or locked."""

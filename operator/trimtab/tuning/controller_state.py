@@ -20,6 +20,7 @@ from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.dwell import NOT_SEEN, DwellCounter
 from trimtab.tuning.forecast.record import NO_RECORD, Record
 from trimtab.tuning.forecast.season import Season
+from trimtab.tuning.quiet import NOT_QUIET, Quiet
 from trimtab.tuning.recurrence import NEVER, Recurrence
 from trimtab.tuning.settings import Settings
 
@@ -184,6 +185,8 @@ class ControllerState:
     """What became of the raises made ahead of the load."""
     recurrence: Recurrence = NEVER
     """The highest input of late, which the executors still carry after a release."""
+    quiet: Quiet = NOT_QUIET
+    """For how long the input has been steady, and where too many executors were released for it."""
     schema: int = SCHEMA
 
     @property
@@ -239,6 +242,7 @@ class ControllerState:
             known["season"] = Season.read(_known(Season, season))
         known["forecasts"] = Record(**_known(Record, data.get("forecasts") or {}))
         known["recurrence"] = Recurrence(**_known(Recurrence, data.get("recurrence") or {}))
+        known["quiet"] = Quiet.read(_known(Quiet, data.get("quiet") or {}))
         if fastest := data.get("fastest"):
             known["fastest"] = FastestCall(**_known(FastestCall, fastest))
         known["paused_at_s"] = tuple(data.get("paused_at_s") or ())

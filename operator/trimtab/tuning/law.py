@@ -41,7 +41,7 @@ def decide(snapshot: Snapshot, memory: ControllerState) -> Step:
             return step
     batch = snapshot.signals and snapshot.signals.batch
     assert batch, "without a batch, a precondition would have held"
-    memory = learning.observe(snapshot, _with_peak(snapshot, memory), batch)
+    memory = learning.observe(snapshot, _with_input(snapshot, memory), batch)
     known = _assess(snapshot, memory, batch)
     return (known, memory) if isinstance(known, Decision) else _steer(known)
 
@@ -121,13 +121,14 @@ FORBIDDING: tuple[Callable[[Snapshot, ControllerState], Step | None], ...] = (
 # assessment
 
 
-def _with_peak(snapshot: Snapshot, memory: ControllerState) -> ControllerState:
-    """The memory after a look at the input, for the peak that executors must carry."""
+def _with_input(snapshot: Snapshot, memory: ControllerState) -> ControllerState:
+    """The memory after a look at the input: the peak that executors must carry, and the level."""
     rate = input_rate_of(snapshot.signals) if snapshot.signals else None
     if rate is None:
         return memory
-    seen = memory.recurrence.observe(snapshot.now_s, rate)
-    return memory if seen is memory.recurrence else replace(memory, recurrence=seen)
+    recurrence = memory.recurrence.observe(snapshot.now_s, rate)
+    quiet = memory.quiet.observe(snapshot.now_s, rate)
+    return replace(memory, recurrence=recurrence, quiet=quiet)
 
 
 def _assess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Context | Decision:

@@ -89,7 +89,7 @@ class Parallelism(Knob):
             return None
         if (enough := max(least, _fewest(context, now))) < now:
             return _proposal(context, enough, raises=False)
-        if _slots_load(context, now - 1) >= context.band.lower:
+        if _slots_load(context, now - 1) >= context.light:
             return None
         fewer = [replace(context.settings, executors=p) for p in range(least, now)]
         light = [

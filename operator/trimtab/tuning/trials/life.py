@@ -40,12 +40,7 @@ def open_(context: Context, proposal: Proposal) -> ControllerState:
     if proposal.how is not How.LIVE:
         memory = replace(memory, paused_at_s=(*memory.paused_at_s, now_s)[-MAX_PAUSES:])
     if knobs.named(proposal.knob).oscillates:
-        direction = 1 if proposal.raises else -1
-        seen, rate = memory.recurrence, context.load.input_rate
-        carried = rate if proposal.raises else max(rate, seen.rate)
-        memory = regime.widen(memory, direction, carried, now_s)
-        turned = seen.raised(now_s) if proposal.raises else seen.released(now_s)
-        memory = replace(memory, recurrence=turned)
+        memory = _turned(context, memory, raises=proposal.raises)
     memory = regime.switch(memory, Regime.WITHIN, now_s)
     return replace(
         memory,
@@ -54,6 +49,21 @@ def open_(context: Context, proposal: Proposal) -> ControllerState:
         trial=opened,
         evidence=NOT_SEEN,
         scope_evidence=NOT_SEEN,
+        quiet=memory.quiet.moved(now_s),
+    )
+
+
+def _turned(context: Context, memory: ControllerState, *, raises: bool) -> ControllerState:
+    """The memory after executors were raised or released, to recognise what comes back."""
+    now_s, rate, peak = context.snapshot.now_s, context.load.input_rate, memory.recurrence
+    if raises:
+        memory = regime.widen(memory, 1, rate, now_s)
+        return replace(memory, recurrence=peak.raised(now_s), quiet=memory.quiet.raised(now_s))
+    memory = regime.widen(memory, -1, max(rate, peak.rate), now_s)
+    one_less = replace(context.settings, executors=context.settings.executors - 1)
+    quietly = context.slots_load(one_less) >= context.band.lower
+    return replace(
+        memory, recurrence=peak.released(now_s), quiet=memory.quiet.released(quietly=quietly)
     )
 
 
@@ -72,7 +82,12 @@ def close(
         closed = replace(closed, score=score)
     if end.action is Action.REVERT:
         now_s = snapshot.now_s
-        closed = replace(closed, generation=memory.generation + 1, settings=end.settings)
+        closed = replace(
+            closed,
+            generation=memory.generation + 1,
+            settings=end.settings,
+            quiet=memory.quiet.raised(now_s).moved(now_s),
+        )
         if end.reason is Reason.RISE_OVERTOOK:  # says nothing about the release at its own load
             return decision, replace(closed, recurrence=memory.recurrence.raised(now_s))
         closed = replace(
