@@ -141,10 +141,8 @@ CASES = (*NOISE, *STARTS, *STALE, *OVERLOAD, *FALLING, *RESONANCE, *FIRST)
 
 OPEN: Mapping[str, str] = {
     "outage-past-the-knee": "violated_s 1429 > 800",
-    "pauses": "cores 2.299 > 1.7",
     "falls-from-26": "violated_s 607 > 600, cores 2.638 > 2.5",
     "falls-near-best": "violated_s 880 > 500",
-    "flat-infeasible": "cores 0.8627 > 0.6",
     "squares-120-ar": "cores 2.626 > 2.4",
     "long-trigger": "violated_s 68 > 60",
 }

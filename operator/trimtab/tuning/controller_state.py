@@ -49,6 +49,8 @@ class Trial:
     """Factor by which a late batch showed the work to be slower than learned (`running.py`)."""
     batch: str = ""
     """The last batch that was counted."""
+    missing_at_s: float = 0.0
+    """When some of its executors were last seen missing, to `MISSING_EVERY_S`; 0: never."""
     settled: int = 0
     """Batches at the new settings that were left out of the comparison."""
     settled_s: float = 0.0

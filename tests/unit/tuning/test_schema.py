@@ -31,6 +31,7 @@ def renamed(told: dict[str, Any]) -> dict[str, Any]:
     now: dict[str, Any] = json.loads(text.replace('"last_steady"', '"last_input_rate"'))
     unknown = {"fastest_s": 0.0, "slowest_s": 0.0, "seen_s": 0.0}
     told = now | {"points": [point | unknown for point in now["points"]], "surprise": 0.0}
+    told["trial"] |= {"missing_at_s": 0.0}
     if told["fastest"]:
         told["fastest"] |= {"seen_s": 0.0}
     return {name: value for name, value in told.items() if name != "doubt"}

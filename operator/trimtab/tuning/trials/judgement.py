@@ -6,7 +6,7 @@ A raise must have gained what it cost; a release must not have raised the load t
 from __future__ import annotations
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.tuning.capacity.load import Load
+from trimtab.tuning.capacity.load import Load, predict
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import MORE
 from trimtab.tuning.controller_state import Trial
@@ -61,6 +61,10 @@ def judge(
         rates = f"from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
         message = f"the load went {rates} meanwhile"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
+    if _only_paused(trial, snapshot, model, load, band):
+        before, _ = named(trial.knob).put_back(trial.before, settings)
+        message = "the batch was only late: the settings before it are enough again"
+        return Outcome(Action.REVERT, Reason.BATCH_WAS_LATE, message, before)
     early = _still_drowning(trial, snapshot, model, load, band)
     decided = trial.judged >= needed(snapshot.policy) or _clearly_more(trial, snapshot.policy)
     if not (decided or early):
@@ -80,6 +84,13 @@ def judge(
     before, stays = named(trial.knob).put_back(trial.before, settings)
     words += f"; {stays}" if stays else ""
     return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen + words, before, judged=True)
+
+
+def _only_paused(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band) -> bool:
+    """Whether a raise on a late batch alone is no longer needed: its slowdown has passed."""
+    if trial.slowdown <= 1.0 or not trial.raises or not trial.judged:
+        return False
+    return predict(model, snapshot.policy, trial.before, load) < band.higher
 
 
 def _overtaken(trial: Trial, snapshot: Snapshot, load: Load, band: Band) -> bool:

@@ -90,6 +90,8 @@ def close(
         )
         if end.reason is Reason.RISE_OVERTOOK:  # says nothing about the release at its own load
             return decision, replace(closed, recurrence=memory.recurrence.raised(now_s))
+        if end.reason is Reason.BATCH_WAS_LATE:  # nor does a pause about the raise
+            return decision, closed
         closed = replace(
             closed,
             verdicts=verdicts.remember(memory.verdicts, watched, memory.settings, now_s, capacity),

@@ -36,6 +36,13 @@ JUDGED = 2
 JUDGED_BY_RATE = 4
 """The same for a goal of `max`, where small gains count and batches jitter."""
 
+LONG_BATCHES = 5
+"""Batches that a trial waits for at least: one that ran across the change, those that are left out,
+and those that decide."""
+
+MISSING_EVERY_S = 30.0
+"""Seconds between two notes that executors are missing: each is written to the status."""
+
 UNPLACED_S = 180.0
 """Seconds that executors may be missing for a known reason, such as no node that fits: an
 autoscaler of the cluster adds a node within two minutes or three."""
@@ -48,6 +55,9 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     """The trial after counting the newest batch, if it is new and belongs to the trial."""
     signals = snapshot.signals
     batch = signals.batch if signals else None
+    missing = signals is not None and bool(signals.executors_pending)
+    if missing and snapshot.now_s - trial.missing_at_s >= MISSING_EVERY_S:
+        trial = replace(trial, missing_at_s=snapshot.now_s)
     if batch is None or batch.key == trial.batch or not belongs(trial, batch, snapshot.settings):
         return trial
     knob = named(trial.knob)
@@ -105,7 +115,6 @@ def refused(trial: Trial, snapshot: Snapshot) -> Outcome | None:
 def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | None:
     """An end that needs no measured load: refused, pending too long, failed, or expired."""
     settings = snapshot.settings
-    age_s = snapshot.now_s - trial.opened_at_s
     if signals.rejected_generation >= trial.generation:
         return Outcome(
             Action.REVERT,
@@ -121,10 +130,27 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
     if signals.idle and not trial.raises:
         message = "kept: nothing comes in, so fewer are enough until something does"
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
-    if age_s > max(knob.expires_s, 20 * settings.trigger_s):
-        message = f"kept after {age_s:.0f} s: too few batches came to compare"
-        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
-    return None
+    waited_s = snapshot.now_s - max(trial.opened_at_s, trial.missing_at_s)
+    return _unproven(trial, snapshot) if waited_s > _patience_s(trial, snapshot) else None
+
+
+def _patience_s(trial: Trial, snapshot: Snapshot) -> float:
+    """Seconds for batches to come: as many as it takes, if they are long."""
+    batch = snapshot.signals.batch if snapshot.signals else None
+    last_s = batch.duration_s if batch else 0.0
+    least_s = max(named(trial.knob).expires_s, 20 * snapshot.settings.trigger_s)
+    return max(least_s, LONG_BATCHES * last_s)
+
+
+def _unproven(trial: Trial, snapshot: Snapshot) -> Outcome:
+    """The end without a verdict. More is put back, since nothing shows that it helped."""
+    settings, age_s = snapshot.settings, snapshot.now_s - trial.opened_at_s
+    words = f"too few batches came in {age_s:.0f} s to compare"
+    if not trial.raises:
+        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, f"kept: {words}", settings)
+    before, stays = named(trial.knob).put_back(trial.before, settings)
+    message = f"{words}; {stays}" if stays else words
+    return Outcome(Action.REVERT, Reason.TRIAL_UNPROVEN, message, before)
 
 
 def _pending(trial: Trial, snapshot: Snapshot, pending: int, running: int) -> Outcome | None:

@@ -1,0 +1,60 @@
+"""Trials that end without a verdict: what nothing has proved is not kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.tuning.test_decision import START, after_change, on_trial, open_trial, snapshot
+
+from trimtab.api.reasons import Action, Reason
+from trimtab.tuning.law import decide
+
+NOW_S = 1000.0
+
+
+def test_a_raise_of_which_no_batch_tells_is_put_back_and_remembered() -> None:
+    before = on_trial(open_trial(opened_at_s=NOW_S - 310, batch="1/20"))
+    decision, after = decide(snapshot(after_change(4, 3.6), before), before)
+    assert (decision.action, decision.reason) == (Action.REVERT, Reason.TRIAL_UNPROVEN)
+    assert "too few batches came in 310 s" in decision.message
+    assert after.settings.executors == 1
+    assert after.verdicts[0].knob == "parallelism"
+    assert after.score.trials == 0, "nothing was judged"
+
+
+def test_a_release_of_which_no_batch_tells_is_kept() -> None:
+    fewer = open_trial(
+        opened_at_s=NOW_S - 310, batch="1/20", raises=False, before=replace(START, executors=5)
+    )
+    before = on_trial(fewer)
+    decision, after = decide(snapshot(after_change(4, 3.6), before), before)
+    assert (decision.action, decision.reason) == (Action.KEEP, Reason.TRIAL_KEPT)
+    assert after.settings.executors == 4
+
+
+@pytest.mark.parametrize(("duration_s", "ends"), [(60.0, True), (70.0, False)])
+def test_long_batches_are_waited_for(duration_s: float, *, ends: bool) -> None:
+    """Five of 60 s would have come in 300 s, and five of 70 s not yet."""
+    before = on_trial(open_trial(opened_at_s=NOW_S - 310, batch="1/20"))
+    decision, _ = decide(snapshot(after_change(4, duration_s), before), before)
+    assert (decision.reason is Reason.TRIAL_UNPROVEN) is ends
+
+
+@pytest.mark.parametrize(
+    ("input_rate", "slowdown", "put_back"),
+    [(40.0, 3.0, True), (280.0, 3.0, False), (40.0, 1.0, False)],
+    ids=["a pause", "needed", "no late batch"],
+)
+def test_a_raise_for_one_late_batch_is_put_back_once_the_settings_before_are_enough(
+    input_rate: float, slowdown: float, *, put_back: bool
+) -> None:
+    opened = open_trial(settled=3, batch="1/19", slowdown=slowdown, input_rate=input_rate)
+    before = on_trial(opened)
+    seen = replace(
+        after_change(4, 1.5), input_rate=input_rate, input_rate_long=input_rate, lag_records=200.0
+    )
+    decision, after = decide(snapshot(seen, before), before)
+    assert (decision.reason is Reason.BATCH_WAS_LATE) is put_back
+    assert after.settings.executors == (1 if put_back else 4)
+    assert after.verdicts == (), "a pause is no verdict on executors"
