@@ -81,6 +81,11 @@ def test_executors_and_the_batch_limit_go_up_together_where_neither_gains_alone(
     assert rate(one) >= 0.85 * CURVE[26]
 
 
+def test_without_a_trigger_there_is_nothing_to_fill() -> None:
+    one = run({"capacity": {1: 10.0}}, trigger=0, maxOffsetsPerTrigger=1, backlog=0)
+    assert one.final.max_offsets >= 1
+
+
 def test_it_stops_when_nothing_gains_three_percent() -> None:
     one = run({"capacity": LINEAR, "batch": {"fixed_s": 0.3}})
     assert one.changes[-1].at_s < 1800

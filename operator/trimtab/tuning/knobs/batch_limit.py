@@ -11,10 +11,11 @@ LARGER = 4
 """Largest factor by which one step raises the batch limit under a goal of `max`."""
 
 
-def filling(context: Context, slots: int, at_least: float = 0.0) -> int:
+def filling(context: Context, slots: int, at_least: float = 1.0) -> int:
     """A batch limit with which so many slots are busy for the whole trigger, in records.
 
-    Not below `at_least`, never past the knee, and not too far from the present one.
+    Not below `at_least` (without a trigger nothing is waited for, so nothing needs filling), never
+    past the knee, and not too far from the present one.
     """
     now, model = context.settings, context.model
     fills = max(model.capacity(slots) * now.trigger_s, at_least)

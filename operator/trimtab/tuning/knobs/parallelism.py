@@ -26,6 +26,9 @@ from trimtab.tuning.trials.comparison import Comparison, more_capacity
 LEARNED = 0.1
 """Margin to the higher bound, as a share of the dead band, if the capacity was learned."""
 
+NEAR = 0.95
+"""Share of the best effort that is enough for a goal out of reach: the last executors cost most."""
+
 LATE = 2
 """Largest factor of a raise whose only evidence is a late batch: it may be just a pause."""
 
@@ -119,13 +122,16 @@ def _load(context: Context, executors: int) -> float:
 def _best(context: Context, loads: Mapping[int, float]) -> int:
     """The fewest executors with the lowest load; those of now if none has clearly less.
 
-    Where nothing is carried now, the loads say nothing: then as many as allowed.
+    Where none carries the load, the fewest that come near the best. Where nothing is carried now,
+    the loads say nothing: then as many as allowed.
     """
+    now = context.settings.executors
     if context.load.value >= ENDLESS:
-        return max(loads, default=context.settings.executors)
-    best = min(loads, key=lambda p: loads[p], default=None)
-    helps = best is not None and loads[best] <= (1 - MORE) * context.load.value
-    return best if best is not None and helps else context.settings.executors
+        return max(loads, default=now)
+    lowest = min(loads.values(), default=ENDLESS)
+    near, less = (NEAR, NEAR) if lowest >= 1.0 else (1.0, 1 - MORE)
+    best = next((p for p, load in loads.items() if near * load <= lowest), now)
+    return best if loads.get(best, ENDLESS) <= less * context.load.value else now
 
 
 def _fewest(context: Context, executors: int) -> int:
