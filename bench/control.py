@@ -17,7 +17,7 @@ from bench.peers.controller import Controller
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.v1alpha1.pipeline import Goal
-from trimtab.api.v1alpha1.tuning import Bounds, Dwell
+from trimtab.api.v1alpha1.tuning import Dwell, TuningBounds
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import Decide, Run, simulate
@@ -67,7 +67,10 @@ def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
     bounds = {**tuning.bounds.model_dump(), **{n: given[n] for n in given if n in BOUNDS}}
     dwell = {**tuning.dwell.model_dump(), **{n: given[n] for n in given if n in DWELLS}}
     try:
-        changed = {"bounds": Bounds(**bounds), "dwell": Dwell(**dwell)}
+        changed = {
+            "bounds": TuningBounds.model_validate(bounds),
+            "dwell": Dwell.model_validate(dwell),
+        }
         goal = _goal(scenario.goal, given.get("catch_up"))
     except ValueError as error:
         raise BadInputError(f"parameters: {error}") from error

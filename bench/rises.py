@@ -76,7 +76,7 @@ def _limits(
     metrics, live_s = scenario.plant.metrics, scenario.plant.change.live_s
     if metrics.gaps or detect_s is None:
         return None, None
-    dwell_s = scenario.tuning.dwell.up * scenario.tick
+    dwell_s = scenario.policy().dwell_up * scenario.tick
     round_s = live_s + BATCHES_OF_A_ROUND * scenario.start.trigger + dwell_s
     learned_s = detect_s + live_s + (rounds - 1) * round_s
     limit_s = metrics.delay_s + metrics.scrape_s + dwell_s

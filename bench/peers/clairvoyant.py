@@ -49,7 +49,7 @@ class Oracle:
 
     def __init__(self, scenario: Scenario, seed: int, limits: Limits, p: Parameters) -> None:
         self.knowledge = Knowledge(scenario, seed, limits)
-        self.higher = p.higher or scenario.tuning.bounds.higher
+        self.higher = p.higher or scenario.policy().higher
         self.ahead_s = scenario.tick + scenario.plant.change.live_s
 
     def decide(self, now_s: float, signals: Signals | None, settings: Settings) -> Settings:
@@ -63,7 +63,7 @@ class StaticPeak:
     """The fewest executors for the highest load of the whole run, for all of it."""
 
     def __init__(self, scenario: Scenario, seed: int, limits: Limits, p: Parameters) -> None:
-        higher = p.higher or scenario.tuning.bounds.higher
+        higher = p.higher or scenario.policy().higher
         knowledge = Knowledge(scenario, seed, limits)
         self.executors = knowledge.needed(0, scenario.duration, higher)
 

@@ -45,9 +45,9 @@ def case(**changes: Any) -> Scenario:
         "name": "case", "duration": 900, "tick": 10, "partitions": 16,
         "load": {"step": [[0, 300]]},
         "plant": {"capacity": {1: 200}, "batch": {"fixed_s": 0.3}},
-        "goal": {"latency": {"target": 8}},
+        "goal": {"latency": {"target": 8, "catchUp": 600}},
         "limits": {"executors": {"min": 1, "max": 10}},
-        "tuning": {"dwell": {"up": 2, "down": 4}},
+        "tuning": {"bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": 2, "down": 4}},
         "start": {"executors": 3, "trigger": 2, "maxOffsetsPerTrigger": 20000},
     }  # fmt: skip
     return Scenario.model_validate(base | changes)
@@ -270,7 +270,7 @@ def test_a_batch_that_lost_an_executor_is_no_evidence() -> None:
     """A batch of 30 s lasts 57 s, because two of three executors are away for 40 s of it."""
     lost = {"at": 421, "kind": "executor_lost", "count": 2, "back_after_s": 40}
     start = {"executors": 3, "trigger": 60, "maxOffsetsPerTrigger": 40000}
-    goal = {"latency": {"target": 120}}
+    goal = {"latency": {"target": 120, "catchUp": 600}}
     run = simulate(case(plant=plant(), faults=[lost], start=start, goal=goal), 1)
     assert max(b.duration_s for b in run.batches) > 55
     assert not [t for t in run.ticks if "running batch" in t.decision.message]

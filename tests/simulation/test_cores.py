@@ -19,7 +19,8 @@ def run(seed: int, rate: int = 350, cores: int = 1, **limits: Any) -> Run:
         "load": {"step": [[0, 100], [300, rate]]},
         "plant": {"capacity": {p: 100 * p for p in range(1, 25)},
                   "batch": {"fixed_s": 0.3, "noise": 0.05}},
-        "goal": {"latency": {"percentile": 95, "target": 15}},
+        "goal": {"latency": {"percentile": 95, "target": 15, "catchUp": 600}},
+        "tuning": {"bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": 2, "down": 6}},
         "limits": {"executors": {"min": 1, "max": 3}} | limits,
         "start": {"executors": 2, "cores": cores, "trigger": 5, "maxOffsetsPerTrigger": 10000},
     }), seed)  # fmt: skip

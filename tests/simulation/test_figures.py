@@ -16,8 +16,11 @@ LINEAR = {"capacity": {1: 100, 8: 800}, "batch": {"fixed_s": 0.5}}
 GOAL = {"latency": {"target": 9}}
 
 
+WIDE = {"bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": 2, "down": 6}}
+
+
 def run(**changes: Any) -> Run:
-    changes = {"plant": LINEAR, "goal": GOAL, "partitions": 16, "tick": 10,
+    changes = {"plant": LINEAR, "goal": GOAL, "partitions": 16, "tick": 10, "tuning": WIDE,
                "limits": {"executors": {"min": 1, "max": 8}}} | changes  # fmt: skip
     return simulate(scenario(**changes), 1)
 
@@ -29,8 +32,7 @@ def test_sustainable_is_the_rate_whose_batch_just_fits() -> None:
 
 
 def test_allowed_is_enough_at_the_higher_bound_and_not_too_light() -> None:
-    bounds = {"bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": 2, "down": 6}}
-    one = run(tuning=bounds)
+    one = run()
     assert allowed(one, 150, one.final) == [3, 4]
     assert allowed(one, 10, one.final) == [1]
     assert allowed(one, 600, one.final) == []
@@ -51,7 +53,7 @@ def test_where_nothing_is_enough_only_the_most_and_saturated_is_exact() -> None:
 
 
 def test_a_rate_goal_asks_for_no_more_than_its_rate() -> None:
-    goal = {"throughput": {"recordsPerSecond": 150}}
+    goal = {"throughput": {"recordsPerSecond": 150, "catchUp": 600}}
     one = run(load={"step": [[0, 2000]]}, duration=30, goal=goal, start={"executors": 3})
     assert allowed(one, 150, one.final) == [3, 4]
     assert exact(one)
@@ -89,7 +91,7 @@ def test_the_warm_up_is_left_out_of_sums_but_not_of_the_recovery() -> None:
 
 def test_core_hours_and_their_oracles() -> None:
     """100/s at a trigger of 2 s: one executor sustains 75, two 150 (125 wanted), three 225."""
-    pinned = {"pinned": {"executors": 4}}
+    pinned = WIDE | {"pinned": {"executors": 4}}
     one = figures(run(duration=360, start={"executors": 4}, tuning=pinned))
     assert one["core_hours"] == pytest.approx(4 * 360 / 3600)
     assert one["oracle_core_hours"] == pytest.approx(2 * 360 / 3600)

@@ -23,9 +23,9 @@ def decided_after(pace: Pace, up: int, down: int, loads: tuple[int, int], offset
             "capacity": {p: 200.0 * p for p in range(1, 11)}, "batch": {"fixed_s": 0.3},
             "metrics": {"scrape_s": pace.scrape_s},
         },
-        "goal": {"latency": {"target": 10 * pace.trigger_s}},
+        "goal": {"latency": {"target": 10 * pace.trigger_s, "catchUp": 600}},
         "limits": {"executors": {"min": 1, "max": 10}},
-        "tuning": {"dwell": {"up": up, "down": down}},
+        "tuning": {"bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": up, "down": down}},
         "start": {"executors": 3, "trigger": pace.trigger_s, "maxOffsetsPerTrigger": 50_000},
     })  # fmt: skip
     changes = [tick.at_s for tick in simulate(scenario, 1).changes]

@@ -80,9 +80,12 @@ def steps(*, reflex: bool) -> Scenario:
         "load": {"step": [[0, 300], [300, 1000], [700, 300], [1200, 1000]], "noise": 0.05},
         "plant": {"capacity": capacity, "batch": {"fixed_s": 0.3, "noise": 0.05},
                   "metrics": {"scrape_s": 5, "delay_s": 5}},
-        "goal": {"latency": {"target": 8}},
+        "goal": {"latency": {"target": 8, "catchUp": 600}},
         "limits": {"executors": {"min": 1, "max": 10}},
-        "tuning": {"dwell": {"up": 2, "down": 4}, "reflex": reflex},
+        "tuning": {
+            "bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": 2, "down": 4},
+            "reflex": reflex,
+        },
         "start": {"executors": 3, "trigger": 2, "maxOffsetsPerTrigger": 20000},
     })  # fmt: skip
 

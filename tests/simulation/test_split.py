@@ -20,7 +20,8 @@ def run(seed: int, partitions: int = 12, skew: float = 0.4, **limits: Any) -> Ru
         "name": "hot", "duration": 1800, "tick": 10, "partitions": partitions,
         "load": {"step": [[0, 100], [300, 350]]},
         "plant": {"capacity": CAPACITY, "skew": skew, "batch": {"fixed_s": 0.3, "noise": 0.05}},
-        "goal": {"latency": {"percentile": 95, "target": 12}},
+        "goal": {"latency": {"percentile": 95, "target": 12, "catchUp": 600}},
+        "tuning": {"bounds": {"higher": 0.8, "lower": 0.5}, "dwell": {"up": 2, "down": 6}},
         "limits": {"executors": {"min": 1, "max": 8}} | limits,
         "start": {"executors": 2, "trigger": 5, "maxOffsetsPerTrigger": 10000},
     }), seed)  # fmt: skip

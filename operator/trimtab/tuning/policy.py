@@ -11,6 +11,7 @@ from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
 from trimtab.api.v1alpha1.pipeline import Goal, StreamPipelineSpec
 from trimtab.api.v1alpha1.tuning import Bounds, Mode, Tuning
 from trimtab.tuning.capacity.configuration import Capacity
+from trimtab.tuning.profiles import PROFILES
 from trimtab.tuning.settings import Settings
 
 
@@ -76,7 +77,9 @@ class Policy:
     ) -> Policy:
         """The policy in these parts of a spec or scenario."""
         latency, rate = goal.latency, goal.throughput
-        catch_up_s = latency.catch_up if latency else rate.catch_up if rate else math.inf
+        profile = PROFILES[tuning.profile]
+        higher, lower = profile.band(tuning.bounds)
+        said_s = latency.catch_up if latency else rate.catch_up if rate else math.inf
         most = limits.most_executors(executor)
         return cls(
             target_s=latency.target if latency else None,
@@ -84,7 +87,7 @@ class Policy:
             rate=float(rate.records_per_second) if rate and rate.records_per_second else None,
             by_broker=latency is not None and latency.clock == "broker",
             maximum=bool(rate and rate.max),
-            catch_up_s=catch_up_s,
+            catch_up_s=profile.catch_up_s if said_s is None else said_s,
             min_executors=min(max(1, limits.executors.min), most),
             idle_after_s=limits.executors.idle_after_s,
             max_executors=most,
@@ -98,10 +101,10 @@ class Policy:
             mode=tuning.mode,
             forecast=tuning.forecast is not False,
             pinned=tuning.pinned.numbers() if tuning.pinned else {},
-            higher=tuning.bounds.higher,
-            lower=tuning.bounds.lower,
-            dwell_up=tuning.dwell.up,
-            dwell_down=tuning.dwell.down,
+            higher=higher,
+            lower=lower,
+            dwell_up=tuning.dwell.up or profile.up,
+            dwell_down=tuning.dwell.down or profile.down,
             reflex=tuning.reflex or False,
         )
 

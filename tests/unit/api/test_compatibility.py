@@ -51,9 +51,22 @@ NARROWED = {
         ".spec.sparkConf: new rule: sparkConf has a reserved key",
         ".spec.sparkConf: new rule: sparkConf has a value that refers to a variable",
         *(f"{path}: new rule: write a duration" for path in DURATIONS),
+        ".spec.goal.latency.catchUp: the default was 10m, is None",
+        ".spec.goal.throughput.catchUp: the default was 10m, is None",
+        ".spec.tuning: the default was",
+        ".spec.tuning.bounds: the default was",
+        ".spec.tuning.bounds: new rule: bounds: lower must be",  # as before, if both are there
+        ".spec.tuning.bounds.higher: the default was 0.8, is None",
+        ".spec.tuning.bounds.lower: the default was 0.5, is None",
+        ".spec.tuning.dwell: the default was",
+        ".spec.tuning.dwell.up: the default was 2, is None",
+        ".spec.tuning.dwell.down: the default was 6, is None",
     ),
 }
-"""What the CRDs refuse on purpose though the last release took it, as `breaks` begins to say it."""
+"""What the CRDs refuse or read otherwise on purpose, as `breaks` begins to say it.
+
+The profile stands for the bounds, the dwell and the time to catch up that a spec leaves out.
+"""
 
 FLOORS = ("minimum", "minLength", "minItems")
 CEILINGS = ("maximum", "maxLength", "maxItems", "maxProperties")

@@ -52,7 +52,8 @@ def test_our_own_variants_move_bounds_dwells_and_the_catch_up() -> None:
     assert found[0] == SCENARIO
     tunings = [scenario.tuning for scenario in found]
     goals = [scenario.goal.latency for scenario in found]
-    assert all(t.bounds.lower < t.bounds.higher for t in tunings)
+    policies = [scenario.policy() for scenario in found]
+    assert all(policy.lower < policy.higher for policy in policies)
     moved = {
         (*t.bounds, *t.dwell, goal.catch_up if goal else None)
         for t, goal in zip(tunings, goals, strict=True)

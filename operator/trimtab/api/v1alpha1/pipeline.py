@@ -37,7 +37,11 @@ class LatencyGoal(ApiModel):
     target: Annotated[Duration, between(0.1, _DAY_S)] = Field(
         description="The percentile must stay at or below this."
     )
-    catch_up: CatchUp = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
+    catch_up: CatchUp | None = Field(
+        None,
+        alias="catchUp",
+        description="Time to drain a backlog, if not as tuning.profile says.",
+    )
     clock: Literal["producer", "broker"] = Field(
         "producer",
         description="Where the time of a record begins: producer, at its timestamp; broker, when it"
@@ -62,7 +66,11 @@ class ThroughputGoal(ApiModel):
     max: bool = Field(
         False, description="As many records/s as the limits allow, whatever the backlog."
     )
-    catch_up: CatchUp = Field(600.0, alias="catchUp", description="Time to drain a backlog.")
+    catch_up: CatchUp | None = Field(
+        None,
+        alias="catchUp",
+        description="Time to drain a backlog, if not as tuning.profile says.",
+    )
 
     @model_validator(mode="after")
     def _exactly_one(self) -> ThroughputGoal:

@@ -18,6 +18,14 @@ class Mode(StrEnum):
     AUTO = "Auto"
 
 
+class Profile(StrEnum):
+    """What the tuner prefers where the spec leaves it open."""
+
+    LATENCY = "latency"
+    BALANCED = "balanced"
+    COST = "cost"
+
+
 class Bounds(ApiModel):
     """The dead band: raise from higher, release below lower, change nothing in between."""
 
@@ -34,13 +42,40 @@ class Bounds(ApiModel):
     }
 
 
-class Dwell(ApiModel):
-    """How much new evidence a change of regime needs, in batches."""
+class TuningBounds(ApiModel):
+    """The dead band, as far as it differs from the profile's."""
 
-    up: int = Field(
-        2, ge=1, le=100, description="Samples or batches above the bounds before a raise."
+    higher: float | None = Field(
+        None, gt=0, le=1, description="Load from which the pipeline has too much to do."
     )
-    down: int = Field(6, ge=1, le=1000, description="Batches below the bounds before a release.")
+    lower: float | None = Field(
+        None, gt=0, le=1, description="A smaller configuration is enough if its load is below this."
+    )
+    model_config = {
+        "json_schema_extra": cel(
+            (
+                "!has(self.lower) || self.lower < (has(self.higher) ? self.higher : 1.0)",
+                "bounds: lower must be smaller than higher",
+            )
+        )
+    }
+
+    @model_validator(mode="after")
+    def _lower_below_higher(self) -> TuningBounds:
+        if self.lower is not None and self.lower >= (self.higher or 1.0):
+            raise ValueError("bounds: lower must be smaller than higher")
+        return self
+
+
+class Dwell(ApiModel):
+    """How much new evidence a change of regime needs, in batches, if not as the profile says."""
+
+    up: int | None = Field(
+        None, ge=1, le=100, description="Samples or batches above the bounds before a raise."
+    )
+    down: int | None = Field(
+        None, ge=1, le=1000, description="Batches below the bounds before a release."
+    )
 
 
 class Locality(ApiModel):
@@ -65,9 +100,14 @@ class Tuning(ApiModel):
     """How the tuner may move the knobs."""
 
     mode: Mode = Mode.AUTO
+    profile: Profile = Field(
+        Profile.BALANCED,
+        description="Where the bounds lie and how fast the tuner acts, as far as bounds, dwell and"
+        " the goal's catchUp do not say it: latency keeps more executors ready, cost fewer.",
+    )
     pinned: KnobValues | None = Field(None, description="Values that the tuner never touches.")
     initial: KnobValues | None = Field(None, description="Values to begin with.")
-    bounds: Bounds = Field(default_factory=Bounds)
+    bounds: TuningBounds = Field(default_factory=TuningBounds)
     dwell: Dwell = Field(default_factory=Dwell)
     locality: Locality = Field(default_factory=Locality)
     forecast: bool | None = Field(
