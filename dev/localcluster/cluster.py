@@ -181,10 +181,10 @@ def _daemon_finding(paths: Paths, file: Path) -> Finding:
 
 def size(paths: Paths) -> int:
     """Return the number of nodes of the running cluster; 0 without one."""
-    return len(_sockets(paths))
+    return len(sockets(paths))
 
 
-def _sockets(paths: Paths) -> list[Path]:
+def sockets(paths: Paths) -> list[Path]:
     """Return the socket of each node's containerd."""
     return sorted(paths.state.glob("n*/containerd.sock"))
 
@@ -196,7 +196,7 @@ def load(paths: Paths, names: list[str]) -> list[str]:
         LocalClusterError: no cluster is up, or an image is not built.
     """
     with locked(paths):
-        found = _sockets(paths)
+        found = sockets(paths)
         if not found:
             raise LocalClusterError("no cluster is up")
         known = [name for name in read_index(paths) if recipe(name).loaded]

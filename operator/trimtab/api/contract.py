@@ -41,6 +41,11 @@ MODULES_DIRECTORY = "/etc/trimtab/modules"
 """Where the driver's pod finds job.json, settings.json, and the Python files of a transform."""
 CHECKPOINT_DIRECTORY = "/var/lib/trimtab/checkpoint"
 """Where the checkpoint is mounted: in the driver's pod, and in executors that share it."""
+FORM = 2
+"""How a driver makes its executors, as its termination log says: 2, restricted and without a token.
+
+A log without it is that of the release 0.1.0, whose executors the chart's admission policy refuses.
+"""
 DRIVER_STATE_ANNOTATION = "trimtab.dev/driver-state"
 """On the driver's pod: `Reason: message` while the driver waits for a failure to heal."""
 EXECUTORS_ANNOTATION = "trimtab.dev/executors-refused"

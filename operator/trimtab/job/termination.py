@@ -13,6 +13,7 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from trimtab.api.contract import FORM
 from trimtab.errors import ContractError, TransformError, TrimtabError
 
 MAX_MESSAGE = 1500
@@ -148,7 +149,7 @@ def of(error: BaseException, jvm_exit_code: int | None = None) -> JobFailureErro
 
 def write(path: Path, failure: JobFailureError) -> None:
     """Write the termination log; an error in writing it never hides the failure itself."""
-    document = {"reason": str(failure.reason), "message": _cut(str(failure))}
+    document = {"reason": str(failure.reason), "message": _cut(str(failure)), "form": FORM}
     try:
         path.write_text(json.dumps(document))
     except OSError:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.api.contract import FORM
 from trimtab.errors import ContractError, TransformError
 from trimtab.job.termination import (
     Cause,
@@ -110,7 +111,7 @@ def test_writes_the_log_short_enough_for_kubernetes(tmp_path: Path) -> None:
     log = tmp_path / "termination"
     write(log, JobFailureError(Reason.QUERY_FAILED, "x" * 9000))
     document = json.loads(log.read_text())
-    assert document["reason"] == "QueryFailed"
+    assert (document["reason"], document["form"]) == ("QueryFailed", FORM)
     assert len(log.read_bytes()) < 4096
     write(tmp_path, JobFailureError(Reason.QUERY_FAILED, "a directory is not writable as a file"))
 

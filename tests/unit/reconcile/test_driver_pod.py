@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.api.contract import DRIVER_STATE_ANNOTATION
+from trimtab.api.contract import DRIVER_STATE_ANNOTATION, FORM
 from trimtab.reconcile.observe.driver_pod import MAX_REASON, DriverPod, driver_pod
 from trimtab.workloads.common import INPUTS_ANNOTATION
 
@@ -51,7 +51,8 @@ def test_a_pod_that_has_just_been_made_fails_nothing() -> None:
 
 
 def test_the_drivers_own_words() -> None:
-    words = json.dumps({"reason": "TopicNotFound", "message": "there is no topic 'clicks'"})
+    told = {"reason": "TopicNotFound", "message": "there is no topic 'clicks'", "form": FORM}
+    words = json.dumps(told)
     assert failure(ended(words)) == ("TopicNotFound", "there is no topic 'clicks'")
     last = {
         "state": {"waiting": {"reason": "CrashLoopBackOff"}},
@@ -61,8 +62,18 @@ def test_the_drivers_own_words() -> None:
 
 
 def test_a_reason_that_no_condition_can_hold_is_cut() -> None:
-    words = json.dumps({"reason": "x" * 500, "message": "m"})
+    words = json.dumps({"reason": "x" * 500, "message": "m", "form": FORM})
     assert failure(ended(words))[0] == "x" * MAX_REASON
+
+
+def test_an_image_that_is_older_than_the_operator_is_named() -> None:
+    """The driver of 0.1.0 fails with a NullPointerException when its executors are refused."""
+    words = json.dumps({"reason": "QueryFailed", "message": "NullPointerException: sparkSession"})
+    reason, message = failure(ended(words))
+    assert reason == "QueryFailed"
+    assert message.startswith(
+        "NullPointerException: sparkSession; its image holds an older trimtab"
+    )
 
 
 @pytest.mark.parametrize("message", ["", "Killed", '"text"', "[1]", '{"reason": "OnlyThis"}'])

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.reconcile.stage import NAMESPACE, PARENT, TUNING, Stage, series
 from tests.unit.workloads.manifests import changed, example
 
+from trimtab.api.contract import FORM
 from trimtab.errors import UnavailableError
 from trimtab.ports import Key, Manifest
 
@@ -346,7 +347,7 @@ def test_the_same_recommendation_is_told_once() -> None:
 
 def test_a_stall_is_told_when_it_begins_and_when_its_reason_changes(stage: Stage) -> None:
     def die(reason: str) -> None:
-        words = json.dumps({"reason": reason, "message": "m"})
+        words = json.dumps({"reason": reason, "message": "m", "form": FORM})
         state = {"terminated": {"exitCode": 1, "message": words}}
         stage.run_driver(containerStatuses=[{"image": "i", "state": state}])
         stage.tick()

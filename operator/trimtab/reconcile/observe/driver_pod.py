@@ -6,12 +6,18 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from trimtab.api.contract import DRIVER_STATE_ANNOTATION, EXECUTORS_ANNOTATION
+from trimtab.api.contract import DRIVER_STATE_ANNOTATION, EXECUTORS_ANNOTATION, FORM
 from trimtab.api.quantities import parse_quantity
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe.containers import CONFIG_REASONS, IMAGE_REASONS
 from trimtab.workloads.common import COMPONENT_LABEL, INPUTS_ANNOTATION
 from trimtab.workloads.ownership import controller
+
+OUTDATED = (
+    "; its image holds an older trimtab than the operator, and the cluster may refuse the executors"
+    " that it makes: build the image anew on the present one"
+)
+"""What follows the words of a driver whose image is too old to say more."""
 
 MAX_REASON = 64
 """Maximum characters of a reason in a condition or an Event."""
@@ -116,7 +122,8 @@ def _ended(ended: Manifest) -> tuple[str, str]:
     text = ended.get("message") or ""
     try:
         told = json.loads(text)
-        return str(told["reason"])[:MAX_REASON], str(told["message"])
+        reason, words = str(told["reason"])[:MAX_REASON], str(told["message"])
+        return reason, words + (OUTDATED if told.get("form", 1) < FORM else "")
     except (ValueError, KeyError, TypeError):
         pass
     if ended.get("reason") == "OOMKilled":
