@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from trimtab.api.quantities import Duration, between, format_duration
 
-TRIGGERS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
+TRIGGERS_S = (0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 """The triggers that the batch-size knob chooses from, in seconds."""
 
 MAX_EXECUTORS = 1000

@@ -94,10 +94,13 @@ class Context:
         return knob in self.policy.pinned or knob in self.policy.locked
 
     def pause_s(self, how: How) -> float:
-        """Seconds that a change pauses the pipeline: measured here, else the usual value."""
+        """Seconds that a change pauses the pipeline: measured here, else the usual value.
+
+        What was measured before the driver restarted still counts.
+        """
         signals = self.snapshot.signals
-        measured = signals.pause_s.get(how) if signals and how is not How.LIVE else None
-        return PAUSES_S[how] if measured is None else measured
+        known = {**self.memory.pause_s, **(signals.pause_s if signals else {})}
+        return PAUSES_S[how] if how is How.LIVE else known.get(how, PAUSES_S[how])
 
     def predicted(self, settings: Settings, how: How = How.LIVE) -> float:
         """The load that other settings would have, including the debt of the pause."""

@@ -7,7 +7,7 @@ reads or writes `status.controller` uses this type.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -171,6 +171,8 @@ class ControllerState:
     score: Score = Score()
     paused_at_s: tuple[float, ...] = ()
     """When changes of ours last paused the pipeline, oldest first; at most `MAX_PAUSES`."""
+    pause_s: Mapping[str, float] = field(default_factory=dict)
+    """Mean pause of the changes so far, by how they are applied; a driver forgets it at its end."""
     fastest: FastestCall | None = None
     """The fastest call to the remote service so far."""
     scope_evidence: DwellCounter = NOT_SEEN

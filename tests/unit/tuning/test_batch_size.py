@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from tests.unit.tuning.contexts import context
-from tests.unit.tuning.test_decision import START, policy
+from tests.unit.tuning.test_decision import START, memory, overloaded, policy, snapshot
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.points import REPEATED, Point
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.knobs import batch_size, parallelism
+from trimtab.tuning.law import decide
 
 LIGHT = (Point(1, 100, 0.1, 0.9), Point(1, 1000, 0.1, 8.1))
 """8 ms a record and 0.1 s outside the work."""
@@ -30,6 +32,21 @@ def test_the_debt_is_that_of_the_pauses_measured_here() -> None:
     assert now.pause_s(How.QUERY) == 9.0
     assert now.pause_s(How.LIVE) == 0.0, "what waits for executors is not a pause of the query"
     assert now.pause_s(How.DRIVER) == 40.0
+
+
+def test_what_an_earlier_driver_measured_counts_until_this_one_has_measured_it() -> None:
+    earlier = {"query": 9.0}
+    assert context(pause_s=earlier).pause_s(How.QUERY) == 9.0
+    assert context(pause_s=earlier, seen={"pause_s": {How.QUERY: 4.0}}).pause_s(How.QUERY) == 4.0
+
+
+def test_measured_pauses_are_remembered() -> None:
+    before = memory()
+    seen = replace(overloaded(), pause_s={How.QUERY: 2.345})
+    _, after = decide(snapshot(seen, before), before)
+    assert after.pause_s == {"query": 2.3}
+    _, later = decide(snapshot(overloaded(), after), after)
+    assert ControllerState.from_dict(later.to_dict()).pause_s == {"query": 2.3}
 
 
 @pytest.mark.parametrize(("pause_s", "moves"), [(1.5, True), (30.0, False)])

@@ -95,7 +95,7 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
         memory = replace(memory, trial=watched)
         warm = watched.judged > 0
     signals = snapshot.signals
-    memory = _fastest(memory, signals, snapshot.now_s) if signals else memory
+    memory = _pauses(_fastest(memory, signals, snapshot.now_s), signals) if signals else memory
     new = batch.key != memory.taught
     if not (warm and new and _whole(snapshot, memory, batch)):
         return memory
@@ -110,6 +110,12 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
     if learned == memory.points and not memory.surprise:
         return memory
     return replace(memory, points=learned, verdicts=verdicts, taught=batch.key, surprise=0.0)
+
+
+def _pauses(memory: ControllerState, signals: Signals) -> ControllerState:
+    """The memory with the pauses that this driver has measured."""
+    known = {**memory.pause_s, **{str(how): round(s, 1) for how, s in signals.pause_s.items()}}
+    return memory if known == memory.pause_s else replace(memory, pause_s=known)
 
 
 def _whole(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> bool:
