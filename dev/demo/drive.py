@@ -20,7 +20,7 @@ LOW, HIGH = 25.0, 180.0
 
 
 @dataclass(frozen=True)
-class Stage:
+class Step:
     """A step of the load."""
 
     rate: float
@@ -32,16 +32,20 @@ class Stage:
     recent_peak: float = 0.0
     """Records/s for which executors must still be there; 0: only those for the rate."""
 
+    def phase(self, start_s: float, end_s: float) -> Phase:
+        """What the judge is told of it."""
+        return Phase(start_s, end_s, self.rate, self.recent_peak)
 
-STAGES = (
-    Stage(LOW, 90, 180),
-    Stage(HIGH, 120, 300),
-    Stage(LOW, 90, 240),
-    Stage(HIGH, 120, 300),
+
+STEPS = (
+    Step(LOW, 90, 180),
+    Step(HIGH, 120, 300),
+    Step(LOW, 90, 240),
+    Step(HIGH, 120, 300),
     # The peak came back soon after its executors had been released, so they stay for longer now.
-    Stage(LOW, 70, 70, recent_peak=HIGH),
-    Stage(HIGH, 90, 180, recent_peak=HIGH),
-    Stage(LOW, 90, 420),
+    Step(LOW, 70, 70, recent_peak=HIGH),
+    Step(HIGH, 90, 180, recent_peak=HIGH),
+    Step(LOW, 90, 420),
 )
 LOOK_EVERY_S = 5.0
 
@@ -79,26 +83,26 @@ class Ride:
 
 def drive(kube: Kube, image: str, work: Work) -> Ride:
     """Run the load, with a live table, until its last step ends."""
-    ride = Ride(load.start(kube, image, [(stage.limit_s, stage.rate) for stage in STAGES]))
+    ride = Ride(load.start(kube, image, [(step.limit_s, step.rate) for step in STEPS]))
     console.say(header())
     start_s = 0.0
-    for stage in STAGES:
-        phase = _run(kube, ride, work, start_s, stage)
+    for step in STEPS:
+        phase = _step(kube, ride, work, start_s, step)
         ride.plan.append(phase)
         start_s = phase.end_s
     return ride
 
 
-def _run(kube: Kube, ride: Ride, work: Work, start_s: float, stage: Stage) -> Phase:
-    """One stage of the load; it ends itself at its limit."""
-    limit_s = start_s + stage.limit_s
+def _step(kube: Kube, ride: Ride, work: Work, start_s: float, step: Step) -> Phase:
+    """One step of the load; it ends itself at its limit."""
+    limit_s = start_s + step.limit_s
     while (t := time.time() - ride.started) < limit_s:
-        sample = look(kube, round(t, 1), stage.rate)
+        sample = look(kube, round(t, 1), step.rate)
         ride.samples.append(sample)
         console.say(sample.row())
-        phase = Phase(start_s, time.time() - ride.started, stage.rate, stage.recent_peak)
-        if ride.settled(phase, stage.least_s, work):
+        phase = step.phase(start_s, time.time() - ride.started)
+        if ride.settled(phase, step.least_s, work):
             load.skip(kube)
             return phase
         time.sleep(max(0.0, LOOK_EVERY_S - (time.time() - ride.started - t)))
-    return Phase(start_s, limit_s, stage.rate, stage.recent_peak)
+    return step.phase(start_s, limit_s)

@@ -52,16 +52,13 @@ class Summary:
             f" {_seconds(v.detect_s for v in self.rises)},"
             f" made its last change after {_seconds(v.settle_s for v in self.rises)},"
             f" and met the goal again after {_seconds(v.recover_s for v in self.rises)}.",
-            *(self._back() if self.returns else ()),
+            *([self._back()] if self.returns else []),
         ]
 
-    def _back(self) -> Iterable[str]:
-        held = not any(v.broken for v in self.returns)
-        yield (
-            "A peak that came back soon found its executors still there: the goal held."
-            if held
-            else "When a peak came back soon, the goal did not hold."
-        )
+    def _back(self) -> str:
+        if any(v.broken for v in self.returns):
+            return "When a peak came back soon, the goal did not hold."
+        return "A peak that came back soon found its executors still there: the goal held."
 
 
 def summarize(samples: Sequence[Sample], verdict: Verdict, capacity: Capacity) -> Summary:

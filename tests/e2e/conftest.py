@@ -142,6 +142,17 @@ class Stage:
         found = self.kube.get("pod", pod)
         return found["metadata"]["uid"] if found else None
 
+    def executors(self) -> list[Json]:
+        """The pods of the running executors that the driver has made."""
+        selector = ("-l", "trimtab.dev/component=executor", "-o", "json")
+        return [
+            pod
+            for pod in json.loads(self.kube.call("get", "pods", *selector))["items"]
+            if pod["metadata"].get("ownerReferences")
+            and "deletionTimestamp" not in pod["metadata"]
+            and pod["status"].get("phase") == "Running"
+        ]
+
     def wait_replaced(self, pod: str, uid: str | None, limit_s: float = 120) -> None:
         self.wait_long(f"{pod} replaced", limit_s, lambda: self.uid(pod) not in {None, uid})
 

@@ -55,24 +55,12 @@ def sleeper(name: str, namespace: str, image: str, labels: dict[str, str]) -> Js
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def executors(stage: Stage) -> list[Json]:
-    """The running executors that the driver has made."""
-    selector = ("-l", "trimtab.dev/component=executor", "-o", "json")
-    return [
-        pod
-        for pod in json.loads(stage.kube.call("get", "pods", *selector))["items"]
-        if pod["metadata"].get("ownerReferences")
-        and "deletionTimestamp" not in pod["metadata"]
-        and pod["status"].get("phase") == "Running"
-    ]
-
-
 def run(stage: Stage) -> str:
     """Run a pipeline with one executor; returns its pod's name."""
     stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 1, "trigger": "2s"}}))
     stage.wait_ready()
-    stage.wait_long("the executor runs", 120, lambda: len(executors(stage)) == 1)
-    return str(executors(stage)[0]["metadata"]["name"])
+    stage.wait_long("the executor runs", 120, lambda: len(stage.executors()) == 1)
+    return str(stage.executors()[0]["metadata"]["name"])
 
 
 def address(place: Place) -> str:
@@ -157,7 +145,7 @@ def secrets(stage: Stage) -> set[str]:
     """The secrets of the executors."""
     return {
         variable["value"]
-        for pod in executors(stage)
+        for pod in stage.executors()
         for variable in pod["spec"]["containers"][0].get("env", ())
         if variable["name"] == SECRET
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from dev.localcluster.paths import from_environment
 from tests.e2e.conftest import PLAIN, Stage, pipeline
@@ -16,10 +14,7 @@ DRIVER = "clicks-driver-0"
 
 def executors(stage: Stage) -> set[str]:
     """The images of the executors that run."""
-    labels = "trimtab.dev/component=executor,trimtab.dev/pipeline=clicks"
-    pods = json.loads(stage.kube.call("get", "pods", "-l", labels, "-o", "json"))["items"]
-    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
-    return {pod["spec"]["containers"][0]["image"] for pod in running}
+    return {pod["spec"]["containers"][0]["image"] for pod in stage.executors()}
 
 
 def said(stage: Stage) -> str:

@@ -5,10 +5,7 @@ An image of the user's own keeps the release that it was made from when the oper
 
 from __future__ import annotations
 
-import io
 import json
-import subprocess
-import tarfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,25 +16,20 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
 from tests.kafka.driver import REPO, Driver
 from tests.kafka.test_state import send
+from tests.released import archive, unpack
 from tests.unit.workloads.manifests import example, pipeline_children
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
-LAST = sorted((REPO / "tests/unit/api/released").iterdir())[-1]
 SQL = {"sql": "SELECT key, value FROM source"}
 
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the last release's `trimtab`, out of this repository's history."""
-    commit = (LAST / "commit").read_text().strip()
-    argv = ["git", "-C", str(REPO), "archive", commit, "operator"]
-    archive = subprocess.run(argv, capture_output=True, timeout=60, check=False)
-    if archive.returncode:
-        pytest.skip(f"the history here does not reach back to release {LAST.name}")
+    archived = archive("operator")
     folder = tmp_path_factory.mktemp("released")
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(folder, filter="data")
+    unpack(archived, folder)
     return folder / "operator"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
@@ -26,9 +28,16 @@ MORE = 0.03
 CLEAR = 0.25
 """Margin of an estimate to the higher bound, as a share of the dead band."""
 
-
 NARROW = 0.1
 """Dead band that is enough where the input is steady."""
+
+K = TypeVar("K")
+
+
+def near_highest(rates: Mapping[K, float]) -> K | None:
+    """The first whose rate comes near the highest one, by `MORE`; None if there are none."""
+    highest = max(rates.values(), default=0.0)
+    return next((key for key, rate in rates.items() if rate >= (1 - MORE) * highest), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,11 @@ class Context:
     def slots_load(self, settings: Settings) -> float:
         """The load on the slots of other settings, whatever the batch limit admits."""
         return slots_load(self.model, self.policy, settings, self.load.demand)
+
+    @property
+    def one_fewer_load(self) -> float:
+        """The load on the slots of one executor fewer."""
+        return self.slots_load(replace(self.settings, executors=self.settings.executors - 1))
 
     @property
     def waves(self) -> bool:

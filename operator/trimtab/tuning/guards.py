@@ -17,17 +17,13 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning import knobs
 from trimtab.tuning.context import Context, Proposal, Veto
 from trimtab.tuning.snapshot import Signals
-from trimtab.tuning.trials.outcome import EXPIRES_S
+from trimtab.tuning.trials.outcome import expires_after_s
 from trimtab.tuning.trials.verdicts import holds
 
 HOUR_S = 3600.0
 
 CLOCKS_APART_S = 60.0
 """Largest tolerated clock difference: a batch committed this much after its own sample."""
-
-
-WITHOUT_END_S, WITHOUT_END = EXPIRES_S, 20
-"""Seconds, and triggers, from which a running batch says nothing: its trial would have expired."""
 
 
 def limits(context: Context, proposal: Proposal) -> Veto | None:
@@ -169,13 +165,13 @@ def batch_without_end(context: Context, proposal: Proposal) -> Veto | None:
     """No more executors for the backlog of a batch that does not end: they may not help it.
 
     A batch that ran from its start to now with the executors that there are is evidence, and found
-    late; one that has already been given more is not.
+    late; one that has already been given more is not, once its trial would have expired.
     """
     signals, settings = context.snapshot.signals, context.settings
     more = proposal.settings.executors > settings.executors
     if signals is None or not more or context.late is not None:
         return None
-    if signals.running_s <= max(WITHOUT_END_S, WITHOUT_END * settings.trigger_s):
+    if signals.running_s <= expires_after_s(settings.trigger_s):
         return None
     return Veto(
         Reason.BATCH_WITHOUT_END,

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.released import LAST
 
 from trimtab.api.crd import all_crds
 
 Schema = dict[str, Any]
 
-RELEASED = sorted(Path("tests/unit/api/released").iterdir())[-1]
+RELEASED = LAST
 """The CRDs of the last release: `make generate` and a copy of crds/ make the next one's."""
 
 DURATIONS = (

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.released import LAST
 from tests.unit.workloads.manifests import pipeline_children
 
 from trimtab.api.contract import Job, Settings
@@ -129,7 +130,7 @@ def written(document: Any, known: Collection[str], path: str = "") -> Iterator[s
             yield from written(part, known, f"{path}{name}.")
 
 
-RELEASED = sorted(Path("tests/unit/api/released").iterdir())[-1] / "job-keys.txt"
+RELEASED = LAST / "job-keys.txt"
 """The keys that a driver of the last release reads, which refuses all others: `keys` of its Job."""
 SPECS = sorted(Path("examples").glob("[0-9]*/*.yaml"))
 

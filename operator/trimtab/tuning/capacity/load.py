@@ -66,7 +66,7 @@ def in_flight_s(trigger_s: float, duration_s: float) -> float:
     return trigger_s + max(trigger_s, duration_s)
 
 
-def at_work(snapshot: Snapshot) -> Settings:
+def carrying(snapshot: Snapshot) -> Settings:
     """The settings with the executors that carry the load now.
 
     Executors that start soon count; those that the cluster keeps from starting do not.
@@ -92,7 +92,7 @@ def measure(
     if seen_rate is None:
         return None
     input_rate = max(seen_rate, expected.rate) if expected else seen_rate
-    policy, settings = snapshot.policy, at_work(snapshot)
+    policy, settings = snapshot.policy, carrying(snapshot)
     slots = policy.capacity(settings).slots
     duration_s = model.duration_s(seen_rate * settings.trigger_s, slots)
     in_flight = seen_rate * in_flight_s(settings.trigger_s, duration_s)

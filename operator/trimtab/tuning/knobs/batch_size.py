@@ -130,8 +130,7 @@ def _room_for_fewer(context: Context) -> Settings | None:
     stay = context.fixed(EXECUTORS.name) or now.executors <= least
     if context.policy.target_s is None or stay:
         return None
-    fewer = replace(now, executors=now.executors - 1)
-    if context.slots_load(fewer) >= context.band.lower:
+    if context.one_fewer_load >= context.band.lower:
         return None
     for settings in _shorter(context):
         for executors in range(least, now.executors):

@@ -13,7 +13,7 @@ from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import admitted
-from trimtab.tuning.context import MORE, Context, Proposal
+from trimtab.tuning.context import Context, Proposal, near_highest
 from trimtab.tuning.knobs.batch_limit import filling
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.settings import Settings
@@ -40,9 +40,8 @@ class Growth(Knob):
             settings: admitted(context.model, context.policy.capacity(settings).slots, settings)
             for settings in (_filled(context, p) for p in range(now.executors + 1, most + 1))
         }
-        highest = max(rates.values(), default=0.0)
-        wanted = next((s for s, rate in rates.items() if rate >= (1 - MORE) * highest), now)
-        if wanted.max_offsets == now.max_offsets:
+        wanted = near_highest(rates)
+        if wanted is None or wanted.max_offsets == now.max_offsets:
             return None
         return context.offer(self.name, self.how, wanted, Reason.EXECUTORS_RAISED, raises=True)
 

@@ -17,7 +17,7 @@ from trimtab.api.knobs import EXECUTORS
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import ENDLESS, admitted
-from trimtab.tuning.context import MORE, Context, Proposal
+from trimtab.tuning.context import MORE, Context, Proposal, near_highest
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
@@ -92,7 +92,7 @@ class Parallelism(Knob):
             return None
         if (enough := max(least, _fewest(context, now))) < now:
             return _proposal(context, enough, raises=False)
-        if _slots_load(context, now - 1) >= context.light:
+        if context.one_fewer_load >= context.light:
             return None
         fewer = [replace(context.settings, executors=p) for p in range(least, now)]
         light = [
@@ -153,13 +153,7 @@ def _useful(context: Context) -> int:
     least, most = context.executor_range
     cores, counts = context.capacity.cores, range(least, most + 1)
     rates = {p: admitted(context.model, p * cores, context.settings) for p in counts}
-    highest = max(rates.values())
-    return next(p for p, rate in rates.items() if rate >= (1 - MORE) * highest)
-
-
-def _slots_load(context: Context, executors: int) -> float:
-    settings = replace(context.settings, executors=executors)
-    return context.slots_load(settings)
+    return near_highest(rates) or least
 
 
 def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:

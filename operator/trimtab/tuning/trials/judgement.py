@@ -16,7 +16,7 @@ from trimtab.tuning.regime import Band
 from trimtab.tuning.snapshot import Snapshot
 from trimtab.tuning.trials.comparison import Comparison
 from trimtab.tuning.trials.outcome import Outcome
-from trimtab.tuning.trials.trial import JUDGED, needed
+from trimtab.tuning.trials.trial import JUDGED, needed, put_back
 
 CLEAR_GAIN = 1.5
 """Gain in rate that is clearly not jitter: a goal of `max` then needs no more batches."""
@@ -53,18 +53,15 @@ def judge(
     `carried` is the capacity of the settings before the trial, in records/s; 0 if unknown.
     """
     settings = snapshot.settings
+    went = f"the load went from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
     if _overtaken(trial, snapshot, load, band):
-        rates = f"from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
-        message = f"the load went {rates} while the release was on trial"
+        message = f"{went} while the release was on trial"
         return Outcome(Action.REVERT, Reason.RISE_OVERTOOK, message, trial.before)
     if _load_changed(trial, load, band):
-        rates = f"from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
-        message = f"the load went {rates} meanwhile"
-        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
+        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, f"{went} meanwhile", settings)
     if _only_paused(trial, snapshot, model, load, band):
-        before, _ = named(trial.knob).put_back(trial.before, settings)
-        message = "the batch was only late: the settings before it are enough again"
-        return Outcome(Action.REVERT, Reason.BATCH_WAS_LATE, message, before)
+        words = "the batch was only late: the settings before it are enough again"
+        return put_back(trial, settings, Reason.BATCH_WAS_LATE, words)
     early = _still_drowning(trial, snapshot, model, load, band)
     decided = trial.judged >= needed(snapshot.policy) or _clearly_more(trial, snapshot.policy)
     if not (decided or early):
@@ -81,9 +78,7 @@ def judge(
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen + words, settings, judged=True)
     if not decided:
         return None
-    before, stays = named(trial.knob).put_back(trial.before, settings)
-    words += f"; {stays}" if stays else ""
-    return Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, seen + words, before, judged=True)
+    return put_back(trial, settings, Reason.TRIAL_NO_GAIN, seen + words, judged=True)
 
 
 def _only_paused(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band) -> bool:

@@ -16,6 +16,9 @@ from trimtab.tuning.snapshot import Snapshot
 from trimtab.tuning.trials import trial, verdicts
 from trimtab.tuning.trials.outcome import Outcome
 
+NO_VERDICTS = {Reason.RISE_OVERTOOK, Reason.BATCH_WAS_LATE}
+"""Reverts that say nothing about the change at its own load, so that it may be made again."""
+
 
 def open_(context: Context, proposal: Proposal) -> ControllerState:
     """The memory after a change is made and its trial opened."""
@@ -60,8 +63,7 @@ def _turned(context: Context, memory: ControllerState, *, raises: bool) -> Contr
         memory = regime.widen(memory, 1, rate, now_s)
         return replace(memory, recurrence=peak.raised(now_s), quiet=memory.quiet.raised(now_s))
     memory = regime.widen(memory, -1, max(rate, peak.rate), now_s)
-    one_less = replace(context.settings, executors=context.settings.executors - 1)
-    quietly = context.slots_load(one_less) >= context.band.lower
+    quietly = context.one_fewer_load >= context.band.lower
     return replace(
         memory, recurrence=peak.released(now_s), quiet=memory.quiet.released(quietly=quietly)
     )
@@ -88,12 +90,9 @@ def close(
             settings=end.settings,
             quiet=memory.quiet.raised(now_s).moved(now_s),
         )
-        if end.reason is Reason.RISE_OVERTOOK:  # says nothing about the release at its own load
-            return decision, replace(closed, recurrence=memory.recurrence.raised(now_s))
-        if end.reason is Reason.BATCH_WAS_LATE:  # nor does a pause about the raise
-            return decision, closed
-        closed = replace(
-            closed,
-            verdicts=verdicts.remember(memory.verdicts, watched, memory.settings, now_s, capacity),
-        )
+        if end.reason is Reason.RISE_OVERTOOK:
+            closed = replace(closed, recurrence=memory.recurrence.raised(now_s))
+        if end.reason not in NO_VERDICTS:
+            failed = verdicts.remember(memory.verdicts, watched, memory.settings, now_s, capacity)
+            closed = replace(closed, verdicts=failed)
     return decision, closed

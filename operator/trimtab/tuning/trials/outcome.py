@@ -8,7 +8,15 @@ from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.settings import Settings
 
 EXPIRES_S = 300.0
-"""Seconds after which a trial without enough batches is closed; 20 triggers if that is longer."""
+"""Seconds after which a trial without enough batches is closed; `EXPIRES` if that is longer."""
+
+EXPIRES = 20
+"""The same in triggers."""
+
+
+def expires_after_s(trigger_s: float, least_s: float = EXPIRES_S) -> float:
+    """Seconds after which a trial at some trigger is closed."""
+    return max(least_s, EXPIRES * trigger_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from trimtab.tuning.knobs import named
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
-from trimtab.tuning.trials.outcome import Outcome
+from trimtab.tuning.trials.outcome import Outcome, expires_after_s
 
 SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
@@ -138,7 +138,7 @@ def _patience_s(trial: Trial, snapshot: Snapshot) -> float:
     """Seconds for batches to come: as many as it takes, if they are long."""
     batch = snapshot.signals.batch if snapshot.signals else None
     last_s = batch.duration_s if batch else 0.0
-    least_s = max(named(trial.knob).expires_s, 20 * snapshot.settings.trigger_s)
+    least_s = expires_after_s(snapshot.settings.trigger_s, named(trial.knob).expires_s)
     return max(least_s, LONG_BATCHES * last_s)
 
 
@@ -148,9 +148,16 @@ def _unproven(trial: Trial, snapshot: Snapshot) -> Outcome:
     words = f"too few batches came in {age_s:.0f} s to compare"
     if not trial.raises:
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, f"kept: {words}", settings)
+    return put_back(trial, settings, Reason.TRIAL_UNPROVEN, words)
+
+
+def put_back(
+    trial: Trial, settings: Settings, reason: Reason, words: str, *, judged: bool = False
+) -> Outcome:
+    """The end that goes back to before the trial; its message says what of the change stays."""
     before, stays = named(trial.knob).put_back(trial.before, settings)
     message = f"{words}; {stays}" if stays else words
-    return Outcome(Action.REVERT, Reason.TRIAL_UNPROVEN, message, before)
+    return Outcome(Action.REVERT, reason, message, before, judged=judged)
 
 
 def _pending(trial: Trial, snapshot: Snapshot, pending: int, running: int) -> Outcome | None:
