@@ -69,6 +69,8 @@ def main(arguments: Sequence[str]) -> int:
     bad = [result.phase.name for result in results if result.outcome in BAD]
     if bad:
         console.say(f"gates failed at: {', '.join(bad)}")
+        for line in report.failures(ran):
+            console.say(f"FAILED {line}")
     console.say(str(report.total(results)))
     return 1 if bad else 0
 

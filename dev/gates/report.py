@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 SLOWEST = 20
 
+MESSAGE_CHARACTERS = 500
+"""At most this much of an error: whoever sees only the end of a log shall see what went wrong."""
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -63,6 +66,18 @@ def slowest(paths: Iterable[Path], most: int = SLOWEST) -> list[str]:
             name = f"{case.get('classname', '')}::{case.get('name', '')}"
             found.append((float(case.get("time", "0")), name))
     return [f"{seconds:>8.1f}  {name}" for seconds, name in sorted(found, reverse=True)[:most]]
+
+
+def failures(paths: Iterable[Path]) -> list[str]:
+    """One line for each test that failed in some JUnit files, with what its error says first."""
+    lines = []
+    for path in paths:
+        root = _root(path)
+        for case in root.iter("testcase") if root is not None else ():
+            for bad in (*case.findall("failure"), *case.findall("error")):
+                said = " ".join((bad.get("message") or bad.text or "").split())[:MESSAGE_CHARACTERS]
+                lines.append(f"{case.get('classname', '')}::{case.get('name', '')}: {said}")
+    return lines
 
 
 def table(results: Sequence[Result]) -> list[str]:

@@ -254,6 +254,21 @@ def test_the_slowest_tests_are_named_whichever_phase_they_are_of(tmp_path: Path)
     assert report.slowest(files, 2) == ["    12.0  tests.c::test_c", "     3.0  tests.a::test_a"]
 
 
+def test_failed_tests_are_named_with_what_their_error_says_first(tmp_path: Path) -> None:
+    files = [tmp_path / "a.xml", tmp_path / "none.xml"]
+    files[0].write_text(
+        '<testsuite><testcase classname="tests.a" name="test_a" time="1"/>'
+        '<testcase classname="tests.a" name="test_b" time="1">'
+        '<failure message="assert 1 ==&#10; 2">the whole trace</failure></testcase>'
+        '<testcase classname="tests.a" name="test_c" time="1"><error>no\nbroker</error></testcase>'
+        "</testsuite>"
+    )
+    assert report.failures(files) == [
+        "tests.a::test_b: assert 1 == 2",
+        "tests.a::test_c: no broker",
+    ]
+
+
 def test_e2e_is_left_out_while_it_has_no_tests(tmp_path: Path) -> None:
     def folders() -> list[tuple[str, ...]]:
         return [p.tests for p in listed.phases(MEMORY_GIB, tmp_path) if p.name == "e2e"]
