@@ -93,6 +93,9 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
     yield Phase("images", (*LOCALCLUSTER, "images"), 3600, after=(DOCTOR,))
     built = ("tools", "images")
     yield Phase("cluster", (PYTEST,), 1200, ("tests/cluster",), built, cores=0.8, cleanup=down)
+    # after the cluster phase, which would find an API server that is started while it runs; before
+    # e2e, which fills the machine: there is room for it beside kafka
+    yield Phase("apiserver", (PYTEST,), 1800, ("tests/apiserver",), ("cluster",), cores=0.8)
     folders = [
         f"tests/{name}" for name in ("zones", "e2e") if any((repo / "tests" / name).glob("test_*"))
     ]
@@ -111,5 +114,3 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
         "kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), cores=KAFKA_CORES, memory_gib=size_gib
     )
     yield Phase("bench", (PYTEST,), 900, ("tests/bench",), (DOCTOR,))
-    # after the cluster phase, which would find an API server that is started while it runs
-    yield Phase("apiserver", (PYTEST,), 1800, ("tests/apiserver",), ("cluster",), cores=0.8)

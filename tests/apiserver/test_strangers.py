@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 PODS = 5000
 CALLERS = 8
 THEIRS = "strangers"
-GROWTH_MIB = 5.0
+GROWTH_MIB = 30.0
 """What a process may take for other reasons; 5,000 pods in a cache of it take over 100 MiB."""
 Json = dict[str, Any]
 
