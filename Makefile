@@ -58,8 +58,9 @@ demo-bottlenecks: $(STAMP) ## one pipeline for each bottleneck, on the local clu
 bench-regimes: $(STAMP) ## the batch size that the law finds on a real driver, 5 minutes; docs/benchmarks/regimes.md
 	TRIMTAB_PAGE=docs/benchmarks/regimes.md $(BIN)/pytest tests/kafka/test_regimes.py -q
 
-bench-producer: $(STAMP) ## the producer tuner against a grid search, 10 minutes; build/producer
+bench-producer: $(STAMP) ## the producer tuner against a grid search, quiet and busy, an hour; build/producer
 	$(BIN)/python -m bench.producer
+	$(BIN)/python -m bench.producer --busy 2
 
 # what is measured is kept: anew with BOOK=build/live/measured.json, six hours
 BOOK ?= docs/benchmarks/live/measured.json
