@@ -16,7 +16,8 @@ from trimtab.reconcile.observe.targets import Target
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.load import measure
 from trimtab.tuning.capacity.points import Point
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck, diagnose
+from trimtab.tuning.diagnosis.bottleneck import diagnose
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot

@@ -93,6 +93,11 @@ DRIVER: tuple[Figure, ...] = (
         " most 1, over 5 s", _NOW, executor="",
     ),
     gauge(
+        "scope_load",
+        "Mean load of the executors that tasks may run on in a scope; in Process those that tasks"
+        " prefer, so above 1 if they could not do all the work", _TUNER, scope="Process, Any",
+    ),
+    gauge(
         "executor_capacity",
         "Task time per slot time of an executor over a minute; above 1 when tasks end that took"
         " longer than a minute", _NOW, executor="",
@@ -172,7 +177,7 @@ DRIVER: tuple[Figure, ...] = (
     gauge(
         "locality_places",
         "Number of nodes or zones that lead the source's partitions; 0 if unknown. Only if a scope"
-        " is set", _TUNER, scope="Node, Zone",
+        " is set", scope="Node, Zone",
     ),
     gauge(
         "locality_wait_inert",

@@ -14,7 +14,6 @@ from trimtab.simulation.plant import Plant
 from trimtab.simulation.running import BatchRecord, Running
 from trimtab.tuning.snapshot import STALE_SCRAPES, Batch, Signals, long_window_s
 
-PLACES = {"Node": 3, "Zone": 3}
 """The plant's brokers run on three nodes in three zones."""
 
 LOOKING_BACK = ("input_rate_long", "input_rate_2m", "input_rate_4m", "input_rate_15m")
@@ -100,11 +99,17 @@ class Observer:
             hottest_share=self._hottest(),
             pending_calls=self._pending(ran),
             pending_call_s=ran.phases.call_s if ran and ran.phases.call_s else None,
-            places=PLACES,
+            scope_load=self._scope_load(busy),
             executor_load=busy,
             remote_share=ran.phases.remote_share if ran else None,
             pause_s={How.QUERY: plant.plant.change.query_restart_s} if plant.restarts else {},
         )
+
+    def _scope_load(self, busy: float) -> dict[str, float]:
+        """In Process, the executors that hold a partition do all the work."""
+        executors = max(1, self.plant.executors)
+        holders = min(self.plant.partitions or executors, executors)
+        return {"Process": busy * executors / holders, "Any": busy}
 
     def signals(self, now_s: float) -> Signals | None:
         """The newest visible sample, or None; what is read directly is newer, but for windows."""

@@ -7,7 +7,7 @@ from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning import guards, messages
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.decision import Decision, Step, hold
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.knobs import cores, topic
 from trimtab.tuning.trials.life import open_
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trimtab.api.reasons import Action, BottleneckKind, Reason
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.controller_state import ControllerState
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.settings import Settings
 
 NOTHING = Bottleneck(BottleneckKind.NONE, "")

@@ -23,8 +23,9 @@ from trimtab.tuning.capacity.load import input_rate_of, measure
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import NOTHING, Decision, Step, hold
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck, diagnose
+from trimtab.tuning.diagnosis.bottleneck import diagnose
 from trimtab.tuning.diagnosis.catching_up import catching_up
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.dwell import NOT_SEEN
 from trimtab.tuning.forecast import ahead
 from trimtab.tuning.knobs import locality, topic

@@ -9,7 +9,7 @@ from trimtab.tuning.capacity.learning import WARM_UP_BATCHES
 from trimtab.tuning.capacity.load import Load, least_latency_s
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.controller_state import Trial
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.snapshot import Batch, Snapshot
 from trimtab.tuning.trials.trial import needed
 

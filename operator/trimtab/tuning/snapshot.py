@@ -119,8 +119,8 @@ class Signals:
     """Mean over the executors of Storm's capacity: task time per slot time of a minute."""
     capacity_spread: tuple[float, float] | None = None
     """The lowest and the highest capacity of an executor."""
-    places: Mapping[str, int] = field(default_factory=dict)
-    """Number of nodes and zones with partition leaders of the source, by scope; 0 is unknown."""
+    scope_load: Mapping[str, float] = field(default_factory=dict)
+    """Mean load of the executors that each scope has, whichever is in force."""
     remote_share: float | None = None
     """Share of the tasks that ran away from their data."""
     state_rows: float | None = None

@@ -11,7 +11,8 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.load import measure
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck, diagnose
+from trimtab.tuning.diagnosis.bottleneck import diagnose
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.law import decide
 from trimtab.tuning.settings import Settings
 

@@ -17,27 +17,36 @@ from trimtab.tuning.diagnosis.bottleneck import diagnose
 from trimtab.tuning.knobs import clamp, locality
 from trimtab.tuning.law import decide
 
-PLACES = {"Node": 3, "Zone": 3}
 LADDER = policy(target_s=20.0, locality=Bounds())
+PROCESS, NODE, ZONE, ANY = range(len(SCOPES))
 
 
-def drift(scope: int | None, load: float | None) -> int | None:
+def loads(process: float | None, any_: float | None) -> dict[str, float]:
+    """The mean load of the executors of both scopes of the ladder."""
+    known = {"Process": process, "Any": any_}
+    return {scope: load for scope, load in known.items() if load is not None}
+
+
+def drift(scope: int | None, process: float | None, any_: float | None) -> int | None:
     settings = replace(START, scope=scope)
-    seen = {"executor_load": load, "places": {"Node": 3, "Zone": 3}}
+    seen = {"scope_load": loads(process, any_)}
     offer = locality.drift(context(load=10.0, asked=LADDER, settings=settings, seen=seen))
     return offer.settings.scope if offer else None
 
 
 @pytest.mark.parametrize(
-    ("scope", "load", "then"),
+    ("scope", "process", "any_", "then"),
     [
-        (0, 0.8, 1), (1, 0.95, 2), (2, 0.8, 3), (3, 0.9, None), (0, 0.79, None),
-        (3, 0.49, 2), (1, 0.1, 0), (0, 0.1, None), (2, 0.5, None), (None, 0.9, None),
-        (1, None, None),
+        (PROCESS, 0.8, 0.4, ANY), (PROCESS, 0.79, 0.79, None), (PROCESS, 0.1, 0.1, None),
+        (ANY, 0.49, 0.49, PROCESS), (ANY, 0.6, 0.3, None), (ANY, 0.95, 0.95, None),
+        (NODE, 0.4, 0.4, PROCESS), (ZONE, 0.9, 0.9, ANY), (ZONE, 0.9, 0.6, None),
+        (None, 0.9, 0.9, None), (ANY, None, None, None), (PROCESS, None, None, None),
     ],
 )  # fmt: skip
-def test_one_scope_at_a_time(scope: int | None, load: float | None, then: int | None) -> None:
-    assert drift(scope, load) == then
+def test_the_present_scope_decides_on_a_wider_one_and_the_nearer_one_on_itself(
+    scope: int | None, process: float | None, any_: float | None, then: int | None
+) -> None:
+    assert drift(scope, process, any_) == then
 
 
 def test_the_dwell_of_a_change_of_scope_is_counted_in_batches() -> None:
@@ -46,26 +55,44 @@ def test_the_dwell_of_a_change_of_scope_is_counted_in_batches() -> None:
     reasons = []
     for number, tick in enumerate((8, 8, 9, 10, 10, 11)):
         seen = signals(
-            batch=batch(id=tick), executor_load=0.2, places=PLACES, sampled_at_s=1000.0 + number
+            batch=batch(id=tick), scope_load=loads(0.2, 0.2), sampled_at_s=1000.0 + number
         )
         decision, held = decide(snapshot(seen, held, LADDER), held)
         reasons.append(decision.reason)
     assert reasons == [Reason.WITHIN_BOUNDS] * 5 + [Reason.SCOPE_NARROWED]
-    assert SCOPES[held.settings.scope or 0] == "Zone"
+    assert held.settings.scope == PROCESS
 
 
 def test_tasks_away_from_their_data_narrow_the_scope_at_once() -> None:
-    now = context(load=280.0, settings=replace(START, scope=2, trigger_s=30.0, max_offsets=20_000),
-                  asked=LADDER, seen={"remote_share": 0.5, "places": PLACES})  # fmt: skip
+    settings = replace(START, scope=ANY, trigger_s=30.0, max_offsets=20_000)
+    now = context(load=280.0, settings=settings, asked=LADDER, seen={"remote_share": 0.5})
     assert diagnose(now.snapshot, now.model, now.load).kind is Kind.LOCALITY
     offer = locality.KNOB.raise_(now)
     assert offer is not None
-    assert (offer.settings.scope, offer.reason) == (1, Reason.SCOPE_NARROWED)
+    assert (offer.settings.scope, offer.reason) == (PROCESS, Reason.SCOPE_NARROWED)
+
+
+@pytest.mark.parametrize(
+    ("process", "any_", "found"), [(0.9, 0.5, True), (0.9, 0.8, False), (0.7, 0.3, False)]
+)
+def test_tasks_that_wait_for_few_executors_widen_the_scope_at_once(
+    process: float, any_: float, *, found: bool
+) -> None:
+    settings = replace(START, scope=PROCESS, trigger_s=30.0, max_offsets=20_000)
+    seen = {"scope_load": loads(process, any_)}
+    now = context(load=280.0, settings=settings, asked=LADDER, seen=seen)
+    bottleneck = diagnose(now.snapshot, now.model, now.load)
+    assert (bottleneck.kind is Kind.LOCALITY) == found
+    offer = locality.KNOB.raise_(now)
+    assert offer is not None
+    assert (offer.settings.scope, offer.reason) == (ANY, Reason.SCOPE_WIDENED)
+    if found:
+        assert "prefer have a mean load of 0.90, all have 0.50" in bottleneck.evidence
 
 
 def test_switched_off_the_scope_is_not_moved_and_a_cut_partition_has_no_near_executor() -> None:
     settings = replace(START, scope=0)
-    loaded = {"executor_load": 0.95, "partitions": 12}
+    loaded = {"scope_load": loads(0.95, 0.95), "partitions": 12}
     off = context(load=10.0, asked=policy(), settings=settings, seen=loaded)
     assert locality.drift(off) is None
     cut = replace(settings, min_partitions=24)
@@ -84,19 +111,10 @@ def test_the_ladder_begins_near_and_leaves_nothing_behind(
     assert clamp(asked, replace(START, scope=before)).scope == after
 
 
-@pytest.mark.parametrize(
-    ("places", "scope", "load", "then"),
-    [
-        ({}, 0, 0.9, 3), ({}, 3, 0.1, 0), ({"Node": 1, "Zone": 1}, 0, 0.9, 1),
-        ({"Node": 1, "Zone": 1}, 1, 0.9, 3), ({"Node": 0, "Zone": 2}, 0, 0.9, 2),
-    ],
-)  # fmt: skip
-def test_a_scope_that_means_nothing_here_stands_down(
-    places: dict[str, int], scope: int, load: float, then: int
-) -> None:
-    settings, seen = replace(START, scope=scope), {"executor_load": load, "places": places}
+def test_a_change_says_which_executors_decided() -> None:
+    settings, seen = replace(START, scope=ANY), {"scope_load": loads(0.4, 0.3)}
     now = context(load=10.0, asked=LADDER, settings=settings, seen=seen)
     offer = locality.drift(now)
     assert offer is not None
-    assert offer.settings.scope == then
-    assert ("is skipped" in locality.KNOB.cause(now, offer, NOTHING)) == (abs(then - scope) > 1)
+    words = locality.KNOB.cause(now, offer, NOTHING)
+    assert words == "the executors of Process would have a mean load of 0.40"

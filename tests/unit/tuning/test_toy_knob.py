@@ -15,7 +15,7 @@ from trimtab.tuning import knobs
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context, Proposal, Veto
 from trimtab.tuning.controller_state import ControllerState, Trial
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.law import decide

@@ -7,6 +7,7 @@ executors start or exit no task waits, whatever the scope: it might wait for one
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from trimtab.api.knobs import SCOPES
@@ -64,6 +65,34 @@ class Locality:
         self._waiting = waiting
         for key in WAIT_KEYS:
             self._conf.set(key, WAIT if waiting else NO_WAIT)
+
+
+def scope_loads(
+    loads: Mapping[str, float], partitions: Collection[tuple[str, int]]
+) -> dict[str, float]:
+    """Mean load of the executors that each scope has, whichever is in force; empty if unknown.
+
+    `loads` are those of the running executors, `partitions` topics and numbers. In *Process* the
+    same work is done by the executors that tasks prefer, in *Any* by all of them.
+    """
+    near = {preferred(topic, number, len(loads)) for topic, number in partitions if loads}
+    if not near:
+        return {}
+    total = sum(loads.values())
+    return {SCOPES[PROCESS]: total / len(near), SCOPES[ANY]: total / len(loads)}
+
+
+def preferred(topic: str, partition: int, executors: int) -> int:
+    """Which of the sorted executors Spark prefers for a partition: its hash modulo their number.
+
+    The hash is that of Kafka's TopicPartition, in 32 bits; Spark's `KafkaOffsetRangeCalculator`
+    does the rest.
+    """
+    name = 0
+    for unit in memoryview(topic.encode("utf-16-le")).cast("H"):
+        name = 31 * name + unit
+    hashed = (31 * (31 + partition) + name) & 0xFFFFFFFF
+    return (hashed - (hashed >> 31 << 32)) % executors
 
 
 def wait_is_inert(scope: float | None, tasks_asked: float | None, partitions: int) -> bool | None:

@@ -21,7 +21,7 @@ from trimtab.api.figure import PREFIX, Type
 from trimtab.api.figures import BY_NAME
 from trimtab.api.knobs import KNOBS, MIN_PARTITIONS, SCOPE
 from trimtab.job.batches.ledger import SHOWN
-from trimtab.job.executors.locality import wait_is_inert
+from trimtab.job.executors.locality import scope_loads, wait_is_inert
 from trimtab.job.telemetry.driver_state import (
     LATENCY_BUCKETS_S,
     NEW,
@@ -156,7 +156,10 @@ def _executors(driver: DriverState) -> Iterator[Metric]:
     yield _one("gc_ratio", load.gc)
     yield _one("cpu_ratio", load.cpu)
     yield _one("heap_used_ratio", load.heap)
-    yield _by("executor_load", {name: each.load for name, each in load.executors.items()})
+    loads = {name: each.load for name, each in load.executors.items()}
+    yield _by("executor_load", loads)
+    if driver.lag:
+        yield _by("scope_load", scope_loads(loads, driver.lag))
     capacities = {name: each.capacity for name, each in load.executors.items()}
     known = {name: capacity for name, capacity in capacities.items() if capacity is not None}
     yield _by("executor_capacity", known)

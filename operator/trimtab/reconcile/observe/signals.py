@@ -73,7 +73,7 @@ def signals(
         executor_capacity=seen.number("executor_capacity"),
         capacity_spread=_pair(seen.number("least_capacity"), seen.number("most_capacity")),
         remote_share=_away(seen.number("tasks_near"), seen.number("tasks")),
-        places={s: int(v) for (name, s), v in seen.values.items() if name == "locality_places"},
+        scope_load={scope: v for (name, scope), v in seen.values.items() if name == "scope_load"},
         state_rows=seen.number("state_rows"),
         **_calls(seen),
         pause_s={how: pause_s for how in How if (pause_s := _pause_s(seen, how)) is not None},

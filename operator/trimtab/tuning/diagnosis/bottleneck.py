@@ -8,19 +8,17 @@ bind; then phases that take a large part of the batch regardless of slots; then 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from trimtab.api.knobs import TRIGGERS_S
 from trimtab.api.quantities import counted
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.tuning.capacity.configuration import Capacity
 from trimtab.tuning.capacity.fit import MORE_CALLS
 from trimtab.tuning.capacity.load import Load, admitted
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.controller_state import FastestCall
-from trimtab.tuning.policy import Policy
-from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Batch, Signals, Snapshot
+from trimtab.tuning.diagnosis import locality
+from trimtab.tuning.diagnosis.facts import Bottleneck, Facts
+from trimtab.tuning.snapshot import Batch, Snapshot
 
 GC_HIGH = 0.2
 """Share of task time in garbage collection that makes memory the bottleneck."""
@@ -40,9 +38,6 @@ SINK_HIGH = 0.5
 SKEWED = 1.5
 """The busiest partition takes this factor longer than the slots' even share."""
 
-AWAY_HIGH = 0.3
-"""Share of tasks away from their data that justifies a narrower scope."""
-
 CALLS_FULL = 0.9
 """Share of the allowed calls in flight above which the tasks are waiting for calls."""
 
@@ -60,38 +55,6 @@ PAST_KNEE = 1.1
 
 SHORTER_HELPS = 0.9
 """A shorter trigger helps if it reduces the latency by 10 %."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bottleneck:
-    """What limits the pipeline, with the evidence."""
-
-    kind: Kind
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """The facts that every cause inspects."""
-
-    policy: Policy
-    settings: Settings
-    capacity: Capacity
-    signals: Signals
-    batch: Batch
-    model: Model
-    load: Load
-    fastest: FastestCall | None
-    """The fastest call to the remote service so far."""
-
-    @property
-    def slots(self) -> int:
-        """Task slots of the requested executors."""
-        return self.capacity.slots
-
-    def share(self, seconds: float | None) -> float:
-        """Share of the last batch; 0 if unknown."""
-        return (seconds or 0.0) / max(self.batch.duration_s, 1e-3)
 
 
 def diagnose(
@@ -239,13 +202,6 @@ def _partitions(facts: Facts) -> Bottleneck | None:
     return Bottleneck(Kind.SOURCE_PARTITIONS, words)
 
 
-def _locality(facts: Facts) -> Bottleneck | None:
-    away = facts.signals.remote_share
-    if not facts.settings.scope or away is None or away < AWAY_HIGH:
-        return None
-    return Bottleneck(Kind.LOCALITY, f"{away:.0%} of the tasks run away from their data")
-
-
 def _cpu(facts: Facts) -> Bottleneck | None:
     cpu = facts.signals.cpu_ratio
     if cpu is None or cpu < CPU_HIGH:
@@ -289,7 +245,7 @@ CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
     _part(Kind.DRIVER_PLANNING, "the driver plans for", lambda batch: batch.planning_s),
     _part(Kind.SINK, "writing takes", lambda batch: batch.sink_s, SINK_HIGH),
     _overhead, _skew,
-    _calls, _partitions, _locality, _cpu, _fetch,
+    _calls, _partitions, locality.crowded, locality.away, _cpu, _fetch,
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from trimtab.api.knobs import EXECUTORS
 from trimtab.api.reasons import BottleneckKind, Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
 

@@ -15,7 +15,7 @@ from trimtab.api.reasons import BottleneckKind
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal, Veto
 from trimtab.tuning.controller_state import Trial
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Snapshot

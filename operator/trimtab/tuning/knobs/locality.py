@@ -1,29 +1,33 @@
-"""Locality: how far from its data a task may run, a ladder of four scopes, live.
+"""Locality: whether a task waits for the executor that holds its partition's consumer, live.
 
-After Storm's locality-aware grouping (docs/seeds.md): stay near while the executors of the scope
-can handle the work, widen when their load reaches the higher bound, narrow again when the narrower
-scope would be light. The measure is the executors' mean load (slots in use or waited for). If tasks
-that run away from their data are the bottleneck, the scope narrows at once; the trial shows whether
-that helped.
+After Storm's locality-aware grouping (docs/seeds.md): stay near while the executors of the present
+scope can handle the work, widen when their mean load (slots in use or waited for) reaches the
+higher bound, narrow again when those of the narrower scope would have less than the lower one. If
+tasks that run away from their data are the bottleneck, the scope narrows at once; the trial shows
+whether that helped.
+
+Two scopes are on the ladder, Process and Any. Node and Zone only place executors that start: Spark
+on Kubernetes takes each pod for a host of its own and knows no racks, so it cannot prefer an
+executor of the same node or zone for a task (docs/decisions/0032). Whoever sets one of them keeps
+it until the ladder moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from trimtab.api.knobs import SCOPE, SCOPES
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.diagnosis.bottleneck import Bottleneck
+from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials.comparison import Comparison, no_heavier
 
 HOPED = 0.9
-"""Assumed factor on the load with a nearer scope: no model can predict it before the trial."""
+"""Assumed factor on the load with another scope: no model can predict it before the trial."""
 
 
 class Locality(Knob):
@@ -40,69 +44,62 @@ class Locality(Knob):
         return settings if policy.scope_said else replace(settings, scope=None)
 
     def raise_(self, context: Context) -> Proposal | None:
-        """The next nearer scope, if remote reads are the bottleneck."""
+        """Wider from Process, where tasks wait for its executors; nearer from all others."""
         scope = context.settings.scope
-        if not scope or context.policy.locality is None:
+        if scope is None or context.policy.locality is None or _inert(context):
             return None
-        _, nearer = _beside(context, scope)
-        return None if nearer is None else _proposal(context, nearer, HOPED * context.load.value)
+        wider, nearer = _beside(scope)
+        then = wider if nearer is None else nearer
+        return None if then is None else _proposal(context, then, HOPED * context.load.value)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
         """A scope costs nothing, so it is kept if it does no harm."""
         return no_heavier(seen)
 
     def cause(self, context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
-        """The bottleneck, or else how loaded the executors are; and any skipped scopes."""
-        why = super().cause(context, proposal, bottleneck)
-        if bottleneck.kind is Kind.NONE:
-            wider = proposal.reason is Reason.SCOPE_WIDENED
-            why = f"the executors are {'loaded' if wider else 'light'}"
-        skipped = _left_out(context, proposal)
-        return f"{why}; {skipped}" if skipped else why
+        """The bottleneck, or else how loaded the executors of the deciding scope are."""
+        if bottleneck.kind is not Kind.NONE:
+            return super().cause(context, proposal, bottleneck)
+        wider = proposal.reason is Reason.SCOPE_WIDENED
+        scope = (context.settings if wider else proposal.settings).scope or 0
+        load = _load(context, scope)
+        would = "have" if wider else "would have"
+        share = "an unknown load" if load is None else f"a mean load of {load:.2f}"
+        return f"the executors of {SCOPES[scope]} {would} {share}"
 
 
 KNOB = Locality()
 
 
 def drift(context: Context) -> Proposal | None:
-    """One scope wider if the executors are loaded, one narrower if they are light."""
-    scope, signals = context.settings.scope, context.snapshot.signals
-    load = signals.executor_load if signals else None
-    bounds = context.policy.locality
-    if scope is None or load is None or bounds is None or _inert(context):
+    """The next wider scope if the present one is loaded, the next nearer if that would be light."""
+    scope, bounds = context.settings.scope, context.policy.locality
+    if scope is None or bounds is None or _inert(context):
         return None
-    wider, nearer = _beside(context, scope)
-    if load >= bounds.higher and wider is not None:
+    wider, nearer = _beside(scope)
+    load = _load(context, scope)
+    if wider is not None and load is not None and load >= bounds.higher:
         return _proposal(context, wider, context.load.value)
-    if load < bounds.lower and nearer is not None:
+    load = None if nearer is None else _load(context, nearer)
+    if nearer is not None and load is not None and load < bounds.lower:
         return _proposal(context, nearer, context.load.value)
     return None
 
 
-LEAST_PLACES = {"Node": 1, "Zone": 2}
-"""Broker nodes, or zones, that a scope needs to be meaningful: a single zone covers everything."""
+LADDER = (SCOPES.index("Process"), SCOPES.index("Any"))
 
 
-def _left_out(context: Context, proposal: Proposal) -> str:
-    """Which scopes a change skips, and why; empty if none."""
-    now, then = context.settings.scope or 0, proposal.settings.scope or 0
-    between = SCOPES[min(now, then) + 1 : max(now, then)]
-    places = _places(context)
-    words = [f"{s} is skipped: the source has leaders in {places.get(s, 0)}" for s in between]
-    return "; ".join(words)
-
-
-def _places(context: Context) -> Mapping[str, int]:
+def _load(context: Context, scope: int) -> float | None:
+    """Mean load of the executors of a scope; Node and Zone have those of Any."""
     signals = context.snapshot.signals
-    return signals.places if signals else {}
+    name = SCOPES[scope if scope in LADDER else LADDER[-1]]
+    return signals.scope_load.get(name) if signals else None
 
 
-def _beside(context: Context, scope: int) -> tuple[int | None, int | None]:
-    """The next wider and the next nearer scope that are meaningful here."""
-    places = _places(context)
-    real = [i for i, s in enumerate(SCOPES) if places.get(s, 0) >= LEAST_PLACES.get(s, 0)]
-    wider = min((i for i in real if i > scope), default=None)
-    return wider, max((i for i in real if i < scope), default=None)
+def _beside(scope: int) -> tuple[int | None, int | None]:
+    """The next wider and the next nearer scope of the ladder."""
+    wider = min((each for each in LADDER if each > scope), default=None)
+    return wider, max((each for each in LADDER if each < scope), default=None)
 
 
 def _inert(context: Context) -> bool:

@@ -17,6 +17,8 @@ from trimtab.job.executors.locality import (
     WAIT_KEYS,
     ZONE,
     Locality,
+    preferred,
+    scope_loads,
 )
 from trimtab.job.executors.locality import wait_is_inert as inert
 from trimtab.job.executors.placement import (
@@ -82,6 +84,28 @@ def test_the_wait_is_inert_above_the_number_of_partitions() -> None:
     assert inert(PROCESS, 5, 4) is True
     assert inert(ANY, 5, 4) is None
     assert inert(None, 5, 4) is None
+
+
+def test_the_load_of_a_scope_is_that_of_its_executors() -> None:
+    """Three partitions are held by three of six executors, which would do all the work."""
+    loads = dict.fromkeys("abcdef", 0.3)
+    three = [("clicks", number) for number in range(3)]
+    assert scope_loads(loads, three) == {"Process": pytest.approx(0.6), "Any": pytest.approx(0.3)}
+    many = [("clicks", number) for number in range(12)]
+    assert scope_loads(loads, many) == {"Process": pytest.approx(0.3), "Any": pytest.approx(0.3)}
+    assert scope_loads({}, three) == scope_loads(loads, []) == {}
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "hashed"),
+    [("clicks", 0, -1357713492), ("clicks", 3, -1357713399), ("näh-π", 1, 108482949),
+     ("orders.v2", 2, -390711772)],
+)  # fmt: skip
+def test_the_preferred_executor_is_that_of_kafkas_own_hash(
+    topic: str, partition: int, hashed: int
+) -> None:
+    """`hashed` is what kafka-clients 3.9.2 gave for the TopicPartition."""
+    assert [preferred(topic, partition, n) for n in (1, 7, 31)] == [hashed % n for n in (1, 7, 31)]
 
 
 BROKERS = {1: Broker("node-1", "a"), 2: Broker("node-2", "b"), 3: Broker(None, "b")}
