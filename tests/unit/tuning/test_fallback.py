@@ -58,7 +58,7 @@ def test_while_executors_start_nothing_else_is_tried(missing: str, other: bool) 
     """A longer trigger would help too; it is an answer only if no executor can start."""
     held = ExternalConstraints(executors_missing=missing)
     hurried = replace(START, trigger_s=2.0)
-    seen = context(load=60.0, settings=hurried, seen={"executors_pending": 1}, constraints=held)
+    seen = context(load=65.0, settings=hurried, seen={"executors_pending": 1}, constraints=held)
     assert [offer.knob for offer in knobs.raising(seen, Kind.CPU)] == ["parallelism", "batch-size"]
     offer, veto = chosen(seen, Kind.CPU)
     assert veto is not None

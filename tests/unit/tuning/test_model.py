@@ -42,18 +42,19 @@ def test_one_size_is_pessimistic_above_it_and_right_at_it() -> None:
 def test_two_sizes_tell_overhead_from_work() -> None:
     model = fit([true_batch(250, 1), true_batch(2500, 1)], tasks=12)
     assert model is not None
-    assert model.capacity(1) == pytest.approx(125)
-    assert model.overhead_s(1) == pytest.approx(2.9)
-    assert model.overhead_s(4) == pytest.approx(0.8)
-    assert model.sustainable(1, 10) == pytest.approx(125 * (1 - 0.29))
-    assert model.capacity(4) == pytest.approx(125 * 4**USUAL_EXPONENT), "no second slot count yet"
+    assert 0.98 * 125 < model.capacity(1) < 125, "with a margin"
+    assert model.overhead_s(1) == pytest.approx(2.9, rel=0.1)
+    assert model.overhead_s(4) == pytest.approx(0.8, rel=0.1)
+    assert model.sustainable(1, 10) == pytest.approx(125 * (1 - 0.29), rel=0.03)
+    grown = model.capacity(1) * 4**USUAL_EXPONENT
+    assert model.capacity(4) == pytest.approx(grown), "no second slot count yet"
 
 
 def test_what_was_measured_wins_over_linear() -> None:
     slow = Point(4, 2500, 0.1, 0.1 + (2.8 + 0.012 * 2500) / 4)
     model = fit([true_batch(250, 1), true_batch(2500, 1), slow], tasks=12)
     assert model is not None
-    assert model.capacity(4) == pytest.approx(4 / 0.012)
+    assert model.capacity(4) == pytest.approx(4 / 0.012, rel=0.02)
     assert model.capacity(1) < model.capacity(2) < model.capacity(4)
     assert model.capacity(4) < model.capacity(8) < 8 / 0.012
 

@@ -15,6 +15,14 @@ MORE_CALLS = 1.5
 SEEN = 0.1
 """Share of the smallest batch's work below which an intercept may be just noise."""
 
+DOUBT = 0.1
+"""Standard error of a learned point, as a share of its time: noise of 12 % with a memory hardly
+averages out over the batches of a point (docs/benchmarks/simulator.md)."""
+
+BELIEVED = 0.5
+"""Largest share of a batch's work that is taken for fixed cost: so no pipeline is believed to carry
+more than twice what its largest batch has shown."""
+
 
 def fit(
     points: Sequence[Point], tasks: int, in_flight: int | None = None, *, waves: bool = False
@@ -36,7 +44,7 @@ def fit(
         usable = _at_calls(usable, calls, 1.0 if waiting is None else waiting)
     found = knees([p for p in usable if p.in_flight in {0, calls}])
     below = [p for p in usable if p.records <= found.get(p.slots, p.records)]
-    fixed = _fixed(below) or _fixed(rests)
+    fixed = _fixed(rests) or _fixed(below)
     by_slots: dict[float, list[Point]] = {}
     for point in sorted(below, key=lambda p: p.slots):
         by_slots.setdefault(point.slots, []).append(point)
@@ -142,7 +150,8 @@ def _intercept(group: Sequence[Point]) -> float:
 
     Noise is proportional to a batch's time, so small batches show the intercept best. If the sizes
     are close together, noise would decide: the slope is then pulled towards that of a line through
-    the origin, which assumes that all of the work grows with the records.
+    the origin, which assumes that all of the work grows with the records. Towards that line it also
+    gets a margin of its standard error, because a slope that is too flat promises too much.
     """
     weights = [1 / p.records**2 for p in group]
     total = math.fsum(weights)
@@ -157,10 +166,13 @@ def _intercept(group: Sequence[Point]) -> float:
     ratio = max(p.records for p in group) / min(p.records for p in group)
     told = min(1.0, (ratio - SPREAD) / (WIDE - SPREAD))
     slope = told * slope + (1 - told) * mean_y / mean_n
-    return mean_y - slope * mean_n
+    shares = zip(weights, group, strict=True)
+    error = math.hypot(*(w * (p.records - mean_n) * DOUBT * p.slot_seconds for w, p in shares))
+    margin = error / spread if spread > 0 else 0.0
+    return mean_y - min(slope + margin, mean_y / mean_n) * mean_n
 
 
 def _weight(group: Sequence[Point], fixed: float) -> float:
     """W in slot-seconds per record, from the largest batch, where A distorts it least."""
     largest = max(group, key=lambda p: p.records)
-    return max(largest.slot_seconds - fixed, 0.05 * largest.slot_seconds) / largest.records
+    return max(largest.slot_seconds - fixed, BELIEVED * largest.slot_seconds) / largest.records

@@ -81,7 +81,12 @@ class Model:
 
     def extrapolates(self, records: float) -> bool:
         """Whether a batch of this size is far larger than all learned ones."""
-        return WIDE * max((seen for _, seen in self.batches), default=0) < records
+        return WIDE * self.largest < records
+
+    @property
+    def largest(self) -> int:
+        """Records of the largest learned batch; 0 if unknown."""
+        return max((seen for _, seen in self.batches), default=0)
 
     def comparable(self, one: float, other: float) -> bool:
         """Whether two learned slot counts were seen with batches of similar size.

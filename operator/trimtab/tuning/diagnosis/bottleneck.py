@@ -235,8 +235,15 @@ def _concurrency(facts: Facts) -> Bottleneck:
     return Bottleneck(
         Kind.CONCURRENCY,
         f"slots busy {_share(facts.signals.slots_busy)}, {computes}: {counted(slots, 'slot')}"
-        f" can work off {facts.model.capacity(slots):.0f} records/s",
+        f" can work off {facts.model.capacity(slots):.0f} records/s{_shown(facts)}",
     )
+
+
+def _shown(facts: Facts) -> str:
+    """A warning where that was concluded from far smaller batches than may come."""
+    if not facts.model.extrapolates(facts.settings.max_offsets):
+        return ""
+    return f", judged by batches of {facts.model.largest} records and less, with a margin"
 
 
 CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
