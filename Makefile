@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast demo-bottlenecks check fix generate venv lint types contracts unit clean
+.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality demo-bottlenecks check fix generate venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -61,6 +61,10 @@ bench-regimes: $(STAMP) ## the batch size that the law finds on a real driver, 5
 bench-producer: $(STAMP) ## the producer tuner against a grid search, quiet and busy, an hour; build/producer
 	$(BIN)/python -m bench.producer
 	$(BIN)/python -m bench.producer --busy 2
+
+bench-locality: $(STAMP) ## tasks near their data and anywhere, on three zones, half an hour; build/locality
+	$(LOCALCLUSTER) doctor --install
+	$(BIN)/python -m bench.locality
 
 # what is measured is kept: anew with BOOK=build/live/measured.json, six hours
 BOOK ?= docs/benchmarks/live/measured.json

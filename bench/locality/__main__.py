@@ -1,0 +1,89 @@
+"""Locality on three zones with a slow link: `python -m bench.locality --out docs/benchmarks`.
+
+The same load three times: in the scope Process, in Any, and with the tuner in charge.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from bench.locality import run as runs
+from bench.locality.link import slow
+from bench.locality.run import Phase, Run
+from dev.demo import deploy
+from dev.localcluster import cluster, console
+from dev.localcluster.paths import from_environment
+
+from bench import commit
+
+TICK_S = 5.0
+
+
+def page(found: Sequence[Run], delay_ms: float, commit: str) -> str:
+    """The page in Markdown."""
+    low, high = runs.STEPS[0][2], runs.STEPS[1][2]
+    lines = [
+        "# Locality on three zones", "",
+        f"`make bench-locality` at commit {commit}: {runs.NODES} nodes in as many zones, a broker",
+        f"and an executor of two slots in each. Packets between zones take {delay_ms:g} ms more",
+        f"each way. A topic of {runs.PARTITIONS} partitions with one copy, led from all zones;",
+        f"each record waits {runs.WAIT_MS} ms, the trigger is {runs.TRIGGER_S} s. The load is",
+        f"{low:g}, {high:g} and {low:g} records/s; the first {runs.SETTLES_S:g} s of each step do",
+        "not count.",
+        "",
+        "Bytes are those from brokers to pods of other zones, with headers; near is the share of",
+        "tasks on the executor that they prefer.", "",
+        "| contender | load | scope at its end | p95, s | bytes between zones / record | near |",
+        "|---|---|---|---|---|---|",
+        *(_line(run, phase) for run in found for phase in run.phases), "",
+    ]  # fmt: skip
+    for run in found:
+        if run.decisions:
+            lines += [f"What {run.contender} decided:", ""]
+            lines += [f"- {each}" for each in run.decisions]
+            lines += [""]
+    lost = sum(run.lost or 0 for run in found)
+    lines += [f"Records lost: {lost}.", ""]
+    return "\n".join(lines)
+
+
+def _line(run: Run, phase: Phase) -> str:
+    p95 = f"{statistics.median(phase.p95_s):.2f}" if phase.p95_s else "unknown"
+    return (
+        f"| {run.contender} | {phase.name} | {phase.scope} | {p95} | {phase.bytes_each:.0f}"
+        f" | {phase.near:.0%} |"
+    )
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("build/locality"))
+@click.option("--delay-ms", default=20.0, show_default=True, help="Each way, between zones.")
+@click.option("--only", multiple=True, help="Contenders; default all.")
+def main(out: Path, delay_ms: float, only: tuple[str, ...]) -> None:
+    """Run the contenders one after another, and write locality.json and locality.md."""
+    paths = from_environment()
+    out.mkdir(parents=True, exist_ok=True)
+    found = []
+    try:
+        kube, tags = deploy.local_cluster(paths, runs.NAMESPACE, runs.NODES)
+        deploy.install(kube, tags, TICK_S)
+        kube.call("create", "namespace", runs.NAMESPACE)
+        runs.prepare(kube)
+        with slow(runs.NODES, delay_ms, runs.PORT):
+            for contender in only or runs.PINNED:
+                found.append(runs.play(kube, tags["pipeline"], contender))
+                console.say(json.dumps(found[-1].plain()))
+    finally:
+        cluster.down(paths)
+    (out / "locality.json").write_text(json.dumps([run.plain() for run in found], indent=1) + "\n")
+    text = page(found, delay_ms, commit.head())
+    (out / "locality.md").write_text(text)
+    click.echo(text)
+
+
+if __name__ == "__main__":
+    main()

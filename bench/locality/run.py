@@ -1,0 +1,198 @@
+"""One pipeline on three zones, under one load: pinned to a scope, or moved by the tuner."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from bench.locality.link import bytes_from
+from dev.demo import deploy, load
+from dev.demo.kube import Json, Kube, condition
+
+NAMESPACE, TOPIC, PORT = "locality", "spread", 9092
+NODES, PARTITIONS, EXECUTORS = 3, 12, 3
+WAIT_MS, TRIGGER_S = 8, 2
+WARM = (90.0, 100.0)
+STEPS = (("low", 120.0, 100.0), ("high", 180.0, 480.0), ("low again", 180.0, 100.0))
+"""Name, seconds and records/s. Six slots that wait 8 ms a record carry 750/s at most."""
+
+SETTLES_S = 40.0
+"""Of each step before its figures count: the loop has then moved, or it does not."""
+
+POLL_S = 2.0
+PINNED: Mapping[str, Json] = {
+    "Process": {"pinned": {"locality": {"scope": "Process"}}},
+    "Any": {"pinned": {"locality": {"scope": "Any"}}},
+    "the tuner": {"locality": {"enabled": True, "bounds": {"higher": 0.6, "lower": 0.3}}},
+}
+"""By contender, its part of `tuning`. The bounds are such that both steps lie within those of the
+goal, where only the scope moves."""
+
+
+@dataclass
+class Phase:
+    """What one step of the load showed, once it had settled."""
+
+    name: str
+    scope: str = ""
+    """In force at its end."""
+    p95_s: list[float] = field(default_factory=list)
+    crossed_bytes: int = 0
+    """From brokers to pods of other zones, with headers."""
+    records: int = 0
+    tasks: dict[str, int] = field(default_factory=dict)
+    """By Spark's level of locality."""
+
+    @property
+    def bytes_each(self) -> float:
+        """Bytes that crossed, per record."""
+        return self.crossed_bytes / max(1, self.records)
+
+    @property
+    def near(self) -> float:
+        """Share of the tasks that ran on the executor that they prefer."""
+        return self.tasks.get("PROCESS_LOCAL", 0) / max(1, sum(self.tasks.values()))
+
+
+@dataclass
+class Run:
+    """One contender."""
+
+    contender: str
+    phases: list[Phase]
+    decisions: list[str] = field(default_factory=list)
+    lost: int | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+
+def manifest(contender: str) -> Json:
+    """The quickstart's pipeline with an executor in each zone, as far as they fit."""
+    made: Json = copy.deepcopy(_example("pipeline")[0])
+    spread = {
+        "weight": 100,
+        "podAffinityTerm": {
+            "labelSelector": {"matchLabels": {"trimtab.dev/component": "executor"}},
+            "topologyKey": "topology.kubernetes.io/zone",
+        },
+    }
+    tuning: Json = {"bounds": {"higher": 0.9, "lower": 0.1}, "dwell": {"up": 2, "down": 4}}
+    tuning |= copy.deepcopy(PINNED[contender])
+    tuning["pinned"] = {
+        "executors": EXECUTORS, "trigger": f"{TRIGGER_S}s", "maxOffsetsPerTrigger": 5000,
+        **tuning.get("pinned", {}),
+    }  # fmt: skip
+    made["spec"] |= {
+        "source": {"kafka": {"cluster": "events", "topics": [TOPIC], "startingOffsets": "latest"}},
+        "limits": {"executors": {"min": EXECUTORS, "max": EXECUTORS}},
+        "podTemplate": {
+            "affinity": {"podAntiAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [spread]
+            }}
+        },
+        "tuning": tuning,
+    }  # fmt: skip
+    made["spec"]["transform"]["python"]["params"] = {"wait_ms": str(WAIT_MS)}
+    return made
+
+
+def _example(name: str) -> list[Json]:
+    text = (Path(deploy.EXAMPLE) / f"{name}.yaml").read_text()
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+def prepare(kube: Kube) -> None:
+    """Three brokers, and a topic of one copy whose leaders are in all zones.
+
+    With a copy in each zone every executor reads in its own, whatever the scope.
+    """
+    brokers = _example("kafka")[0]
+    brokers["spec"] |= {"replicas": NODES, "resources": {"cpuRequest": "100m", "memory": "640Mi"}}
+    kube.apply(brokers, *_example("transform"))
+    kube.wait("Kafka ready", 300, lambda: condition(kube.get("tkc", "events"), "Ready") == "True")
+    leaders = ",".join(str(number % NODES) for number in range(PARTITIONS))
+    kube.call(
+        "exec", "events-kafka-0", "--", "kafka", "org.apache.kafka.tools.TopicCommand",
+        "--bootstrap-server", f"localhost:{PORT}", "--create", "--topic", TOPIC,
+        "--replica-assignment", leaders,
+    )  # fmt: skip
+
+
+def play(kube: Kube, image: str, contender: str) -> Run:
+    """Deploy a contender, play the load, and remove it."""
+    kube.apply(manifest(contender))
+    kube.wait("ready", 300, lambda: condition(kube.get("spl", "clicks"), "Ready") == "True")
+    running = f'max(trimtab_executors{{state="running",namespace="{NAMESPACE}"}})'
+    kube.wait("executors", 240, lambda: metric(kube, running) == EXECUTORS)
+    schedule = [WARM, *((seconds, rate) for _, seconds, rate in STEPS)]
+    run, began_s = Run(contender, []), time.monotonic()
+    load.start(kube, image, schedule, TOPIC)
+    ends_s = began_s + WARM[0]
+    for name, seconds, _ in STEPS:
+        begins_s, ends_s = ends_s + SETTLES_S, ends_s + seconds
+        time.sleep(max(0.0, begins_s - time.monotonic()))
+        run.phases.append(_watch(kube, name, ends_s))
+    status = (kube.get("spl", "clicks") or {}).get("status") or {}
+    run.decisions = [
+        f"{each['reason']}: {each['message']}"
+        for each in status.get("decisions") or []
+        if each["action"] == "Change"
+    ]
+    kube.wait("load ends", 60, lambda: load.finished(kube, "load"))
+    run.lost = load.verify(kube, image, load.result(kube, "load"), 240)["lost"]
+    _remove(kube)
+    return run
+
+
+def _watch(kube: Kube, name: str, ends_s: float) -> Phase:
+    phase = Phase(name)
+    tasks, records = levels(kube), _records(kube)
+    crossed = bytes_from(PORT)
+    own = f'namespace="{NAMESPACE}"'
+    batch, p95_s = None, f'max(trimtab_batch_record_latency_seconds{{quantile="0.95",{own}}})'
+    while time.monotonic() < ends_s:
+        seen = metric(kube, f"max(trimtab_batch_id{{{own}}})")
+        latency_s = metric(kube, p95_s)
+        if seen != batch and latency_s is not None:
+            phase.p95_s.append(latency_s)
+        batch = seen
+        time.sleep(POLL_S)
+    phase.crossed_bytes = bytes_from(PORT) - crossed
+    phase.records = _records(kube) - records
+    phase.tasks = {level: n - tasks.get(level, 0) for level, n in levels(kube).items()}
+    status = (kube.get("spl", "clicks") or {}).get("status") or {}
+    phase.scope = str(((status.get("effective") or {}).get("locality") or {}).get("scope"))
+    return phase
+
+
+def metric(kube: Kube, promql: str) -> float | None:
+    """One number from Prometheus; None if there is none."""
+    found = kube.query("trimtab-prometheus", promql)
+    return float(found[0]["value"][1]) if found else None
+
+
+def levels(kube: Kube) -> dict[str, int]:
+    """Tasks so far by level of locality."""
+    query = f'sum by (level) (trimtab_task_locality_total{{namespace="{NAMESPACE}"}})'
+    rows = kube.query("trimtab-prometheus", query)
+    return {row["metric"]["level"]: round(float(row["value"][1])) for row in rows}
+
+
+def _records(kube: Kube) -> int:
+    """Records that have come in so far."""
+    query = f'sum(trimtab_partition_input_total{{namespace="{NAMESPACE}"}})'
+    return round(metric(kube, query) or 0)
+
+
+def _remove(kube: Kube) -> None:
+    kube.call("delete", "jobs", "load", "verify", "--ignore-not-found")
+    kube.call("delete", "spl", "clicks", "--ignore-not-found", limit_s=120)
+    kube.wait("driver gone", 180, lambda: kube.get("pod", "clicks-driver-0") is None)
+    kube.call("delete", "pvc", "clicks-checkpoint", "--ignore-not-found")
