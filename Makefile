@@ -51,7 +51,7 @@ bench-simulator: $(STAMP) ## the simulator against the real driver: half an hour
 	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 	$(BIN)/python -m bench.simreal report --data build/simreal/measured.json --out build/simreal
 
-demo-bottlenecks: $(STAMP) ## one pipeline for each bottleneck, on the local cluster: half an hour
+demo-bottlenecks: $(STAMP) ## each bottleneck and its cure three times on the local cluster, three hours; build/bottlenecks
 	$(LOCALCLUSTER) doctor --install
 	$(BIN)/python -m bench.bottlenecks
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
+
+from trimtab.job.executors.locality import preferred
 
 Json = dict[str, Any]
 
@@ -28,11 +31,18 @@ class Case:
     """The goal for the 95th percentile."""
     quota: int | None = None
     """Bytes/s that Kafka accepts from the sink."""
+    delay_ms: float = 0.0
+    """Of each packet from and to the broker."""
+    size: int = 100
+    """Bytes of a record of the load."""
+    topics: int = 1
+    """Topics of the source; more than one prefer the same of two executors."""
     stores: int = 0
     """Partitions of the state; 0 if the query keeps none."""
     expects: tuple[str, ...] = ()
     """Reasons, one of which a decision should have; empty if nothing should help."""
-    seconds: float = 150.0
+    seconds: float = 180.0
+    """At most, from when the tuner is free until it has settled."""
     variant: str = ""
     """What distinguishes it from the other cases of its kind."""
     cpu: str = "100m"
@@ -47,6 +57,15 @@ class Case:
     def name(self) -> str:
         """The name of the pipeline and its topics."""
         return self.title.lower().replace(", ", "-")
+
+    @property
+    def sources(self) -> list[str]:
+        """The topics that it reads."""
+        if self.topics == 1:
+            return [self.name]
+        names = (f"{self.name}-{number}" for number in itertools.count())
+        near = (name for name in names if preferred(name, 0, 2) == 0)
+        return list(itertools.islice(near, self.topics))
 
 
 START = {"executors": 1, "trigger": "5s", "maxOffsetsPerTrigger": 20_000}
@@ -87,6 +106,25 @@ CASES = (
     # 100 records/s of 1 kB, which compress well; a larger batch does not help, fewer bytes do
     Case("Sink", "swell", 100, {"bytes": "1000"}, executors=(1, 2), initial=START, pinned=STAY,
          quota=60_000, expects=("ProducerChanged",), seconds=300),
+    # 600 kB/s of uncompressed records, of which one request of 16 KiB for each of two partitions
+    # carries 400 kB/s in a round trip of 80 ms
+    Case("Sink", "swell", 150, {"bytes": "4000"}, partitions=2, executors=(1, 2), delay_ms=40,
+         initial=START | {"producer": {"maxInFlight": 1}}, pinned=STAY,
+         expects=("ProducerChanged",), variant="slow link"),
+    # each partition's share of a batch takes 90 round trips of 80 ms
+    Case("Fetch", "plain", 300, size=1000, partitions=2, delay_ms=40, executors=(1, 1),
+         initial=START, pinned=STAY | {"fetch": {"maxPartitionBytes": 8192}}),
+    # the driver asks Kafka for offsets, which takes several round trips of 200 ms in each batch
+    Case("DriverPlanning", "plain", 60, delay_ms=100, executors=(1, 1),
+         initial=START | {"trigger": "1s"}, expects=("TriggerLengthened",)),
+    # six tasks, of which all prefer the same of two executors
+    Case("Locality", "wait", 160, WAIT, partitions=1, topics=6, executors=(2, 2), pinned=STAY,
+         initial=START | {"executors": 2, "locality": {"scope": "Process"}},
+         expects=("ScopeWidened",)),
+    # nothing that is allowed helps: executors are tried, and put back
+    Case("Skew", "wait", 160, WAIT, partitions=8, hot=0.6, executors=(1, 4),
+         initial=START | {"executors": 3}, pinned=STAY, expects=("ExecutorsRaised",),
+         variant="no split"),
     Case("StateCommit", "count", 60, executors=(1, 2), initial=START, target="40s", stores=40,
          expects=("TriggerLengthened",)),
 )  # fmt: skip
@@ -103,9 +141,9 @@ SHARED = {"volumeClaim": {"shared": True, "storageClassName": "shared"}}
 def kafka() -> Json:
     """One broker with all cases' topics."""
     topics = [
-        {"name": f"{case.name}{end}", "partitions": case.partitions}
+        {"name": name, "partitions": case.partitions}
         for case in CASES
-        for end in ("", "-out")
+        for name in [*case.sources, f"{case.name}-out"]
     ]
     spec = {
         "storage": {"size": "1Gi"},
@@ -118,15 +156,18 @@ def kafka() -> Json:
     }  # fmt: skip
 
 
-def pipeline(case: Case) -> Json:
-    """The StreamPipeline of a case."""
+def pipeline(case: Case, *, sick: bool) -> Json:
+    """The StreamPipeline of a case; while it is to be sick, nothing is tuned."""
     least, most = case.executors
     tuning: Json = {"dwell": {"up": 2, "down": 6}, "initial": case.initial}
+    tuning["mode"] = "Observe" if sick else "Auto"
+    if "locality" in case.initial:
+        tuning["locality"] = {"enabled": True}
     if case.pinned:
         tuning["pinned"] = case.pinned
     spec: Json = {
         "goal": {"latency": {"percentile": 95, "target": case.target, "catchUp": "90s"}},
-        "source": {"kafka": {"cluster": "events", "topics": [case.name],
+        "source": {"kafka": {"cluster": "events", "topics": case.sources,
                              "startingOffsets": "earliest"}},
         "transform": {"python": {"module": f"work:{case.function}", "configMap": "work",
                                  "params": case.params}},

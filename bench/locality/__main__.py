@@ -5,14 +5,15 @@ The same load three times: in the scope Process, in Any, and with the tuner in c
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from bench.link import slow
 from bench.locality import run as runs
-from bench.locality.link import slow
 from bench.locality.run import Phase, Run
 from dev.demo import deploy
 from dev.localcluster import cluster, console
@@ -73,7 +74,7 @@ def main(out: Path, delay_ms: float, only: tuple[str, ...]) -> None:
         deploy.install(kube, tags, TICK_S)
         kube.call("create", "namespace", runs.NAMESPACE)
         runs.prepare(kube)
-        with slow(runs.NODES, delay_ms, runs.PORT):
+        with slow(itertools.permutations(runs.zones(), 2), delay_ms, runs.PORT):
             for contender in only or runs.PINNED:
                 found.append(runs.play(kube, tags["pipeline"], contender))
                 console.say(json.dumps(found[-1].plain()))

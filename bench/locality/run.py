@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bench.locality.link import bytes_from
+from bench.link import bytes_from
 from dev.demo import deploy, load
 from dev.demo.kube import Json, Kube, condition
+from dev.localcluster.network import NODE_STEP, node_address
 
 NAMESPACE, TOPIC, PORT = "locality", "spread", 9092
 NODES, PARTITIONS, EXECUTORS = 3, 12, 3
@@ -106,6 +107,12 @@ def manifest(contender: str) -> Json:
 def _example(name: str) -> list[Json]:
     text = (Path(deploy.EXAMPLE) / f"{name}.yaml").read_text()
     return [each for each in yaml.safe_load_all(text) if each]
+
+
+def zones() -> list[str]:
+    """The pod range of each node."""
+    prefix = 32 - (NODE_STEP * 256 - 1).bit_length()
+    return [f"{node_address(number)}/{prefix}" for number in range(NODES)]
 
 
 def prepare(kube: Kube) -> None:

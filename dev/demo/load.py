@@ -66,13 +66,13 @@ def job(kube: Kube, name: str, image: str, arguments: list[str]) -> Json:
 
 def start(
     kube: Kube, image: str, schedule: list[tuple[float, float]], topic: str = "clicks",
-    hot: float = 0.0,
+    *, hot: float = 0.0, size: int = 100,
 ) -> float:  # fmt: skip
-    """Begin to produce; returns the wall time at which the first record was due."""
+    """Begin to produce records of `size` bytes; returns when the first was due, as wall time."""
     steps = ",".join(f"{seconds:g}:{rate:g}" for seconds, rate in schedule)
     bootstrap = BOOTSTRAP.format(namespace=kube.namespace)
     arguments = ["produce", "--bootstrap", bootstrap, "--topic", topic, "--schedule", steps,
-                 "--hot", f"{hot:g}"]  # fmt: skip
+                 "--hot", f"{hot:g}", "--size", str(size)]  # fmt: skip
     kube.apply(code_map(kube.namespace), job(kube, "load", image, arguments))
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

@@ -79,10 +79,11 @@ def produce(
 ) -> Summary:
     """Run the schedule to its end; each record is retried for two minutes without a broker.
 
-    A share `hot` of the records goes to partition 0, the others to all. `skip` is polled; once it
-    returns true, the current step ends.
+    `topic` may be several with commas between them, which get records in turn. A share `hot` of
+    the records goes to partition 0, the others to all. `skip` is polled; once it returns true, the
+    current step ends.
     """
-    summary = Summary(run=secrets.token_hex(4).upper(), topic=topic)
+    summary, topics = Summary(run=secrets.token_hex(4).upper(), topic=topic), topic.split(",")
     partitions: Counter[int | None] = Counter()
     producer = Producer(
         {
@@ -113,7 +114,8 @@ def produce(
             # evenly spaced, not at random: the same share in every second
             to_hot = int((sequence + 1) * hot) > int(sequence * hot)
             where = {"partition": 0} if to_hot else {}
-            _send(producer, topic, value(summary.run, sequence, size), sequence, delivered, **where)
+            target, payload = topics[sequence % len(topics)], value(summary.run, sequence, size)
+            _send(producer, target, payload, sequence, delivered, **where)
             summary.sequences += 1
         producer.poll(TICK_S)
     producer.flush(FLUSH_S)

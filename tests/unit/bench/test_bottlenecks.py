@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bench.bottlenecks import __main__ as bottlenecks
-from bench.bottlenecks import quota, work
+from bench.bottlenecks import drive, page, quota, work
 from bench.bottlenecks.cases import CASES, Case, kafka, pipeline
 
 from trimtab.api.reasons import BottleneckKind, Reason
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.tuning import Mode
+from trimtab.job.executors.locality import preferred
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_is_a_valid_pipeline_of_a_known_kind(case: Case) -> None:
-    spec = StreamPipelineSpec.model_validate(pipeline(case)["spec"])
+    spec = StreamPipelineSpec.model_validate(pipeline(case, sick=False)["spec"])
+    assert spec.tuning.mode is Mode.AUTO
+    sick = StreamPipelineSpec.model_validate(pipeline(case, sick=True)["spec"])
+    assert sick.tuning.mode is Mode.OBSERVE
     topics = {topic.name for topic in KafkaClusterSpec.model_validate(kafka()["spec"]).topics}
     assert {*spec.source.kafka.topics, spec.sink.kafka.topic} <= topics
     assert BottleneckKind(case.kind)
@@ -25,28 +31,42 @@ def test_a_case_is_a_valid_pipeline_of_a_known_kind(case: Case) -> None:
     assert hasattr(work, case.function)
 
 
+CHANGE = {
+    "action": "Change", "reason": "PartitionsSplit", "time": "1",
+    "message": "Skew (60%); load 1.9 at 160 records/s: minPartitions 1 -> 6, predicted load 0.7",
+}  # fmt: skip
+KEEP = {"action": "Keep", "reason": "TrialKept", "time": "2", "message": "load 1.9 -> 0.6; x"}
+
+
 def test_a_row_says_what_was_named_moved_and_given() -> None:
-    outcome = bottlenecks.Outcome(
-        "Skew", "Skew, hot", "12s", {"Skew": 7, "Cpu": 1},
-        [
-            {"action": "Change", "reason": "PartitionsSplit", "time": "1",
-             "message": "Skew (60%); load 1.9 at 160 records/s: minPartitions 1 -> 6, predicted"},
-            {"action": "Keep", "reason": "TrialKept", "time": "2", "message": "load 1.9 -> 0.6; x"},
-        ],
-        {"p95": "50s"}, {"p95": "9s"}, commit="abc",
-    )  # fmt: skip
-    row = bottlenecks.table([outcome]).splitlines()[-1]
+    one = drive.Outcome(
+        "Skew",
+        "Skew, hot",
+        "12s",
+        1,
+        {"Skew": 7, "Cpu": 1},
+        [CHANGE, KEEP],
+        50.0,
+        9.0,
+        True,
+        "",
+        "a",
+    )
+    other = replace(
+        one, repeat=2, named={"Cpu": 1}, decisions=[CHANGE], before_s=60.0, after_s=13.0
+    )
+    row = page.table([one, other]).splitlines()[-1]
     assert row == (
-        "| Skew, hot | Skew 7, Cpu 1 | PartitionsSplit (minPartitions 1 -> 6) | TrialKept: load 1.9"
-        " -> 0.6 | 50s -> 9s (12s) | abc |"
+        "| Skew, hot | 1 of 2 | Skew 7, Cpu 2 | PartitionsSplit (minPartitions 1 -> 6) ×2"
+        " | TrialKept: load 1.9 -> 0.6 | 55.0 (50.0–60.0) | 11.0 (9.0–13.0) | 1 of 2 (12s) | a |"
     )
 
 
 def test_a_run_of_one_case_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
-    old = [bottlenecks.Outcome("Skew", "Skew"), bottlenecks.Outcome("Cpu", "Cpu", commit="old")]
+    old = [drive.Outcome("Skew", "Skew"), drive.Outcome("Cpu", "Cpu", commit="old")]
     file = tmp_path / "bottlenecks.json"
     bottlenecks.write(file, old)
-    bottlenecks.write(file, [bottlenecks.Outcome("Cpu", "Cpu", commit="new")])
+    bottlenecks.write(file, [drive.Outcome("Cpu", "Cpu", commit="new")])
     assert [(each.title, each.commit) for each in bottlenecks.read(file)] == [
         ("Cpu", "new"), ("Skew", ""),
     ]  # fmt: skip
@@ -55,12 +75,18 @@ def test_a_run_of_one_case_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
 def test_every_kind_has_a_case_that_this_cluster_can_make() -> None:
     made = {case.kind for case in CASES}
     assert len({case.name for case in CASES}) == len(CASES)
-    assert {"DriverPlanning", "Fetch", "Locality", "None"} == set(BottleneckKind) - made
+    assert {"None"} == set(BottleneckKind) - made
+
+
+def test_the_topics_of_the_case_of_locality_prefer_the_same_of_two_executors() -> None:
+    (case,) = (c for c in CASES if c.kind == "Locality")
+    assert len({preferred(topic, 0, 2) for topic in case.sources}) == 1
+    assert len(set(case.sources)) == 6
 
 
 def test_the_case_of_state_shares_its_checkpoint_and_keeps_its_stores() -> None:
     (case,) = (c for c in CASES if c.kind == "StateCommit")
-    spec = StreamPipelineSpec.model_validate(pipeline(case)["spec"])
+    spec = StreamPipelineSpec.model_validate(pipeline(case, sick=False)["spec"])
     assert spec.checkpoint.claim is not None
     assert spec.checkpoint.claim.shared
     assert spec.transform.shuffle_partitions == case.stores > 0
@@ -102,11 +128,11 @@ def test_the_broker_is_asked_by_its_own_tool() -> None:
 
 
 def test_what_a_decision_names_counts_once() -> None:
-    outcome, named = bottlenecks.Outcome("Memory", "Memory"), Counter[str]()
+    outcome, named = drive.Outcome("Memory", "Memory"), Counter[str]()
     raised = {"time": "1", "action": "Change", "reason": "ExecutorsRaised",
               "message": "Memory (33% of the time is collected); load 1.29"}  # fmt: skip
     for _ in range(3):
-        bottlenecks._note(outcome, named, {"bottleneck": {"kind": "None"}, "decisions": [raised]})
+        drive.note(outcome, named, {"bottleneck": {"kind": "None"}, "decisions": [raised]})
     assert named == {"Memory": 1}
-    bottlenecks._note(outcome, named, {"bottleneck": {"kind": "Memory"}, "decisions": [raised]})
+    drive.note(outcome, named, {"bottleneck": {"kind": "Memory"}, "decisions": [raised]})
     assert named == {"Memory": 2}

@@ -5,19 +5,19 @@ from __future__ import annotations
 import ipaddress
 import struct
 
+from bench.link import HEADER, PACKET, message, packet_ids
+from bench.locality.__main__ import page
+from bench.locality.run import NODES, PINNED, Phase, Run, manifest, zones
 from dev.localcluster.network import pod_addresses
 
-from bench.locality.__main__ import page
-from bench.locality.link import HEADER, PACKET, message, packet_ids, ranges
-from bench.locality.run import PINNED, Phase, Run, manifest
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 
 
 def test_a_nodes_range_holds_its_pods_and_no_others() -> None:
-    found = {number: ipaddress.ip_network(text, False) for number, text in ranges(3).items()}
-    for number in found:
+    found = [ipaddress.ip_network(text, strict=False) for text in zones()]
+    for number in range(NODES):
         for address in pod_addresses(number):
-            holders = [n for n, net in found.items() if ipaddress.ip_address(address) in net]
+            holders = [n for n, net in enumerate(found) if ipaddress.ip_address(address) in net]
             assert holders == [number]
 
 

@@ -1,14 +1,13 @@
-"""A slow link between zones: packets from one node's pods to another's are held for a while.
+"""A slow link between pods: their packets to each other are held for a while.
 
-The kernels that the local cluster runs on often lack netem. So packets between the pod ranges of
-two nodes go through a netfilter queue, whose reader releases each after the delay: `python -m
-bench.locality.link MILLISECONDS`. Only their numbers are read. Without a reader they pass at once.
+The kernels that the local cluster runs on often lack netem. So packets from one range of addresses
+to another go through a netfilter queue, whose reader releases each after the delay: `python -m
+bench.link MILLISECONDS`. Only their numbers are read. Without a reader they pass at once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import select
 import socket
 import struct
@@ -16,10 +15,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
-from typing import NamedTuple
-
-from dev.localcluster.network import NODE_STEP, node_address
+from collections.abc import Iterable, Iterator
 
 QUEUE = 77
 PACKETS = 65_536
@@ -33,30 +29,19 @@ CFG_CMD, CFG_PARAMS, CFG_MAXLEN, HEADER, VERDICT_HEADER = 1, 2, 3, 1, 2
 BIND, COPY_META, ACCEPT = 1, 1, 1
 
 
-class Pair(NamedTuple):
-    """Two nodes by their numbers."""
-
-    sender: int
-    receiver: int
-
-
-def ranges(nodes: int) -> dict[int, str]:
-    """The pod range of each node."""
-    prefix = 32 - (NODE_STEP * 256 - 1).bit_length()
-    return {number: f"{node_address(number)}/{prefix}" for number in range(nodes)}
-
-
 @contextlib.contextmanager
-def slow(nodes: int, delay_ms: float, port: int) -> Iterator[None]:
-    """Delay what the nodes' pods send to each other, and count what comes from a port."""
-    between = ranges(nodes)
+def slow(pairs: Iterable[tuple[str, str]], delay_ms: float, port: int) -> Iterator[None]:
+    """Delay what goes from the first range of each pair to the second, and count it.
+
+    Ranges are addresses or CIDRs; what comes from `port` is counted, see `bytes_from`.
+    """
     rules = []
-    for sender, receiver in itertools.permutations(between, 2):
-        pair = ["-s", between[sender], "-d", between[receiver]]
+    for sender, receiver in pairs:
+        pair = ["-s", sender, "-d", receiver]
         rules.append([*pair, "-p", "tcp", "--sport", str(port)])
         held = ["-j", "NFQUEUE", "--queue-num", str(QUEUE), "--queue-bypass"]
         rules.append([*pair, *held])
-    reader = subprocess.Popen([sys.executable, "-m", "bench.locality.link", f"{delay_ms:g}"])
+    reader = subprocess.Popen([sys.executable, "-m", "bench.link", f"{delay_ms:g}"])
     try:
         for rule in rules:
             subprocess.run(["iptables", "-w", "-A", "FORWARD", *rule], check=True)
@@ -69,7 +54,7 @@ def slow(nodes: int, delay_ms: float, port: int) -> Iterator[None]:
 
 
 def bytes_from(port: int) -> int:
-    """Bytes that have crossed between zones from a port, with their headers."""
+    """Bytes that a slow link has carried from a port, with their headers."""
     argv = ["iptables", "-w", "-nvxL", "FORWARD"]
     shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     return sum(int(line.split()[1]) for line in shown.splitlines() if f"spt:{port}" in line)

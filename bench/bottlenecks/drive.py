@@ -1,0 +1,159 @@
+"""Plays one case: sick for a while with nothing tuned, then cured as far as the tuner can."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bench.bottlenecks.cases import Case, Json, pipeline
+from bench.bottlenecks.quota import throttle
+from bench.link import slow
+from dev.demo import load
+from dev.demo.kube import DemoError, Kube, condition
+from dev.localcluster.network import POD_RANGE
+
+from bench import commit
+from trimtab.api.quantities import parse_duration
+from trimtab.api.reasons import BottleneckKind
+
+POLL_S = 2.5
+QUIET_S = 20.0
+SICK_S = 45.0
+"""Under the full load with its initial settings pinned. Its figures are those of the last half."""
+
+SETTLED_S = 30.0
+"""Without a decision that changes anything, and without a trial, from which it has settled."""
+
+PORT = 9092
+
+
+@dataclass
+class Outcome:
+    """What one run of a case showed."""
+
+    kind: str
+    title: str
+    target: str = "12s"
+    repeat: int = 1
+    named: dict[str, int] = field(default_factory=dict)
+    """How often each bottleneck was in the status while the tuner was free."""
+    decisions: list[Json] = field(default_factory=list)
+    before_s: float | None = None
+    """The 95th percentile in the sick steady state; None if it was never known."""
+    after_s: float | None = None
+    """The same once it had settled."""
+    settled: bool = False
+    failure: str = ""
+    commit: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Whether the true bottleneck was named at all."""
+        return self.kind in self.named
+
+    @property
+    def met(self) -> bool:
+        """Whether it met its goal in the end."""
+        return self.after_s is not None and self.after_s <= parse_duration(self.target)
+
+
+@dataclass
+class Watch:
+    """Looks at the status of a case every few seconds."""
+
+    kube: Kube
+    case: Case
+    outcome: Outcome
+    named: Counter[str] = field(default_factory=Counter)
+    p95_s: list[tuple[float, float]] = field(default_factory=list)
+    """When each was seen, in seconds of the monotonic clock, and the value."""
+
+    def look(self) -> None:
+        """Once; then wait until it is time for the next."""
+        status = (self.kube.get("spl", self.case.name) or {}).get("status") or {}
+        observed = (status.get("goal") or {}).get("observed")
+        if observed:
+            self.p95_s.append((time.monotonic(), parse_duration(observed)))
+        note(self.outcome, self.named, status)
+        time.sleep(POLL_S)
+
+    def median_s(self, over_s: float) -> float | None:
+        """The median of the last seconds; None if nothing was seen in them."""
+        since_s = time.monotonic() - over_s
+        seen = [value for at_s, value in self.p95_s if at_s >= since_s]
+        return statistics.median(seen) if seen else None
+
+
+def note(outcome: Outcome, named: Counter[str], status: Json) -> None:
+    """Take over what is new in a status."""
+    kind = (status.get("bottleneck") or {}).get("kind")
+    if kind and kind != "None":
+        named[kind] += 1
+    known = {(d["time"], d["reason"]) for d in outcome.decisions}
+    for each in status.get("decisions") or []:
+        if (each["time"], each["reason"]) not in known:
+            # a change may have removed it before the status is sampled again
+            named.update(kind for kind in BottleneckKind if each["message"].startswith(f"{kind} ("))
+            outcome.decisions.append({k: each[k] for k in ("time", "action", "reason", "message")})
+
+
+def play(kube: Kube, image: str, case: Case, repeat: int) -> Outcome:
+    """Deploy, load, watch, and remove everything."""
+    outcome = Outcome(case.kind, case.title, case.target, repeat, commit=commit.head())
+    kube.apply(pipeline(case, sick=True))
+    try:
+        with _trouble(kube, case):
+            _watched(kube, image, case, outcome)
+    except DemoError as error:
+        outcome.failure = str(error)
+    finally:
+        kube.call("delete", "job", "load", "--ignore-not-found")
+        kube.call("delete", "spl", case.name, "--ignore-not-found", limit_s=120)
+        kube.wait("driver gone", 120, lambda: kube.get("pod", f"{case.name}-driver-0") is None)
+        kube.call("delete", "pvc", f"{case.name}-checkpoint", "--ignore-not-found")
+    return outcome
+
+
+def _watched(kube: Kube, image: str, case: Case, outcome: Outcome) -> None:
+    kube.wait(
+        f"{case.name} ready", 240,
+        lambda: condition(kube.get("spl", case.name), "Ready") == "True",
+    )  # fmt: skip
+    schedule = [(QUIET_S, case.rate / 10), (SICK_S + 2 * case.seconds, case.rate)]
+    load.start(kube, image, schedule, ",".join(case.sources), hot=case.hot, size=case.size)
+    begin = time.monotonic()
+    sick = Watch(kube, case, outcome)
+    while time.monotonic() - begin < QUIET_S + SICK_S:
+        sick.look()
+    outcome.before_s = sick.median_s(SICK_S / 2)
+    outcome.decisions.clear()
+    kube.apply(pipeline(case, sick=False))
+    begin, free = time.monotonic(), Watch(kube, case, outcome)
+    changed_s, many = begin, 0
+    while time.monotonic() - begin < case.seconds and not outcome.settled:
+        free.look()
+        acted = [d["action"] for d in outcome.decisions if d["action"] != "Hold"]
+        if len(acted) != many:
+            changed_s, many = time.monotonic(), len(acted)
+        quiet = time.monotonic() - changed_s >= SETTLED_S
+        outcome.settled = quiet and bool(acted) and acted[-1] != "Change"
+    outcome.after_s = free.median_s(SETTLED_S)
+    outcome.named = dict(free.named.most_common())
+
+
+@contextlib.contextmanager
+def _trouble(kube: Kube, case: Case) -> Iterator[None]:
+    """What is outside the pipeline: a quota, or a slow link to the broker."""
+    with contextlib.ExitStack() as stack:
+        if case.quota is not None:
+            throttle(kube, case.quota)
+            stack.callback(throttle, kube, None)
+        if case.delay_ms:
+            broker = (kube.get("pod", "events-kafka-0") or {})["status"]["podIP"]
+            pairs = [(broker, POD_RANGE), (POD_RANGE, broker)]
+            stack.enter_context(slow(pairs, case.delay_ms, PORT))
+        yield

@@ -1,0 +1,72 @@
+"""The table of all cases, over their repeats."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+
+from bench.bottlenecks.drive import POLL_S, SETTLED_S, SICK_S, Outcome
+
+HEAD = f"""# Bottlenecks, made on purpose
+
+`make demo-bottlenecks`: one pipeline after another on the local cluster (2 cores), each with one known
+[bottleneck](../glossary.md), all of them several times. Each runs its full load for {SICK_S:g} s with
+`tuning.mode: Observe`; that is *before*. Then the tuner is free until nothing has changed for {SETTLED_S:g} s,
+or its time is over; that is *after*. Both are the 95th percentile in `status.goal.observed`, the median over
+the repeats, with the range. "Named" counts how often each kind was in the status, sampled every {POLL_S:g} s,
+and the reason of a decision. A verdict *TrialUnproven* means that the load changed during the trial.
+
+| true bottleneck | named in | samples | knobs moved | verdicts | p95 before, s | after, s | goal met | commit |
+|---|---|---|---|---|---|---|---|---|
+"""  # noqa: E501
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The page in Markdown."""
+    rows = [_row(list(repeats)) for _, repeats in groupby(outcomes, lambda each: each.title)]
+    return HEAD + "".join(f"{row}\n" for row in rows)
+
+
+def _row(repeats: Sequence[Outcome]) -> str:
+    many, named = len(repeats), Counter[str]()
+    for each in repeats:
+        named.update(each.named)
+    right = sum(each.right for each in repeats)
+    samples = ", ".join(f"{kind} {count}" for kind, count in named.most_common()) or "nothing"
+    moved = _chains(repeats, "Change", changed=True)
+    verdicts = [_chains(repeats, action) for action in ("Keep", "Revert")]
+    failures = "; ".join(each.failure for each in repeats if each.failure)
+    cells = (
+        repeats[0].title, f"{right} of {many}", samples, moved or "none",
+        "; ".join(filter(None, [*verdicts, failures])) or "-",
+        _seconds([each.before_s for each in repeats]), _seconds([each.after_s for each in repeats]),
+        f"{sum(each.met for each in repeats)} of {many} ({repeats[0].target})",
+        ", ".join(dict.fromkeys(each.commit for each in repeats)),
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _chains(repeats: Sequence[Outcome], action: str, *, changed: bool = False) -> str:
+    """What decisions of one action said, with how often each did over the repeats."""
+    said = Counter(
+        f"{each['reason']} ({what})" if (what := _change(each["message"]) if changed else "")
+        else f"{each['reason']}: {each['message'].split(';')[0]}" if not changed
+        else each["reason"]
+        for outcome in repeats for each in outcome.decisions if each["action"] == action
+    )  # fmt: skip
+    return "; ".join(f"{words} ×{n}" if n > 1 else words for words, n in said.items())
+
+
+def _change(message: str) -> str:
+    parts = [part for part in message.replace(": ", ", ").split(", ") if "->" in part]
+    return ", ".join(parts)
+
+
+def _seconds(values: Sequence[float | None]) -> str:
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return "unknown"
+    middle = f"{statistics.median(known):.1f}"
+    return middle if len(known) == 1 else f"{middle} ({known[0]:.1f}–{known[-1]:.1f})"
