@@ -136,6 +136,8 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
         words = f"a batch took longer than the drain timeout of {job.drain_timeout_s:g} s"
         failure = termination.JobFailureError(termination.Reason.DRAIN_TIMEOUT, words)
         termination.write(options.termination_log, failure)
+    else:
+        termination.write_clean(options.termination_log)
     return code
 
 

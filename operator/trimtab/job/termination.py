@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -91,6 +92,7 @@ _OUT_OF_MEMORY = re.compile(
 )
 """Exit code 52 is an executor with a full heap, 137 a pod at its memory limit."""
 _ON_EXECUTOR = re.compile(r"ExecutorLostFailure|Lost task|executor (?!driver\b)\w+\)")
+_FRAME = re.compile(r"at [\w.$/@]+\(.*\)$")
 _PYTHON = "PythonException"
 _PYTHON_ERROR = re.compile(r"^(?P<error>[A-Za-z_][\w.]*(Error|Exception|Exit|Warning)\b.*)$", re.M)
 
@@ -144,16 +146,20 @@ def of(error: BaseException, jvm_exit_code: int | None = None) -> JobFailureErro
         return JobFailureError(Reason.TRANSFORM_FAILED, str(error))
     if isinstance(error, ContractError):
         return JobFailureError(Reason.SETTINGS_INVALID, str(error))
-    return JobFailureError(Reason.QUERY_FAILED, f"{type(error).__name__}: {error}")
+    return JobFailureError(Reason.QUERY_FAILED, f"{type(error).__name__}: {_heart(str(error))}")
 
 
 def write(path: Path, failure: JobFailureError) -> None:
     """Write the termination log; an error in writing it never hides the failure itself."""
     document = {"reason": str(failure.reason), "message": _cut(str(failure)), "form": FORM}
-    try:
+    with suppress(OSError):
         path.write_text(json.dumps(document))
-    except OSError:
-        return
+
+
+def write_clean(path: Path) -> None:
+    """Say at the end of a driver that was told to stop which form it has."""
+    with suppress(OSError):
+        path.write_text(json.dumps({"form": FORM}))
 
 
 def _root_message(causes: Sequence[Cause]) -> str:
@@ -163,6 +169,16 @@ def _root_message(causes: Sequence[Cause]) -> str:
     root = said[-1]
     first = root.message.strip().splitlines()[0]
     return _cut(f"{root.kind.rsplit('.', 1)[-1]}: {first}")
+
+
+def _heart(text: str) -> str:
+    """A message without the frames of a Java stack: what was said first, and the last cause."""
+    lines = [line.strip() for line in text.splitlines()]
+    frames = [n for n, line in enumerate(lines) if _FRAME.match(line)]
+    if not frames:
+        return text
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return " ".join([*lines[: frames[0]], *causes[-1:]])
 
 
 def _cut(text: str) -> str:

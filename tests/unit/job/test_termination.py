@@ -15,6 +15,7 @@ from trimtab.job.termination import (
     classify,
     of,
     write,
+    write_clean,
 )
 
 TASK = "org.apache.spark.SparkException"
@@ -122,3 +123,24 @@ def test_a_jvm_that_ended_itself_at_a_full_heap_is_named_whatever_call_failed_th
     assert "resources.driver.memory" in str(failure)
     assert of(ConnectionRefusedError("py4j"), 1).reason is Reason.QUERY_FAILED
     assert of(ConnectionRefusedError("py4j")).reason is Reason.QUERY_FAILED
+
+
+def test_a_clean_end_says_which_form_the_driver_has(tmp_path: Path) -> None:
+    write_clean(tmp_path / "log")
+    assert json.loads((tmp_path / "log").read_text()) == {"form": FORM}
+    write_clean(tmp_path / "none" / "log")
+
+
+def test_an_error_of_java_is_told_without_its_frames() -> None:
+    text = (
+        "An error occurred while calling o474.createOrReplaceTempView.\n"
+        ": org.apache.spark.SparkException: [INTERNAL_ERROR] Executed command failed.\n"
+        "\tat org.apache.spark.SparkException$.internalError(SparkException.scala:119)\n"
+        "Caused by: java.lang.NullPointerException: the session is null\n\t... 12 more"
+    )
+    assert str(of(RuntimeError(text))) == (
+        "RuntimeError: An error occurred while calling o474.createOrReplaceTempView."
+        " : org.apache.spark.SparkException: [INTERNAL_ERROR] Executed command failed."
+        " Caused by: java.lang.NullPointerException: the session is null"
+    )
+    assert str(of(ValueError("no\nnumber"))) == "ValueError: no\nnumber"

@@ -71,9 +71,18 @@ def test_an_image_that_is_older_than_the_operator_is_named() -> None:
     words = json.dumps({"reason": "QueryFailed", "message": "NullPointerException: sparkSession"})
     reason, message = failure(ended(words))
     assert reason == "QueryFailed"
-    assert message.startswith(
-        "NullPointerException: sparkSession; its image holds an older trimtab"
-    )
+    assert message.startswith("the image holds an older trimtab than the operator")
+    assert message.endswith("its driver said: NullPointerException: sparkSession")
+
+
+def test_it_is_named_too_where_only_the_liveness_probe_stops_it() -> None:
+    """It does not know the probe, and ends well: nothing else would say why it never starts."""
+    waiting = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    stopped = waiting | {"lastState": ended(code=0, reason="Completed")["state"]}
+    assert "build the image anew" in failure(stopped)[1]
+    again = {"state": {"running": {}}} | {"lastState": ended(code=0)["state"]}
+    assert "does not answer the liveness probe" in failure(again)[1]
+    assert driver_pod(pod(stopped, deletionTimestamp="2030-01-01T00:00:00Z")).failure is None
 
 
 @pytest.mark.parametrize("message", ["", "Killed", '"text"', "[1]", '{"reason": "OnlyThis"}'])
@@ -92,7 +101,8 @@ def test_other_ends_show_the_last_line() -> None:
 
 
 def test_a_clean_end_is_no_failure() -> None:
-    assert driver_pod(pod(ended(code=0))).failure is None
+    words = json.dumps({"form": FORM})
+    assert driver_pod(pod(ended(words, code=0))).failure is None
 
 
 @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])

@@ -14,10 +14,10 @@ from trimtab.workloads.common import COMPONENT_LABEL, INPUTS_ANNOTATION
 from trimtab.workloads.ownership import controller
 
 OUTDATED = (
-    "; its image holds an older trimtab than the operator, and the cluster may refuse the executors"
-    " that it makes: build the image anew on the present one"
+    "the image holds an older trimtab than the operator, and the cluster may refuse the executors"
+    " that it makes: build the image anew on the present one; its driver"
 )
-"""What follows the words of a driver whose image is too old to say more."""
+"""What precedes the words of a driver whose image is too old to say more."""
 
 MAX_REASON = 64
 """Maximum characters of a reason in a condition or an Event."""
@@ -76,7 +76,7 @@ def driver_pod(pod: Manifest | None) -> DriverPod:
         memory=_memory(pod),
         job=_job(pod),
         account=(pod.get("spec") or {}).get("serviceAccountName", ""),
-        failure=None if ready else _announced(meta) or _failure(status),
+        failure=None if ready else _announced(meta) or _failure(status) or _outdated(pod),
         executors_refused=(meta.get("annotations") or {}).get(EXECUTORS_ANNOTATION, ""),
     )
 
@@ -111,10 +111,34 @@ def _failure(status: Manifest) -> tuple[str, str] | None:
             return "ImageCannotStart", f"{container['image']}: {waiting.get('message', reason)}"
         if reason in CONFIG_REASONS:
             return "DriverCannotStart", waiting.get("message", reason)
-        ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated")
+        ended = _last_end(container)
         if ended and ended.get("exitCode"):
             return _ended(ended)
     return None
+
+
+def _outdated(pod: Manifest) -> tuple[str, str] | None:
+    """A driver of 0.1.0 does not know the liveness probe: it is stopped, and drains well."""
+    if "deletionTimestamp" in pod["metadata"]:
+        return None
+    for container in pod.get("status", {}).get("containerStatuses") or []:
+        ended = _last_end(container)
+        if ended and not _form(ended):
+            return "DriverFailed", f"{OUTDATED} does not answer the liveness probe"
+    return None
+
+
+def _last_end(container: Manifest) -> Manifest | None:
+    states = (container.get("state") or {}, container.get("lastState") or {})
+    return next((state["terminated"] for state in states if state.get("terminated")), None)
+
+
+def _form(ended: Manifest) -> int:
+    """What the termination log says of how this driver makes its executors; 0 if nothing."""
+    try:
+        return int(json.loads(ended.get("message") or "")["form"])
+    except (ValueError, KeyError, TypeError):
+        return 0
 
 
 def _ended(ended: Manifest) -> tuple[str, str]:
@@ -123,7 +147,7 @@ def _ended(ended: Manifest) -> tuple[str, str]:
     try:
         told = json.loads(text)
         reason, words = str(told["reason"])[:MAX_REASON], str(told["message"])
-        return reason, words + (OUTDATED if told.get("form", 1) < FORM else "")
+        return reason, words if _form(ended) >= FORM else f"{OUTDATED} said: {words}"
     except (ValueError, KeyError, TypeError):
         pass
     if ended.get("reason") == "OOMKilled":
