@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
+from bench.bottlenecks.cases import Json
 from bench.bottlenecks.drive import POLL_S, SETTLED_S, SICK_S, Outcome
 
 HEAD = f"""# Bottlenecks, made on purpose
@@ -35,8 +36,8 @@ def _row(repeats: Sequence[Outcome]) -> str:
         named.update(each.named)
     right = sum(each.right for each in repeats)
     samples = ", ".join(f"{kind} {count}" for kind, count in named.most_common()) or "nothing"
-    moved = _chains(repeats, "Change", changed=True)
-    verdicts = [_chains(repeats, action) for action in ("Keep", "Revert")]
+    moved = _said(repeats, "Change")
+    verdicts = [_said(repeats, action) for action in ("Keep", "Revert")]
     failures = "; ".join(each.failure for each in repeats if each.failure)
     cells = (
         repeats[0].title, f"{right} of {many}", samples, moved or "none",
@@ -48,15 +49,20 @@ def _row(repeats: Sequence[Outcome]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _chains(repeats: Sequence[Outcome], action: str, *, changed: bool = False) -> str:
-    """What decisions of one action said, with how often each did over the repeats."""
-    said = Counter(
-        f"{each['reason']} ({what})" if (what := _change(each["message"]) if changed else "")
-        else f"{each['reason']}: {each['message'].split(';')[0]}" if not changed
-        else each["reason"]
-        for outcome in repeats for each in outcome.decisions if each["action"] == action
-    )  # fmt: skip
+def _said(repeats: Sequence[Outcome], action: str) -> str:
+    """What the decisions of one action said, with how often each did over the repeats."""
+    made = (each for outcome in repeats for each in outcome.decisions if each["action"] == action)
+    said = Counter(_words(each) for each in made)
     return "; ".join(f"{words} ×{n}" if n > 1 else words for words, n in said.items())
+
+
+def _words(decision: Json) -> str:
+    """A change by what moved, a verdict by the first part of its message."""
+    reason, message = decision["reason"], decision["message"]
+    if decision["action"] != "Change":
+        return f"{reason}: {message.split(';')[0]}"
+    moved = _change(message)
+    return f"{reason} ({moved})" if moved else str(reason)
 
 
 def _change(message: str) -> str:

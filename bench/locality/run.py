@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -76,7 +75,7 @@ class Run:
 
 def manifest(contender: str) -> Json:
     """The quickstart's pipeline with an executor in each zone, as far as they fit."""
-    made: Json = copy.deepcopy(_example("pipeline")[0])
+    made: Json = _example("pipeline")[0]
     spread = {
         "weight": 100,
         "podAffinityTerm": {
@@ -85,7 +84,7 @@ def manifest(contender: str) -> Json:
         },
     }
     tuning: Json = {"bounds": {"higher": 0.9, "lower": 0.1}, "dwell": {"up": 2, "down": 4}}
-    tuning |= copy.deepcopy(PINNED[contender])
+    tuning |= PINNED[contender]
     tuning["pinned"] = {
         "executors": EXECUTORS, "trigger": f"{TRIGGER_S}s", "maxOffsetsPerTrigger": 5000,
         **tuning.get("pinned", {}),

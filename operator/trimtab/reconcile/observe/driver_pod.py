@@ -123,7 +123,7 @@ def _outdated(pod: Manifest) -> tuple[str, str] | None:
         return None
     for container in pod.get("status", {}).get("containerStatuses") or []:
         ended = _last_end(container)
-        if ended and not _form(ended):
+        if ended and not _current(_log(ended)):
             return "DriverFailed", f"{OUTDATED} does not answer the liveness probe"
     return None
 
@@ -133,23 +133,27 @@ def _last_end(container: Manifest) -> Manifest | None:
     return next((state["terminated"] for state in states if state.get("terminated")), None)
 
 
-def _form(ended: Manifest) -> int:
-    """What the termination log says of how this driver makes its executors; 0 if nothing."""
+def _log(ended: Manifest) -> Manifest:
+    """The driver's termination log; empty if it wrote none."""
     try:
-        return int(json.loads(ended.get("message") or "")["form"])
-    except (ValueError, KeyError, TypeError):
-        return 0
+        told = json.loads(ended.get("message") or "")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _current(told: Manifest) -> bool:
+    """Whether a termination log is that of a driver of the operator's own release."""
+    form = told.get("form")
+    return isinstance(form, int) and form >= FORM
 
 
 def _ended(ended: Manifest) -> tuple[str, str]:
     """The reason in the driver's termination log, else how the container ended."""
-    text = ended.get("message") or ""
-    try:
-        told = json.loads(text)
+    text, told = ended.get("message") or "", _log(ended)
+    if {"reason", "message"} <= told.keys():
         reason, words = str(told["reason"])[:MAX_REASON], str(told["message"])
-        return reason, words if _form(ended) >= FORM else f"{OUTDATED} said: {words}"
-    except (ValueError, KeyError, TypeError):
-        pass
+        return reason, words if _current(told) else f"{OUTDATED} said: {words}"
     if ended.get("reason") == "OOMKilled":
         return "DriverOutOfMemory", "the driver ran out of memory: raise resources.driver.memory"
     tail = text.strip().splitlines()[-1:] or [ended.get("reason", "no reason given")]
