@@ -132,12 +132,19 @@ def test_an_answer_that_nobody_reads_has_a_limit_in_time() -> None:
 
 
 def test_answers_that_hang_are_bounded_too() -> None:
-    well = threading.Event()
-    probes = {"/hang": lambda: (well.wait(30), "at last"), "/well": lambda: (True, "well")}
+    well, asked = threading.Event(), threading.Semaphore(0)
+
+    def hang() -> tuple[bool, str]:
+        asked.release()
+        return well.wait(30), "at last"
+
+    probes = {"/hang": hang, "/well": lambda: (True, "well")}
     port = http.serve(0, CollectorRegistry(), probes)
     ask = b"GET /hang HTTP/1.1\r\n\r\n"
     hung = [connected(port, ask) for _ in range(http.MAX_CONNECTIONS)]
-    assert settled(lambda: workers() == http.MAX_CONNECTIONS)
+    for _ in hung:
+        # A worker that still reads its request would be the one to give way.
+        assert asked.acquire(timeout=5)
     with connected(port, b"GET /well HTTP/1.1\r\n\r\n") as refused:
         assert closed(refused), "said at once, so that a probe fails in time"
     assert workers() == http.MAX_CONNECTIONS
