@@ -58,3 +58,21 @@ def test_a_raise_for_one_late_batch_is_put_back_once_the_settings_before_are_eno
     assert (decision.reason is Reason.BATCH_WAS_LATE) is put_back
     assert after.settings.executors == (1 if put_back else 4)
     assert after.verdicts == (), "a pause is no verdict on executors"
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "predicted"), [(6.0, 0.69), (1.5, 0.1)], ids=["slow batch", "high load"]
+)
+def test_a_raise_is_not_put_back_while_batches_are_still_slow(
+    duration_s: float, predicted: float
+) -> None:
+    """What the settings before could carry at the old pace, they do not at the new one."""
+    opened = open_trial(settled=3, batch="1/19", slowdown=3.0, input_rate=40.0)
+    opened = replace(opened, predicted_load=predicted)
+    before = on_trial(opened)
+    seen = replace(
+        after_change(4, duration_s), input_rate=40.0, input_rate_long=40.0, lag_records=200.0
+    )
+    decision, after = decide(snapshot(seen, before), before)
+    assert decision.reason is not Reason.BATCH_WAS_LATE
+    assert after.settings.executors == 4

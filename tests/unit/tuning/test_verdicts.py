@@ -120,3 +120,21 @@ def test_a_long_batch_that_drowns_still_needs_no_second(
         watched, now.snapshot, now.model, now.load, now.band, carried=now.carried * 2
     )
     assert worse is None, "it is put back on the word of two"
+
+
+@pytest.mark.parametrize(("slowdown", "kept"), [(1.0, False), (2.0, True)])
+def test_a_slower_pace_is_not_held_against_the_raise_that_meets_it(
+    slowdown: float, *, kept: bool
+) -> None:
+    """Rates of before a slowdown are no measure for a raise during it."""
+    watched = open_trial(
+        judged=2, input_rate=280.0, load_before=1.5, rate=150.0, rate_before=200.0,
+        slowdown=slowdown, predicted_load=0.9,
+    )  # fmt: skip
+    long = batch(id=20, records=4000, duration_s=25.0, executors_min=1)
+    now = context(load=280.0, seen={"batch": long, "lag_records": 20_000.0})
+    assert now.load.value > 1.1 * watched.load_before
+    end = judgement.judge(watched, now.snapshot, now.model, now.load, now.band)
+    assert end is not None
+    assert (end.reason is Reason.TRIAL_KEPT) is kept
+    assert "the capacity before is not known" in end.message

@@ -33,9 +33,12 @@ class Comparison:
 
     @property
     def times_rate(self) -> float:
-        """Records/s of the trial over those before it; 1 if those are unknown."""
+        """Records/s of the trial over those before it, slowed as it began; 1 if those are unknown.
+
+        The batches before it ended before the one that was late, so they do not show its slowdown.
+        """
         trial = self.trial
-        return trial.rate / trial.rate_before if trial.rate_before > 0 else 1.0
+        return trial.rate * trial.slowdown / trial.rate_before if trial.rate_before > 0 else 1.0
 
 
 def more_capacity(seen: Comparison) -> tuple[bool, str]:

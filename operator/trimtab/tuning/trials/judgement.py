@@ -5,7 +5,10 @@ A raise must have gained what it cost; a release must not have raised the load t
 
 from __future__ import annotations
 
+import math
+
 from trimtab.api.reasons import Action, Reason
+from trimtab.tuning.capacity.epochs import SURPRISE
 from trimtab.tuning.capacity.load import Load, predict
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import MORE
@@ -85,7 +88,23 @@ def _only_paused(trial: Trial, snapshot: Snapshot, model: Model, load: Load, ban
     """Whether a raise on a late batch alone is no longer needed: its slowdown has passed."""
     if trial.slowdown <= 1.0 or not trial.raises or not trial.judged:
         return False
+    if _still_slow(trial, snapshot, model, load):
+        return False
     return predict(model, snapshot.policy, trial.before, load) < band.higher
+
+
+def _still_slow(trial: Trial, snapshot: Snapshot, model: Model, load: Load) -> bool:
+    """Whether the slowdown goes on after the raise: then it is a pace, and no pause.
+
+    It does if the last batch took longer than batches like it did before, or if the load fell less
+    than half way (of a ratio) from what the slowdown lets expect to what would be without it.
+    """
+    batch = snapshot.signals.batch if snapshot.signals else None
+    if batch is not None:
+        expected_s = model.duration_s(batch.records, snapshot.capacity.slots)
+        if batch.duration_s > SURPRISE * expected_s:
+            return True
+    return load.value >= trial.predicted_load / math.sqrt(trial.slowdown)
 
 
 def _overtaken(trial: Trial, snapshot: Snapshot, load: Load, band: Band) -> bool:
