@@ -21,7 +21,7 @@ from trimtab.api.v1alpha1.tuning import Dwell, TuningBounds
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import Decide, Run, simulate
-from trimtab.simulation.scenario import Scenario, load_scenario
+from trimtab.simulation.scenario import Plant, Scenario, load_scenario
 from trimtab.simulation.verifiers import check, verify
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
@@ -31,6 +31,8 @@ from trimtab.tuning.snapshot import Snapshot
 OURS = "trimtab"
 NAMES = (OURS, *PEERS)
 BOUNDS, DWELLS = ("higher", "lower"), ("up", "down")
+DIRECT = "direct_s"
+"""Seconds between direct reads of the driver's figures; without, they come from Prometheus."""
 
 
 def as_decide(controller: Controller) -> Decide:
@@ -55,12 +57,12 @@ def as_decide(controller: Controller) -> Decide:
 
 def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
     """The scenario with other parameters of our own core: the bounds `higher` and `lower`, the
-    dwells `up` and `down`, and the goal's `catch_up` in seconds.
+    dwells `up` and `down`, the goal's `catch_up`, and `direct_s`, both in seconds.
 
     Raises:
         BadInputError: a name is unknown or a value is invalid.
     """
-    names = {*BOUNDS, *DWELLS, "catch_up"}
+    names = {*BOUNDS, *DWELLS, "catch_up", DIRECT}
     if unknown := [name for name in given if name not in names]:
         raise BadInputError(f"no parameter {unknown[0]!r}; there are {', '.join(sorted(names))}")
     tuning = scenario.tuning
@@ -72,10 +74,18 @@ def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
             "dwell": Dwell.model_validate(dwell),
         }
         goal = _goal(scenario.goal, given.get("catch_up"))
+        plant = _read_directly(scenario.plant, given.get(DIRECT))
     except ValueError as error:
         raise BadInputError(f"parameters: {error}") from error
-    tuned = {"tuning": tuning.model_copy(update=changed), "goal": goal}
+    tuned = {"tuning": tuning.model_copy(update=changed), "goal": goal, "plant": plant}
     return scenario.model_copy(update=tuned)
+
+
+def _read_directly(plant: Plant, direct_s: str | None) -> Plant:
+    if direct_s is None:
+        return plant
+    metrics = plant.metrics.model_copy(update={DIRECT: float(direct_s)})
+    return plant.model_copy(update={"metrics": metrics})
 
 
 def _goal(goal: Goal, catch_up: str | None) -> Goal:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from bench.control import NAMES, OURS
+from bench.control import DIRECT, NAMES, OURS
 
 BUDGET = 16
 """Variants of each controller."""
@@ -21,6 +21,9 @@ WEIGHT = 10
 CHANGE = 0.001
 """The cost of one change each hour, against the oracle's core-hours: a new executor starts for
 seconds in which it carries nothing, and the batch that runs is disturbed."""
+
+DIRECT_S = 2.0
+"""Seconds between the operator's reads of a driver."""
 
 Given = Mapping[str, str]
 
@@ -132,6 +135,16 @@ GRIDS: dict[str, tuple[Given, ...]] = {
         *grid(scaling_interval_s=[10], scaling_up_ratio=[0.65], scaling_down_ratio=[0.35, 0.4])[1:],
     ),
 }  # fmt: skip
+
+
+def shipped(name: str, suffix: str) -> list[Variant]:
+    """A controller with its defaults; ours with the sensing that it ships with, and without it."""
+    if name != OURS:
+        return [Variant(name + suffix, name)]
+    direct = ((DIRECT, f"{DIRECT_S:g}"),)
+    return [
+        Variant(name + suffix, name, direct), Variant(f"{name}{suffix}, from Prometheus", name)
+    ]  # fmt: skip
 
 
 def variants(name: str, budget: int = BUDGET) -> Sequence[Variant]:

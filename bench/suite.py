@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 from bench.control import NAMES, OURS
-from bench.grids import BUDGET, WEIGHT, Variant, absent, variants
+from bench.grids import BUDGET, WEIGHT, Variant, absent, shipped, variants
 from bench.noises import NOISES
 from bench.report import page
 from bench.results import SHIPPED, Curve, Results, Tried
@@ -93,9 +93,9 @@ def _tried(variant: Variant, outcomes: Sequence[Outcome]) -> Tried:
 def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
     """Run the best variants, ours and Flink's as shipped, and whole grids, on all workloads."""
     chosen = list(best.values())
-    chosen += [Variant(n + SHIPPED, n) for n in (OURS, "flink") if n in best]
+    chosen += [v for n in (OURS, "flink") if n in best for v in shipped(n, SHIPPED)]
     points = [
-        relabelled(v, f"{name} {v.words}")
+        relabelled(v, f"{name}: {v.words}")
         for name in FRONTS if name in best for v in variants(name, plan.budget)
     ]  # fmt: skip
     jobs = [

@@ -183,7 +183,11 @@ WRONG = [
     ("keda", {"lag": "5"}, "no parameter 'lag'; there are lag_threshold,"),
     ("keda", {"lag_threshold": "much"}, "invalid literal"),
     ("keda", {"allow_idle_consumers": "1"}, "expected true or false"),
-    (OURS, {"speed": "1"}, "no parameter 'speed'; there are catch_up, down, higher, lower, up"),
+    (
+        OURS,
+        {"speed": "1"},
+        "no parameter 'speed'; there are catch_up, direct_s, down, higher, lower, up",
+    ),
 ]
 
 

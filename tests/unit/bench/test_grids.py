@@ -6,6 +6,7 @@ import pytest
 from bench.control import NAMES, OURS, retuned
 from bench.grids import (
     BUDGET,
+    DIRECT_S,
     GRIDS,
     Variant,
     absent,
@@ -13,6 +14,7 @@ from bench.grids import (
     edges,
     grid,
     parameters,
+    shipped,
     variants,
 )
 from bench.peers.catalogue import PEERS
@@ -85,3 +87,10 @@ def test_a_best_value_on_the_edge_of_its_grid_is_named() -> None:
     assert (edges(inside), edges(edge)) == ([], ["lag_threshold"])
     assert parameters("keda") == 2
     assert parameters("oracle") == 0
+
+
+def test_ours_ships_with_direct_reads_and_is_shown_without_them_too() -> None:
+    with_reads, without = shipped(OURS, " as shipped")
+    assert retuned(SCENARIO, dict(with_reads.given)).plant.metrics.direct_s == DIRECT_S
+    assert retuned(SCENARIO, dict(without.given)) == retuned(SCENARIO, {})
+    assert [v.given for v in shipped("flink", " as shipped")] == [()]

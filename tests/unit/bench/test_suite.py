@@ -10,9 +10,10 @@ import yaml
 from bench.control import NAMES, OURS, play
 from bench.grids import Variant
 from bench.noises import NOISES
+from bench.results import SHIPPED, Results
 from bench.rises import rises
 from bench.runs import WORKLOADS, Job, do
-from bench.suite import SEEDS, TUNED_ON, TUNING_SEEDS, plan_of
+from bench.suite import SEEDS, TUNED_ON, TUNING_SEEDS, Plan, plan_of, score
 
 from trimtab.errors import BadInputError
 from trimtab.simulation.figures import figures
@@ -100,3 +101,12 @@ def test_a_noise_changes_the_batches_of_a_run(file: Path) -> None:
     rows = [do(Job(file, Variant("me", OURS), 1, noise)).row for noise in NOISES]
     assert [row["noise"] for row in rows] == ["white", "rough"]
     assert rows[0]["lag_area"] != rows[1]["lag_area"]
+
+
+def test_what_ships_has_rows_of_its_own_beside_the_grid_of_the_front(file: Path) -> None:
+    results = Results({})
+    plan = Plan((file,), (OURS,), seeds=(1,), budget=2, workers=1)
+    score(plan, {OURS: Variant(OURS, OURS)}, results)
+    assert not results.errors
+    assert results.labels == [OURS, OURS + SHIPPED, f"{OURS}{SHIPPED}, from Prometheus"]
+    assert len({row["label"] for row in results.fronts[OURS]}) == 2
