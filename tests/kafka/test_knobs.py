@@ -15,7 +15,7 @@ from dev.loadgen.verify import read_all, verify
 from tests.kafka.driver import Driver
 
 from trimtab.api.connection import KafkaConnection
-from trimtab.job.executors.locality import NODE, PROCESS, ZONE
+from trimtab.api.knobs import NODE, PROCESS, ZONE
 from trimtab.job.executors.placement import Places
 from trimtab.kafka.admin import KafkaAdmin
 

@@ -23,6 +23,8 @@ MAX_EXECUTORS = 1000
 SCOPES = ("Process", "Node", "Zone", "Any")
 """How far from its data a task may run, narrowest first; settings hold the index."""
 
+PROCESS, NODE, ZONE, ANY = range(len(SCOPES))
+
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 """How the Kafka sink packs its batches; settings hold the index."""
 

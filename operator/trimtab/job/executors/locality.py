@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from trimtab.api.knobs import SCOPES
-
-PROCESS, NODE, ZONE, ANY = range(len(SCOPES))
+from trimtab.api.knobs import ANY, PROCESS, SCOPES
 
 WAIT = "1s"
 """How long a task waits for its preferred executor before it takes another one."""

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from trimtab.api.knobs import NODE, ZONE
 from trimtab.api.placement import HOST_LABEL, ZONE_LABEL
 from trimtab.errors import UnavailableError
-from trimtab.job.executors.locality import NODE, ZONE
 from trimtab.kafka.admin import KafkaAdmin
 
 log = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.api.knobs import SCOPES
+from trimtab.api.knobs import ANY, PROCESS, SCOPES
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning.diagnosis.facts import Bottleneck, Facts
 
@@ -12,14 +12,14 @@ AWAY_HIGH = 0.3
 CROWDED = 1.25
 """The executors that tasks prefer are loaded by this factor more than all of them."""
 
-NEAR, WIDE = SCOPES[0], SCOPES[-1]
+NEAR, WIDE = SCOPES[PROCESS], SCOPES[ANY]
 
 
 def crowded(facts: Facts) -> Bottleneck | None:
     """Tasks wait for the executors that they prefer, while others have nothing to do."""
     bounds, loads = facts.policy.locality, facts.signals.scope_load
     near, wide = loads.get(NEAR), loads.get(WIDE)
-    if bounds is None or facts.settings.scope != SCOPES.index(NEAR) or near is None or not wide:
+    if bounds is None or facts.settings.scope != PROCESS or near is None or not wide:
         return None
     if near < bounds.higher or near < CROWDED * wide:
         return None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trimtab.api.knobs import SCOPE, SCOPES
+from trimtab.api.knobs import ANY, PROCESS, SCOPE, SCOPES
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
@@ -86,7 +86,7 @@ def drift(context: Context) -> Proposal | None:
     return None
 
 
-LADDER = (SCOPES.index("Process"), SCOPES.index("Any"))
+LADDER = (PROCESS, ANY)
 
 
 def _load(context: Context, scope: int) -> float | None:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from trimtab.api.knobs import PROCESS, ZONE
 from trimtab.api.placement import ZONE_LABEL
 from trimtab.job.executors.executors import STEP_TIMEOUT_S, Executors, pick_to_remove
-from trimtab.job.executors.locality import PROCESS, ZONE, Locality
+from trimtab.job.executors.locality import Locality
 from trimtab.job.executors.placement import SELECTOR, Step, steps
 from trimtab.job.telemetry.driver_state import ExecutorStates
 

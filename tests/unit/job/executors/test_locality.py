@@ -6,16 +6,13 @@ from collections import Counter
 
 import pytest
 
+from trimtab.api.knobs import ANY, NODE, PROCESS, ZONE
 from trimtab.api.placement import HOST_LABEL, ZONE_LABEL
 from trimtab.errors import UnavailableError
 from trimtab.job.executors.locality import (
-    ANY,
     NO_WAIT,
-    NODE,
-    PROCESS,
     WAIT,
     WAIT_KEYS,
-    ZONE,
     Locality,
     preferred,
     scope_loads,
