@@ -78,6 +78,8 @@ class Results:
     rows: list[Row] = field(default_factory=list)
     fronts: dict[str, list[Row]] = field(default_factory=dict)
     """By controller: each of its variants on every workload, on some of the held-out seeds."""
+    held_out: list[Row] = field(default_factory=list)
+    """The best variants, and what ships, on loads that nobody has tuned for."""
     curves: list[Curve] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     """Controllers that did not run, and why."""
@@ -94,8 +96,10 @@ class Results:
         fronts = {
             name: [r for r in rows if r["noise"] == noise] for name, rows in self.fronts.items()
         }
-        rows = [r for r in self.rows if r["noise"] == noise]
-        return replace(self, rows=rows, fronts=fronts, curves=[])
+        rows, held_out = (
+            [r for r in rows if r["noise"] == noise] for rows in (self.rows, self.held_out)
+        )
+        return replace(self, rows=rows, held_out=held_out, fronts=fronts, curves=[])
 
     @property
     def labels(self) -> list[str]:
@@ -121,6 +125,7 @@ class Results:
             "tuning": [t.plain() for t in self.tried],
             "rows": _columns(self.rows),
             "fronts": {name: _columns(rows, SHORT) for name, rows in self.fronts.items()},
+            "held_out": _columns(self.held_out, SHORT),
             "curves": [c.plain() for c in self.curves],
         }  # fmt: skip
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -29,12 +30,15 @@ from bench.runs import WORKLOADS, Job, Outcome, do_all, relabelled
 from bench.steps import SETTINGS, first_visits
 from bench.verdicts import DS2, DS2_NAIVE, judged
 
+from bench import heldout
 from trimtab.errors import BadInputError, TrimtabError
 
 TUNED_ON = tuple(WORKLOADS / f"{name}.yaml" for name in ("cosine", "random", "spikes", "step"))
 SEEDS, TUNING_SEEDS = (1, 2, 3, 4, 5), (101, 102)
 TRACED = "white"
 """The noise of the pictures."""
+HELD_OUT_SEEDS = 2
+"""On how many of the seeds the held-out loads run."""
 FRONTS, FRONT_SEEDS = (OURS, "keda"), 3
 """Controllers of which every variant runs on all workloads, and on how many of the seeds."""
 QUICK_SEEDS, QUICK_TUNING_SEEDS, QUICK_BUDGET = (1, 2), (101,), 4
@@ -49,6 +53,8 @@ class Plan:
     seeds: tuple[int, ...] = SEEDS
     tuning_seeds: tuple[int, ...] = TUNING_SEEDS
     tuned_on: tuple[Path, ...] = TUNED_ON
+    held_out: int | None = None
+    """The seed of the held-out loads; none without."""
     budget: int = BUDGET
     workers: int = 2
 
@@ -92,8 +98,7 @@ def _tried(variant: Variant, outcomes: Sequence[Outcome]) -> Tried:
 
 def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
     """Run the best variants, ours and Flink's as shipped, and whole grids, on all workloads."""
-    chosen = list(best.values())
-    chosen += [v for n in (OURS, "flink") if n in best for v in shipped(n, SHIPPED)]
+    chosen = _chosen(best)
     points = [
         relabelled(v, f"{name}: {v.words}")
         for name in FRONTS if name in best for v in variants(name, plan.budget)
@@ -118,6 +123,27 @@ def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
             results.rows.append(outcome.row)
         if outcome.trace and job.variant.label not in of_front:
             results.traces.setdefault(outcome.row["workload"], []).append(outcome.trace)
+
+
+def _chosen(best: dict[str, Variant]) -> list[Variant]:
+    """The best of each controller, and what ours and Flink's do as shipped."""
+    return [*best.values(), *(v for n in (OURS, "flink") if n in best for v in shipped(n, SHIPPED))]
+
+
+def hold_out(plan: Plan, seed: int, best: dict[str, Variant], results: Results) -> None:
+    """Run the best variants, and what ships, on the loads that a seed makes."""
+    with TemporaryDirectory() as folder:
+        jobs = [
+            Job(path, variant, run, noise)
+            for path in heldout.write(seed, Path(folder)) for noise in NOISES
+            for variant in _chosen(best) for run in plan.seeds[:HELD_OUT_SEEDS]
+        ]  # fmt: skip
+        for outcome in do_all(jobs, plan.workers, say, "held out"):
+            if outcome.error:
+                words = f"{outcome.job.path.stem}, {outcome.job.variant.label}"
+                results.errors.append(f"{words}: {outcome.error}")
+            else:
+                results.held_out.append(outcome.row)
 
 
 def curves(best: dict[str, Variant]) -> list[Curve]:
@@ -153,6 +179,8 @@ def run(plan: Plan, command: str) -> Results:
     best = tune(plan, results)
     results.facts["chosen"] = {v.label: v.words for v in best.values()}
     score(plan, best, results)
+    if plan.held_out is not None:
+        hold_out(plan, plan.held_out, best, results)
     say("steps on the curve of T3")
     results.curves = curves(best)
     results.facts["wall_s"] = round(time.monotonic() - began)
@@ -168,6 +196,7 @@ def _facts(plan: Plan, command: str) -> dict[str, Any]:
         "seeds": plan.seeds,
         "tuning_seeds": plan.tuning_seeds,
         "tuned_on": [path.stem for path in plan.tuned_on],
+        "held_out": plan.held_out,
         "budget": plan.budget,
         "weight": WEIGHT,
         "workers": plan.workers,
@@ -198,6 +227,7 @@ def plan_of(
     only: str | None = None,
     files: Sequence[Path] = (),
     controllers: str | None = None,
+    held_out: int | None = None,
 ) -> Plan:
     """The plan that the options describe.
 
@@ -214,8 +244,11 @@ def plan_of(
     if strange := [name for name in names if name not in NAMES]:
         raise BadInputError(f"no controller {strange[0]!r}; there are {', '.join(NAMES)}")
     if quick:
-        return Plan(tuple(paths), names, QUICK_SEEDS, QUICK_TUNING_SEEDS, budget=QUICK_BUDGET)
-    return Plan(tuple(paths), names)
+        return Plan(
+            tuple(paths), names, QUICK_SEEDS, QUICK_TUNING_SEEDS,
+            held_out=held_out, budget=QUICK_BUDGET,
+        )  # fmt: skip
+    return Plan(tuple(paths), names, held_out=held_out)
 
 
 @click.command()
@@ -224,16 +257,22 @@ def plan_of(
 @click.option("--scenario", "files", multiple=True, type=click.Path(path_type=Path, exists=True),
               help="Scenario files instead of the workloads.")  # fmt: skip
 @click.option("--controllers", help="Names separated by commas; default all.")
+@click.option("--held-out", type=int,
+              help="Seed of loads that nobody tuned for; with --publish the commit's.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/bench"),
               help="Where to write JSON, pictures and page.")  # fmt: skip
 @click.option("--publish", is_flag=True, help="Write to docs/benchmarks instead.")
 def main(
     *, quick: bool, only: str | None, files: tuple[Path, ...], controllers: str | None,
-    out: Path, publish: bool,
+    held_out: int | None, out: Path, publish: bool,
 ) -> None:  # fmt: skip
     """Run the whole comparison and print its verdicts."""
     try:
-        plan = plan_of(quick=quick, only=only, files=files, controllers=controllers)
+        if publish and held_out is None:
+            held_out = heldout.seed_of_commit()
+        plan = plan_of(
+            quick=quick, only=only, files=files, controllers=controllers, held_out=held_out
+        )
         results = run(plan, " ".join(["python -m bench.suite", *sys.argv[1:]]))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error

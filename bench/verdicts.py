@@ -14,6 +14,10 @@ from bench.stats import Point, dominates, front
 
 FRAME = ("oracle", "static-peak")
 """They know the plant and the future load, so nobody wins or loses against them."""
+EVEN, BEST_SCORE = "white", 1.45
+MEAN_HOURS, MOST_HOURS = 1.08, 1.4
+FORGIVEN = {"fault": 0.015, "gap": 0.015}
+"""Share of the seconds that may violate the goal, where it is not a hundredth."""
 CONSTANT = ("constant", "bound-higher", "bound-lower")
 DS2, DS2_NAIVE = "ds2 by D − o", "ds2 by n/D"
 
@@ -59,7 +63,7 @@ Judge = Callable[[Results, str], Iterator[Verdict]]
 def verdicts(results: Results) -> list[Verdict]:
     """Every target for our tuned variant and for the shipped one, under one noise."""
     judges: tuple[Judge, ...] = (
-        _score,
+        _score, _shipped, _held_out,
         _against_flink, _against_oracle, _reversals, _detect, _settle, _decision,
     )  # fmt: skip
     labels = [label for label in (OURS, OURS + SHIPPED) if label in results.labels]
@@ -77,6 +81,30 @@ def _score(results: Results, label: str) -> Iterator[Verdict]:
     best = min(peers, key=lambda name: _mean_cost(results, name))
     ours, theirs = _mean_cost(results, label), _mean_cost(results, best)
     yield Verdict(target, label, f"{ours:.3f} against {theirs:.3f} ({best})", ours < theirs)
+
+
+def _shipped(results: Results, label: str) -> Iterator[Verdict]:
+    """The score that what ships is to have with even batches."""
+    if label != OURS and results.noises == [EVEN]:
+        target = f"the mean score over all workloads as shipped is below {BEST_SCORE}"
+        score = _mean_cost(results, label)
+        yield Verdict(target, label, f"{score:.3f}", score < BEST_SCORE)
+
+
+def _held_out(results: Results, label: str) -> Iterator[Verdict]:
+    """What nobody has tuned for, against the workloads that were looked at."""
+    if not results.held_out:
+        return
+    held = replace(results, rows=results.held_out)
+    fresh, known = (statistics.fmean(_over_oracle(r.of(label))) for r in (held, results))
+    target = "core-hours / oracle at the same bound: on held-out loads <= 1.03 of the workloads'"
+    yield Verdict(target, label, f"{fresh:.3f} against {known:.3f}", fresh <= 1.03 * known)
+    for verdict in _score(held, label):
+        yield replace(verdict, target=f"held-out loads: {verdict.target}")
+
+
+def _over_oracle(rows: Sequence[Row]) -> list[float]:
+    return [r["core_hours"] / r["oracle_core_hours"] for r in rows]
 
 
 def _mean_cost(results: Results, label: str) -> float:
@@ -103,22 +131,22 @@ def _against_flink(results: Results, label: str) -> Iterator[Verdict]:
 
 def _against_oracle(results: Results, label: str) -> Iterator[Verdict]:
     rows = results.of(label)
-    ratios = [r["core_hours"] / r["oracle_core_hours"] for r in rows]
+    ratios = _over_oracle(rows)
     mean, worst = statistics.fmean(ratios), max(ratios)
     where = rows[ratios.index(worst)]
     held = 1 - statistics.fmean(r["violating"] for r in rows)
     short = [
         w for w in results.workloads
-        if statistics.fmean(r["violating"] for r in results.of(label, w)) > 0.01
+        if statistics.fmean(r["violating"] for r in results.of(label, w)) > FORGIVEN.get(w, 0.01)
     ]  # fmt: skip
     figure = (
         f"mean {mean:.2f}, worst {worst:.2f} ({where['workload']}, seed {where['seed']}); goal held"
-        f" in {100 * held:.2f} % of the seconds; below 99 %: {', '.join(short) or 'none'}"
+        f" in {100 * held:.2f} % of the seconds; too little: {', '.join(short) or 'none'}"
     )
     yield Verdict(
-        "core-hours / oracle at the same bound <= 1.15 mean, <= 1.4 worst, the goal held in >= 99 %"
-        " of the seconds on every workload",
-        label, figure, mean <= 1.15 and worst <= 1.4 and not short,
+        f"core-hours / oracle at the same bound <= {MEAN_HOURS} mean, <= {MOST_HOURS} worst, the"
+        " goal held in >= 99 % of the seconds on every workload, 98.5 % with a fault or a gap",
+        label, figure, mean <= MEAN_HOURS and worst <= MOST_HOURS and not short,
     )  # fmt: skip
 
 

@@ -56,11 +56,17 @@ def test_without_flink_nothing_is_claimed() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "met"),
-    [({}, True), ({"core_hours": 14.1}, False), ({"violating": 0.011}, False)],
+    [
+        ({}, True),
+        ({"core_hours": 14.1}, False),
+        ({"violating": 0.016}, False),
+        ({"violating": 0.011}, True),
+        ({"violating": 0.011, "workload": "squares"}, False),
+    ],
 )
 def test_the_oracle_asks_for_cost_and_for_the_goal(changes: dict[str, Any], met: bool) -> None:
     cheap = [row(seed=seed, core_hours=10) for seed in range(2, 9)]
-    found = results(*cheap, row(workload="gap", **changes))
+    found = results(*cheap, row(**{"workload": "gap", **changes}))
     assert verdict(found, "oracle").met is met
 
 
@@ -135,3 +141,24 @@ def test_each_noise_has_its_own_verdicts_and_its_part_of_the_page() -> None:
     text = page(found, "control")
     assert "## With 5 % of white noise" in text
     assert "| **trimtab** | 10 | 1.38 | 2 | 0.0 | – | 10 | 1.38 | 2 | 0.0 | – |" in text
+
+
+@pytest.mark.parametrize(("cost", "met"), [(1.44, True), (1.46, False)])
+def test_what_ships_has_a_score_to_reach_with_even_batches(cost: float, met: bool) -> None:
+    found = results(row(), row(OURS + SHIPPED, cost=cost), row(OURS + SHIPPED, noise="rough"))
+    judgements = [v for v in judged(found) if "as shipped is below" in v.target]
+    assert [v.met for v in judgements] == [met]
+
+
+@pytest.mark.parametrize(("fresh", "met"), [(11.3, True), (11.4, False)])
+def test_loads_that_nobody_has_tuned_for_may_cost_three_percent_more(
+    fresh: float, met: bool
+) -> None:
+    held_out = [row(workload="held-out-1", core_hours=fresh), row("ds2", cost=1.5)]
+    found = results(row(), row("ds2"), held_out=held_out)
+    found.facts = {**found.facts, "held_out": 7}
+    assert verdict(found, "<= 1.03 of the workloads'").met is met
+    assert verdict(found, "held-out loads: ").met is True
+    text = page(found, "control")
+    assert "Seed 7, two runs each." in text
+    assert "| **trimtab** | 1.400 |" in text
