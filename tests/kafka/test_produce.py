@@ -10,7 +10,9 @@ import pytest
 from bench.producer.place import TOPIC, brokers
 from click.testing import CliRunner, Result
 
+from trimtab.api.connection import KafkaConnection
 from trimtab.cli import main
+from trimtab.kafka.admin import KafkaAdmin
 from trimtab.tuning.producer_search import MAX_PROBES
 
 ROUND_TRIP_MS = 20.0
@@ -38,6 +40,18 @@ def test_a_producer_far_away_is_tuned_from_one_small_batch_at_a_time(far: str) -
     assert after["settings"]["in_flight"] <= 5
     assert after["megabytes_per_s"] >= 5 * before["megabytes_per_s"]
     assert "in flight" in tuned.stderr
+
+
+def test_records_without_a_key_are_spread_over_all_partitions(far: str) -> None:
+    """Nothing designates a partition for them, so none of them waits for a busy one."""
+    admin = KafkaAdmin(KafkaConnection(far), 10)
+    partitions = admin.partitions([TOPIC])
+    before = admin.end_offsets(partitions)
+    produce(far, "--seconds", "2", "--batch-bytes", "16384")
+    after = admin.end_offsets(partitions)
+    added = [after[each] - before[each] for each in after]
+    assert len(added) == 4
+    assert min(added) > sum(added) / 20, added
 
 
 def test_a_setting_that_is_given_is_not_tuned(far: str) -> None:
