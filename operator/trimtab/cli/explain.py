@@ -20,11 +20,13 @@ from trimtab.cli.reaction import Pace
 from trimtab.cli.rows import line, row
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
-from trimtab.tuning import reflex
+from trimtab.tuning import reflex, regime
 from trimtab.tuning.advice import oversize, pods
 from trimtab.tuning.controller_state import ControllerState, Trial
 from trimtab.tuning.diagnosis.executors import CASES, UNEVEN
 from trimtab.tuning.policy import Policy
+
+UNSEEN = "no operator has processed it yet"
 
 
 def explain(manifest: Manifest) -> str:
@@ -45,8 +47,7 @@ def explain(manifest: Manifest) -> str:
     policy, suspended = Policy.of(spec), ", suspended" if spec.suspend else ""
     lines = [f"{title}, mode {spec.tuning.mode}{suspended}", ""]
     if status.observed_generation < 0:
-        return "\n".join([*lines, row("Goal", policy.goal_text()),
-                          "", "no operator has processed it yet"])  # fmt: skip
+        return "\n".join([*lines, row("Goal", policy.goal_text()), "", UNSEEN])
     memory, unread = _memory(status)
     wide = pods.with_cores(spec, pods.cores_in_force(spec, memory))
     cores = wide.resources.executor.cores
@@ -57,6 +58,7 @@ def explain(manifest: Manifest) -> str:
         row("Bottleneck", _bottleneck(status)),
         row("First rule", _first_rule(status)),
         row("Ledger", _ledger(status)),
+        row("Bounds", _bounds(memory, policy)),
         row("Executors", _executors_now(status)),
         row("Settings", _settings(memory, status)),
         *([row("Reflex", _reflex(memory, policy))] if policy.reflex else []),
@@ -159,6 +161,20 @@ def _score(memory: ControllerState | None) -> str:
     return (
         f"{score.kept} of {score.trials} trials kept; the load differed from the prediction by"
         f" {score.error:.0%} on average"
+    )
+
+
+def _bounds(memory: ControllerState | None, policy: Policy) -> str:
+    """The bounds of the load, and why they are not those of the profile."""
+    even = regime.moved_up(policy, memory) if memory else 0.0
+    words = f"{policy.lower + even:.2f} to {policy.higher + even:.2f}"
+    if memory is None or not policy.even:
+        return words
+    if not even:
+        return f"{words}; up to {policy.even:.2f} higher where batches are known to be even"
+    return (
+        f"{words}, {even:.2f} above the profile's: batches are even, nearly all take at most"
+        f" {memory.slow_batch:.2f} times as long as predicted"
     )
 
 

@@ -7,15 +7,14 @@ reads or writes `status.controller` uses this type.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
-
-from pydantic import BaseModel
 
 from trimtab.api.contract import SourceOptions
 from trimtab.api.knobs import KnobValues
 from trimtab.api.reasons import Regime
 from trimtab.api.v1alpha1.status import JvmStatus, OversizeStatus, PartitionsAdvice
+from trimtab.tuning import stored
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.dwell import NOT_SEEN, DwellCounter
 from trimtab.tuning.forecast.record import NO_RECORD, Record
@@ -160,6 +159,8 @@ class ControllerState:
     """The last batch that moved a point."""
     surprise: float = 0.0
     """The last batch's time over the expected one, if they differed too much; else 0."""
+    slow_batch: float = 0.0
+    """The factor over its predicted time that nearly every batch stays below; 0 if unknown."""
     verdicts: tuple[Verdict, ...] = ()
     last_direction: int = 0
     """+1 or -1: the direction of the last change of executors."""
@@ -209,7 +210,7 @@ class ControllerState:
         A top-level None stays, because it removes the field from the status; a nested None is
         omitted.
         """
-        return {f.name: _compact(getattr(self, f.name)) for f in fields(self)}
+        return {f.name: stored.compact(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
     def read(cls, controller: Mapping[str, Any] | None) -> ControllerState | None:
@@ -231,26 +232,21 @@ class ControllerState:
             KeyError, TypeError, ValueError: the settings or the generation are missing, or a value
                 is invalid for its field.
         """
-        data = _second(data) if "schema" not in data else data
-        known = _known(cls, data) | {"schema": SCHEMA}
-        known["settings"] = Settings(**_known(Settings, data["settings"]))
+        data = stored.second(data) if "schema" not in data else data
+        known = stored.known(cls, data) | {"schema": SCHEMA}
+        known["settings"] = Settings(**stored.known(Settings, data["settings"]))
         known["regime"] = Regime(data.get("regime", Regime.UNKNOWN))
-        known["evidence"] = DwellCounter(**_known(DwellCounter, data.get("evidence") or {}))
-        known["scope_evidence"] = DwellCounter(
-            **_known(DwellCounter, data.get("scope_evidence") or {})
-        )
-        known["score"] = Score(**_known(Score, data.get("score") or {}))
+        for name, kind in FLAT.items():
+            known[name] = kind(**stored.known(kind, data.get(name) or {}))
         if idle := data.get("idle"):
-            known["idle"] = Idle(**_known(Idle, idle))
+            known["idle"] = Idle(**stored.known(Idle, idle))
         if season := data.get("season"):
-            known["season"] = Season.read(_known(Season, season))
-        known["forecasts"] = Record(**_known(Record, data.get("forecasts") or {}))
-        known["recurrence"] = Recurrence(**_known(Recurrence, data.get("recurrence") or {}))
-        known["quiet"] = Quiet.read(_known(Quiet, data.get("quiet") or {}))
+            known["season"] = Season.read(stored.known(Season, season))
+        known["quiet"] = Quiet.read(stored.known(Quiet, data.get("quiet") or {}))
         if fastest := data.get("fastest"):
-            known["fastest"] = FastestCall(**_known(FastestCall, fastest))
+            known["fastest"] = FastestCall(**stored.known(FastestCall, fastest))
         known["paused_at_s"] = tuple(data.get("paused_at_s") or ())
-        known["points"] = tuple(Point(**_known(Point, p)) for p in data.get("points") or ())
+        known["points"] = tuple(Point(**stored.known(Point, p)) for p in data.get("points") or ())
         known["verdicts"] = tuple(_verdict(v) for v in data.get("verdicts") or ())
         if source := data.get("source"):
             known["source"] = SourceOptions.model_validate(source)
@@ -258,43 +254,19 @@ class ControllerState:
             known["knobs"] = KnobValues.model_validate(knobs)
         known["advice"] = Advice.from_dict(data.get("advice") or {})
         if trial := data.get("trial"):
-            before = Settings(**_known(Settings, trial["before"]))
-            known["trial"] = Trial(**{**_known(Trial, trial), "before": before})
+            before = Settings(**stored.known(Settings, trial["before"]))
+            known["trial"] = Trial(**{**stored.known(Trial, trial), "before": before})
         return cls(**known)
 
 
-def _compact(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if is_dataclass(value):
-        value = {f.name: getattr(value, f.name) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {k: _compact(v) for k, v in value.items() if v is not None}
-    return [_compact(v) for v in value] if isinstance(value, list | tuple) else value
+FLAT: Mapping[str, type] = {
+    "evidence": DwellCounter, "scope_evidence": DwellCounter, "score": Score,
+    "forecasts": Record, "recurrence": Recurrence,
+}  # fmt: skip
+"""Parts that hold plain values only."""
 
 
 def _verdict(data: dict[str, Any]) -> Verdict:
     before = data.get("before")
-    settings = Settings(**_known(Settings, before)) if before else None
-    return Verdict(**{**_known(Verdict, data), "before": settings})
-
-
-def _known(cls: type, data: dict[str, Any]) -> dict[str, Any]:
-    names = {f.name for f in fields(cls)}
-    return {k: v for k, v in data.items() if k in names}
-
-
-def _second(data: dict[str, Any]) -> dict[str, Any]:
-    """Data of the first schema with the names of the second."""
-    trial = data.get("trial")
-    return data | {
-        "last_input_rate": data.get("last_steady", 0.0),
-        "trial": _renamed(trial) if trial else None,
-        "verdicts": [_renamed(verdict) for verdict in data.get("verdicts") or ()],
-    }
-
-
-def _renamed(data: dict[str, Any]) -> dict[str, Any]:
-    """A trial or a verdict of the first schema."""
-    knob = "max-in-flight" if data["knob"] == "max-pending" else data["knob"]
-    return data | {"input_rate": data["steady"], "knob": knob}
+    settings = Settings(**stored.known(Settings, before)) if before else None
+    return Verdict(**{**stored.known(Verdict, data), "before": settings})

@@ -38,6 +38,8 @@ class Policy:
     pinned: Mapping[str, float] = field(default_factory=dict)
     higher: float = 0.8
     lower: float = 0.5
+    even: float = 0.0
+    """How far both bounds move up at most where batches are even."""
     dwell_up: int = 2
     dwell_down: int = 6
     maximum: bool = False
@@ -103,6 +105,7 @@ class Policy:
             pinned=tuning.pinned.numbers() if tuning.pinned else {},
             higher=higher,
             lower=lower,
+            even=profile.room(tuning.bounds),
             dwell_up=tuning.dwell.up or profile.up,
             dwell_down=tuning.dwell.down or profile.down,
             reflex=tuning.reflex or False,

@@ -22,6 +22,12 @@ class Profile:
     up: int
     down: int
     catch_up_s: float
+    even: float = 0.0
+    """How far both bounds move up at most where batches are even."""
+
+    def room(self, said: TuningBounds) -> float:
+        """How far the bounds may move up: not at all if one of them was said."""
+        return self.even if said.higher is None and said.lower is None else 0.0
 
     def band(self, said: TuningBounds) -> tuple[float, float]:
         """The higher and the lower bound; a missing one keeps its distance, if there is room."""
@@ -36,6 +42,6 @@ class Profile:
 
 PROFILES: Mapping[Name, Profile] = {
     Name.LATENCY: Profile(higher=0.7, lower=0.5, up=2, down=6, catch_up_s=60.0),
-    Name.BALANCED: Profile(higher=0.85, lower=0.75, up=2, down=4, catch_up_s=60.0),
+    Name.BALANCED: Profile(higher=0.85, lower=0.75, up=2, down=4, catch_up_s=60.0, even=0.05),
     Name.COST: Profile(higher=0.9, lower=0.8, up=2, down=4, catch_up_s=60.0),
 }

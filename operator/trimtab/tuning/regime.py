@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Regime
+from trimtab.tuning.capacity import evenness
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.dwell import Evidence, Side
 from trimtab.tuning.policy import Policy
@@ -35,13 +36,20 @@ class Band:
     lower: float
 
 
+def moved_up(policy: Policy, memory: ControllerState) -> float:
+    """How far the bounds lie above those of the policy because batches are even."""
+    return min(policy.even, evenness.room(memory.slow_batch, policy.higher))
+
+
 def band(policy: Policy, memory: ControllerState, now_s: float) -> Band:
-    """The policy's bounds, widened after a reversal."""
+    """The policy's bounds, moved up where batches are even, and widened after a reversal."""
+    even = moved_up(policy, memory)
+    higher, lower = policy.higher + even, policy.lower + even
     age_s = max(0.0, now_s - memory.widened_at_s)
     widened = memory.widened * 0.5 ** (age_s / WIDENING_HALF_LIFE_S)
     return Band(
-        higher=policy.higher + widened * (1.0 - policy.higher),
-        lower=policy.lower * (1.0 - widened),
+        higher=higher + widened * (1.0 - higher),
+        lower=lower * (1.0 - widened),
     )
 
 

@@ -139,6 +139,22 @@ def test_how_good_past_predictions_were() -> None:
     assert "1 of 2 trials kept; the load differed from the prediction by 10% on average" in text
 
 
+@pytest.mark.parametrize(
+    ("slow", "words"),
+    [
+        (0.0, "0.75 to 0.85; up to 0.05 higher where batches are known to be even"),
+        (1.14, "0.78 to 0.88, 0.03 above the profile's: batches are even, nearly all take at most"
+               " 1.14 times as long as predicted"),
+    ],
+)  # fmt: skip
+def test_the_bounds_in_force_and_why_they_moved(slow: float, words: str) -> None:
+    given = pipeline(replace(MEMORY, slow_batch=slow))
+    given["spec"]["tuning"].pop("bounds", None)
+    assert words in " ".join(part(explain(given), "Bounds").split())
+    given["spec"]["tuning"]["bounds"] = {"higher": 0.8, "lower": 0.5}
+    assert part(explain(given), "Bounds").split(maxsplit=1)[1] == "0.50 to 0.80"
+
+
 def test_the_capacity_is_that_of_the_model() -> None:
     text = part(explain(pipeline()), "Capacity")
     model = fit(POINTS, 1000)

@@ -91,7 +91,7 @@ def test_a_lag_that_goes_up_and_down_with_the_batches_is_not_written_each_tick(g
     if goal:
         stage.put_pipeline("clicks", goal=goal)
     stage.running()
-    assert sawtooth(stage, 100) <= 5
+    assert sawtooth(stage, 100) <= 6, "one of them for how even the batches are"
     assert 100 <= stage.status()["lag"]["records"] <= 1500
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.tuning.test_decision import batch, memory, signals, snapshot
 
@@ -57,6 +59,23 @@ def test_a_larger_batch_than_all_says_nothing_of_the_pace() -> None:
 def test_a_size_between_the_known_ones_shows_the_pace() -> None:
     held = taught(memory(points=KNOWN), 12.1, 12.1, records=750)
     assert seconds(held)[4, 1000] == pytest.approx(4.1, rel=0.02)
+
+
+@pytest.mark.parametrize(("took_s", "back"), [(2.1, True), (3.5, False)])
+def test_a_pace_that_was_none_is_taken_back_at_other_slots_too(
+    took_s: float, *, back: bool
+) -> None:
+    """Two slow batches at one slot made those at four twice as slow: 1000 records take 4.1 s. Fewer
+    slots cannot do it in 2.1 s, if that is true."""
+    slowed = taught(memory(points=KNOWN), 16.1, 16.1)
+    assert seconds(slowed)[4, 1000] == pytest.approx(4.1, rel=0.02)
+    held = replace(slowed, settings=replace(slowed.settings, executors=2))
+    for number in range(2):
+        one = batch(id=200 + number, records=1000, duration_s=took_s, overhead_s=0.1,
+                    committed_at_s=90.0, executors_min=2)  # fmt: skip
+        seen = snapshot(signals(batch=one, executors_running=2), held)
+        held = learning.observe(seen, held, one)
+    assert seconds(held)[4, 1000] == pytest.approx(2.1 if back else 4.1, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.model import USUAL_EXPONENT, Model, at_work
 from trimtab.tuning.capacity.points import (
+    ASSUMED_S,
     ENOUGH,
     KNEE_S,
     REPEATED,
@@ -243,3 +244,21 @@ def test_batches_of_other_sizes_are_not_compared() -> None:
     assert not model.comparable(1, 2)
     assert model.comparable(1, 3)
     assert model.comparable(1, 4), "one that was not seen is an estimate anyway"
+
+
+@pytest.mark.parametrize(
+    ("seconds_", "batches", "age_s", "kept"),
+    [
+        (8.0, 0, ASSUMED_S, False), (8.0, 0, ASSUMED_S - 1, True), (5.0, 0, ASSUMED_S, True),
+        (8.0, 1, ASSUMED_S, True),
+    ],
+    ids=["hardly more, and old", "hardly more, but fresh", "far more", "seen at this pace"],
+)  # fmt: skip
+def test_what_was_only_assumed_of_more_slots_does_not_keep_them_from_being_tried(
+    seconds_: float, batches: int, age_s: float, *, kept: bool
+) -> None:
+    """While it is believed that more slots do not help, nobody tries them."""
+    more = Point(16, 10_000, 0.0, seconds_, batches=batches)
+    after = learn((more,), Point(8, 10_000, 0.0, 9.0, seen_s=age_s))
+    assert (more in after) is kept
+    assert len(after) == 1 + kept

@@ -8,6 +8,7 @@ noise does, on the same side; or once as many calls take a different time.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -29,19 +30,39 @@ def surprise(points: Sequence[Point], model: Model | None, new: Point) -> float:
     """A batch's time over the expected one, if that is a surprise; 0 if it is not.
 
     A batch that took less is one only among batches of other sizes at the same settings: a smaller
-    or larger one than all of them may show what was not known of the sizes.
+    or larger one than all of them may show what was not known of the sizes. Or it is one because no
+    number of slots could have made it as short, if what was brought to another pace were true: then
+    the pace is another one again.
     """
     if model is None:
         return 0.0
     ratio = new.duration_s / _expected_s(points, model, new)
     if ratio > SURPRISE or (ratio < 1 / SURPRISE and _among(points, new)):
         return ratio
-    return 0.0
+    soonest_s = _soonest_s(points, new)
+    return new.work_s / soonest_s if new.work_s < soonest_s / SURPRISE else 0.0
+
+
+def _soonest_s(points: Sequence[Point], new: Point) -> float:
+    """The least work of the new batch, in seconds, by points that were only brought to a pace.
+
+    Their work shrinks at best in proportion to records and slots. Smaller batches say nothing, as
+    their work may have a fixed part. The median, since each is as uncertain as the batch it is of.
+    """
+    found = [
+        known.work_s * min(1.0, new.records / known.records) * min(1.0, known.slots / new.slots)
+        for known in points
+        if not known.batches
+        and known.class_[1:] == new.class_[1:]
+        and (known.records >= new.records or same_size(known.records, new.records))
+    ]
+    return statistics.median(found) if found else 0.0
 
 
 def at_pace(points: tuple[Point, ...], new: Point, ratio: float) -> tuple[Point, ...]:
     """The points at the pace that a repeated surprise shows, if it is about the pace."""
-    return tuple(_timed(p, ratio) for p in points) if _among(points, new) else points
+    told = ratio < 1 or _among(points, new)
+    return tuple(_timed(p, ratio) for p in points) if told else points
 
 
 def pace_of_calls(before: FastestCall, now: FastestCall) -> float:
@@ -65,7 +86,7 @@ def with_calls(points: tuple[Point, ...], factor: float) -> tuple[Point, ...]:
 
 
 def _timed(point: Point, factor: float) -> Point:
-    """A point whose work takes longer by a factor; the next batch counts as much as all before."""
+    """A point whose work takes longer by a factor; no batch has shown it yet."""
     duration_s = point.out_s + (point.duration_s - point.out_s) * factor
     whole = duration_s / point.duration_s
     return replace(
@@ -73,7 +94,7 @@ def _timed(point: Point, factor: float) -> Point:
         duration_s=round(duration_s, 3),
         fastest_s=rounded(point.fastest_s * whole),
         slowest_s=rounded(point.slowest_s * whole),
-        batches=1,
+        batches=0,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from trimtab.tuning.capacity import evenness
 from trimtab.tuning.capacity.epochs import at_pace, pace_of_calls, same_side, surprise, with_calls
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.load import Load
@@ -100,7 +101,11 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
     if not (warm and new and _whole(snapshot, memory, batch)):
         return memory
     point = _point(snapshot, batch)
-    ratio = surprise(memory.points, fitted(snapshot, memory.points), point)
+    model = fitted(snapshot, memory.points)
+    if model is not None and memory.trial is None:
+        seen = point.duration_s / model.duration_s(point.records, point.slots)
+        memory = replace(memory, slow_batch=evenness.follow(memory.slow_batch, seen, batch.id))
+    ratio = surprise(memory.points, model, point)
     if ratio and not same_side(ratio, memory.surprise):
         return replace(memory, surprise=round(ratio, 3), taught=batch.key)
     points, verdicts = memory.points, memory.verdicts

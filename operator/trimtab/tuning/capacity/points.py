@@ -36,6 +36,14 @@ OUT_OF_PROPORTION = 1.2
 KNEE_S = 1800.0
 """Seconds after which batches past a knee are forgotten unless such a batch is seen again."""
 
+ASSUMED_S = 600.0
+"""Seconds for which batches that were only brought to another pace may say that more slots would
+hardly help."""
+
+CEILING = 0.3
+"""More slots hardly carry more if capacity grows by less than this power of them: at twice the
+slots, by less than 1.23."""
+
 SEEN_STEP_S = 600.0
 """Precision of the time at which a point was last seen, so that a steady memory rarely changes."""
 
@@ -51,7 +59,7 @@ class Point:
     in_flight: int = 0
     """Calls in flight per slot; 0 if no stage waits for calls."""
     batches: int = 1
-    """Number of batches averaged."""
+    """Number of batches averaged; 0 if it was only brought to another pace."""
     call_s: float = 0.0
     """Seconds of a call, one per record; 0 if unknown or without calls."""
     producer: str = ""
@@ -73,9 +81,14 @@ class Point:
         return (self.slots, self.in_flight, self.producer)
 
     @property
+    def work_s(self) -> float:
+        """Seconds of the work with records."""
+        return max(self.duration_s - self.out_s, 1e-3)
+
+    @property
     def slot_seconds(self) -> float:
-        """Slot-seconds spent on the work with records."""
-        return max(self.duration_s - self.out_s, 1e-3) * self.slots
+        """Slot-seconds spent on it."""
+        return self.work_s * self.slots
 
     @property
     def waiting(self) -> float:
@@ -98,7 +111,7 @@ def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
     """
     if new.records <= 0:
         return points
-    points = _without_old_knees(points, new.seen_s)
+    points = _without_old_ceilings(_without_old_knees(points, new.seen_s), new)
     for index, old in enumerate(points):
         if old.class_ == new.class_ and same_size(old.records, new.records):
             moved = _with_batch(old, new)
@@ -125,7 +138,7 @@ def _with_batch(old: Point, new: Point) -> Point:
     near = abs(new.duration_s - old.duration_s) <= TOLERANCE * old.duration_s
     if near and old.batches >= ENOUGH:
         return seen
-    return _towards(seen, new, old.batches + 1 if near else 2)
+    return _towards(seen, new, max(2, old.batches + 1) if near else 2)
 
 
 def rounded(each_s: float) -> float:
@@ -193,3 +206,17 @@ def _without_old_knees(points: tuple[Point, ...], now_s: float) -> tuple[Point, 
     alike = {p: [q for q in points if q.class_ == p.class_] for p in old}
     past = [p for p in old if p.records > knees(alike[p]).get(p.slots, p.records)]
     return tuple(p for p in points if p not in past)
+
+
+def _without_old_ceilings(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
+    """The points without those on more slots that say that more would hardly help, if no batch has
+    shown that at the present pace: while they are believed, nobody tries."""
+
+    def ceiling(p: Point) -> bool:
+        assumed = not p.batches and new.seen_s - p.seen_s >= ASSUMED_S
+        alike = p.slots > new.slots and p.class_[1:] == new.class_[1:]
+        gain = (p.records / p.work_s) / (new.records / new.work_s)
+        return assumed and alike and gain < (p.slots / new.slots) ** CEILING
+
+    gone = [p for p in points if ceiling(p)]
+    return tuple(p for p in points if p not in gone) if gone else points
