@@ -42,7 +42,7 @@ test-kills: $(STAMP) ## everything killed at random on three nodes for an hour (
 	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 	$(BIN)/python -m tests.faults.table
 
-bench-control: $(STAMP) ## every controller on every workload, about 40 minutes; docs/benchmarks/control.md
+bench-control: $(STAMP) ## every controller on every workload, two hours, in parts if ended; docs/benchmarks/control.md
 	$(BIN)/python -m bench.suite --publish
 
 bench-simulator: $(STAMP) ## the simulator against the real driver: half an hour; figures in build/simreal

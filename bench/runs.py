@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bench.book import Book
 from bench.control import play
 from bench.grids import Variant, cost
 from bench.noises import noisy
@@ -34,6 +36,7 @@ KEPT = (
 """Figures of a run that go into its row."""
 
 Row = dict[str, Any]
+NO_BOOK = Book()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,14 @@ class Job:
     seed: int
     noise: str = "white"
     traced: bool = False
+
+    @property
+    def key(self) -> str:
+        """What it is, whatever folder its scenario lies in."""
+        v = self.variant
+        return json.dumps(
+            [self.path.stem, v.label, v.name, v.given, self.seed, self.noise, self.traced]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,17 @@ class Outcome:
     trace: Trace | None = None
     error: str = ""
 
+    def plain(self) -> dict[str, Any]:
+        """As JSON, without the job."""
+        trace = asdict(self.trace) if self.trace else None
+        return {"row": self.row, "trace": trace, "error": self.error}
+
+    @classmethod
+    def read(cls, job: Job, plain: Mapping[str, Any]) -> Outcome:
+        """What was written of a job."""
+        trace = Trace(**plain["trace"]) if plain["trace"] else None
+        return cls(job, plain["row"], trace, plain["error"])
+
 
 def do(job: Job) -> Outcome:
     """Run one job; errors are returned, so that one run does not end all others."""
@@ -83,22 +105,26 @@ def do(job: Job) -> Outcome:
 
 
 def do_all(
-    jobs: Sequence[Job], workers: int, say: Callable[[str], None], what: str
+    jobs: Sequence[Job], workers: int, say: Callable[[str], None], what: str, book: Book = NO_BOOK
 ) -> list[Outcome]:
-    """Run all jobs, each once, in an order that makes the time estimate fair."""
-    todo = list(dict.fromkeys(jobs))
+    """Run all jobs that are not in the book, each once, in an order that makes the time estimate
+    fair; returns the outcomes of all."""
+    written = book.read()
+    known = [Outcome.read(j, written[j.key]) for j in dict.fromkeys(jobs) if j.key in written]
+    todo = [job for job in dict.fromkeys(jobs) if job.key not in written]
     random.Random(what).shuffle(todo)
     began, done, told = time.monotonic(), [], 0.0
     with ProcessPoolExecutor(workers) as pool:
         for future in as_completed([pool.submit(do, job) for job in todo]):
             done.append(future.result())
+            book.add(done[-1].job.key, done[-1].plain())
             spent = time.monotonic() - began
             if spent - told >= 15 or len(done) == len(todo):
                 told = spent
                 left = spent / len(done) * (len(todo) - len(done))
                 say(f"{what}: {len(done)}/{len(todo)} runs, {spent:.0f} s, about {left:.0f} s left")
     order = {job: index for index, job in enumerate(dict.fromkeys(jobs))}
-    return sorted(done, key=lambda outcome: order[outcome.job])
+    return sorted([*known, *done], key=lambda outcome: order[outcome.job])
 
 
 @cache

@@ -15,18 +15,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from bench.book import Book
+from bench.commit import head
 from bench.control import NAMES, OURS
 from bench.grids import BUDGET, WEIGHT, Variant, absent, shipped, variants
 from bench.noises import NOISES
 from bench.report import page
 from bench.results import SHIPPED, Curve, Results, Tried
-from bench.runs import WORKLOADS, Job, Outcome, do_all, relabelled
+from bench.runs import NO_BOOK, WORKLOADS, Job, Outcome, do_all, relabelled
 from bench.steps import SETTINGS, first_visits
 from bench.verdicts import DS2, DS2_NAIVE, judged
 
@@ -57,6 +59,7 @@ class Plan:
     """The seed of the held-out loads; none without."""
     budget: int = BUDGET
     workers: int = 2
+    book: Book = NO_BOOK
 
 
 def say(words: str) -> None:
@@ -72,7 +75,7 @@ def tune(plan: Plan, results: Results) -> dict[str, Variant]:
         for v in every for path in plan.tuned_on for seed in plan.tuning_seeds for noise in NOISES
     ]  # fmt: skip
     found: dict[Variant, list[Outcome]] = {}
-    for outcome in do_all(jobs, plan.workers, say, "tuning"):
+    for outcome in do_all(jobs, plan.workers, say, "tuning", plan.book):
         found.setdefault(outcome.job.variant, []).append(outcome)
     best: dict[str, Variant] = {}
     for name in plan.names:
@@ -112,7 +115,7 @@ def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
         for seed in seeds
     ]  # fmt: skip
     of_front = {v.label for v in points}
-    for outcome in do_all(jobs, plan.workers, say, "scores"):
+    for outcome in do_all(jobs, plan.workers, say, "scores", plan.book):
         job = outcome.job
         if outcome.error:
             words = f"{job.path.stem}, {job.noise}, {job.variant.label}, seed {job.seed}"
@@ -138,7 +141,7 @@ def hold_out(plan: Plan, seed: int, best: dict[str, Variant], results: Results) 
             for path in heldout.write(seed, Path(folder)) for noise in NOISES
             for variant in _chosen(best) for run in plan.seeds[:HELD_OUT_SEEDS]
         ]  # fmt: skip
-        for outcome in do_all(jobs, plan.workers, say, "held out"):
+        for outcome in do_all(jobs, plan.workers, say, "held out", plan.book):
             if outcome.error:
                 words = f"{outcome.job.path.stem}, {outcome.job.variant.label}"
                 results.errors.append(f"{words}: {outcome.error}")
@@ -208,6 +211,13 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
+def _book(held_out: int | None) -> Book:
+    """What was done at this commit; nothing is kept while the code has changes."""
+    if _git("status", "--porcelain", "--", "bench", "operator"):
+        return NO_BOOK
+    return Book(Path(f"build/bench/{head()}-{held_out}.jsonl"))
+
+
 def write(results: Results, out: Path, docs: Path | None) -> None:
     """Write JSON and pictures to `out`; with `docs`, the page's directory, to its folder there."""
     from bench.plots import picture  # noqa: PLC0415 - matplotlib is slow to load, and an extra
@@ -273,6 +283,7 @@ def main(
         plan = plan_of(
             quick=quick, only=only, files=files, controllers=controllers, held_out=held_out
         )
+        plan = replace(plan, book=_book(held_out)) if publish else plan
         results = run(plan, " ".join(["python -m bench.suite", *sys.argv[1:]]))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error

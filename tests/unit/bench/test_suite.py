@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from bench.book import Book
 from bench.control import NAMES, OURS, play
 from bench.grids import Variant
 from bench.noises import NOISES
 from bench.results import SHIPPED, Results
 from bench.rises import rises
-from bench.runs import WORKLOADS, Job, do
+from bench.runs import WORKLOADS, Job, do, do_all
 from bench.suite import SEEDS, TUNED_ON, TUNING_SEEDS, Plan, plan_of, score
 
 from trimtab.errors import BadInputError
@@ -110,3 +112,17 @@ def test_what_ships_has_rows_of_its_own_beside_the_grid_of_the_front(file: Path)
     assert not results.errors
     assert results.labels == [OURS, OURS + SHIPPED, f"{OURS}{SHIPPED}, from Prometheus"]
     assert len({row["label"] for row in results.fronts[OURS]}) == 2
+
+
+def test_a_suite_that_was_ended_goes_on_where_it_was(file: Path, tmp_path: Path) -> None:
+    book, said = Book(tmp_path / "kept" / "book.jsonl"), []
+    one, other = (Job(file, Variant("me", OURS), seed, traced=seed == 1) for seed in (1, 2))
+    first = do_all([one], 1, said.append, "a", book)
+    with (tmp_path / "kept" / "book.jsonl").open("a") as cut_off:
+        cut_off.write('["never')
+    moved = replace(one, path=tmp_path / "elsewhere" / file.name)
+    again = do_all([moved, other], 1, said.append, "b", book)
+    assert said[-1].startswith("b: 1/1 runs"), "only what was not done"
+    assert (again[0].row, again[0].trace) == (first[0].row, first[0].trace)
+    assert [outcome.job for outcome in again] == [moved, other]
+    assert len(book.read()) == 2
