@@ -33,6 +33,8 @@ NAMES = (OURS, *PEERS)
 BOUNDS, DWELLS = ("higher", "lower"), ("up", "down")
 DIRECT = "direct_s"
 """Seconds between direct reads of the driver's figures; without, they come from Prometheus."""
+DIRECT_S = 2.0
+"""As the operator ships."""
 
 
 def as_decide(controller: Controller) -> Decide:
@@ -74,17 +76,18 @@ def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
             "dwell": Dwell.model_validate(dwell),
         }
         goal = _goal(scenario.goal, given.get("catch_up"))
-        plant = _read_directly(scenario.plant, given.get(DIRECT))
+        plant = read_directly(scenario.plant, float(given[DIRECT]) if DIRECT in given else None)
     except ValueError as error:
         raise BadInputError(f"parameters: {error}") from error
     tuned = {"tuning": tuning.model_copy(update=changed), "goal": goal, "plant": plant}
     return scenario.model_copy(update=tuned)
 
 
-def _read_directly(plant: Plant, direct_s: str | None) -> Plant:
+def read_directly(plant: Plant, direct_s: float | None) -> Plant:
+    """The plant whose driver is read each `direct_s` seconds; None leaves it as it is."""
     if direct_s is None:
         return plant
-    metrics = plant.metrics.model_copy(update={DIRECT: float(direct_s)})
+    metrics = plant.metrics.model_copy(update={DIRECT: direct_s})
     return plant.model_copy(update={"metrics": metrics})
 
 

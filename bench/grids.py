@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from bench.control import DIRECT, NAMES, OURS
+from bench.control import DIRECT, DIRECT_S, NAMES, OURS
 
 BUDGET = 16
 """Variants of each controller."""
@@ -21,9 +21,6 @@ WEIGHT = 10
 CHANGE = 0.001
 """The cost of one change each hour, against the oracle's core-hours: a new executor starts for
 seconds in which it carries nothing, and the batch that runs is disturbed."""
-
-DIRECT_S = 2.0
-"""Seconds between the operator's reads of a driver."""
 
 Given = Mapping[str, str]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from bench.control import OURS
 from bench.grids import CHANGE, GRIDS, edges, parameters
@@ -143,7 +142,7 @@ def _overall(results: Results) -> str:
 
 
 def _held_out(results: Results) -> str:
-    held = replace(results, rows=results.held_out)
+    held = results.fresh
     rows = [
         (
             f"**{label}**" if label == OURS else label,

@@ -93,13 +93,18 @@ class Results:
 
     def under(self, noise: str) -> Results:
         """The part of the results with one noise; the curves of T3 have none and are left out."""
-        fronts = {
-            name: [r for r in rows if r["noise"] == noise] for name, rows in self.fronts.items()
-        }
-        rows, held_out = (
-            [r for r in rows if r["noise"] == noise] for rows in (self.rows, self.held_out)
-        )
-        return replace(self, rows=rows, held_out=held_out, fronts=fronts, curves=[])
+
+        def of(rows: Sequence[Row]) -> list[Row]:
+            return [r for r in rows if r["noise"] == noise]
+
+        fronts = {name: of(rows) for name, rows in self.fronts.items()}
+        held_out = of(self.held_out)
+        return replace(self, rows=of(self.rows), held_out=held_out, fronts=fronts, curves=[])
+
+    @property
+    def fresh(self) -> Results:
+        """The held-out loads in place of the workloads."""
+        return replace(self, rows=self.held_out)
 
     @property
     def labels(self) -> list[str]:

@@ -81,6 +81,13 @@ class Outcome:
     trace: Trace | None = None
     error: str = ""
 
+    @property
+    def failure(self) -> str:
+        """Which run has no row, and why."""
+        job = self.job
+        words = f"{job.path.stem}, {job.noise}, {job.variant.label}, seed {job.seed}"
+        return f"{words}: {self.error}"
+
     def plain(self) -> dict[str, Any]:
         """As JSON, without the job."""
         trace = asdict(self.trace) if self.trace else None
@@ -109,9 +116,9 @@ def do_all(
 ) -> list[Outcome]:
     """Run all jobs that are not in the book, each once, in an order that makes the time estimate
     fair; returns the outcomes of all."""
-    written = book.read()
-    known = [Outcome.read(j, written[j.key]) for j in dict.fromkeys(jobs) if j.key in written]
-    todo = [job for job in dict.fromkeys(jobs) if job.key not in written]
+    written, every = book.read(), list(dict.fromkeys(jobs))
+    known = [Outcome.read(job, written[job.key]) for job in every if job.key in written]
+    todo = [job for job in every if job.key not in written]
     random.Random(what).shuffle(todo)
     began, done, told = time.monotonic(), [], 0.0
     with ProcessPoolExecutor(workers) as pool:
@@ -123,7 +130,7 @@ def do_all(
                 told = spent
                 left = spent / len(done) * (len(todo) - len(done))
                 say(f"{what}: {len(done)}/{len(todo)} runs, {spent:.0f} s, about {left:.0f} s left")
-    order = {job: index for index, job in enumerate(dict.fromkeys(jobs))}
+    order = {job: index for index, job in enumerate(every)}
     return sorted([*known, *done], key=lambda outcome: order[outcome.job])
 
 

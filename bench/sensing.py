@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from bench.control import DIRECT_S, read_directly
 from bench.noises import NOISES, noisy
 from bench.runs import WORKLOADS
 
@@ -23,14 +24,14 @@ from trimtab.simulation.figures import figures
 from trimtab.simulation.run import simulate
 from trimtab.simulation.scenario import Scenario, load_scenario
 
-WAYS: Mapping[str, tuple[Mapping[str, Any], bool]] = {
-    "scraped": ({}, False),
-    "read directly": ({"direct_s": 2.0}, False),
-    "scraped, reflex": ({}, True),
-    "directly, reflex": ({"direct_s": 2.0}, True),
+WAYS: Mapping[str, tuple[float | None, bool]] = {
+    "scraped": (None, False),
+    "read directly": (DIRECT_S, False),
+    "scraped, reflex": (None, True),
+    "directly, reflex": (DIRECT_S, True),
 }
-"""By name, what `plant.metrics` is given, and whether the driver has its reflex; the workloads are
-scraped every 5 s, 5 s late."""
+"""By name, the seconds between direct reads, and whether the driver has its reflex; the workloads
+are scraped every 5 s, 5 s late."""
 
 Job = tuple[str, str, int, str]
 """Path of a workload, noise, seed, way."""
@@ -38,9 +39,8 @@ Job = tuple[str, str, int, str]
 
 def sensed(scenario: Scenario, way: str) -> Scenario:
     """The scenario with one of the ways of sensing."""
-    seen, reflex = WAYS[way]
-    metrics = scenario.plant.metrics.model_copy(update=dict(seen))
-    plant = scenario.plant.model_copy(update={"metrics": metrics})
+    direct_s, reflex = WAYS[way]
+    plant = read_directly(scenario.plant, direct_s)
     tuning = scenario.tuning.model_copy(update={"reflex": reflex or None})
     return scenario.model_copy(update={"plant": plant, "tuning": tuning})
 

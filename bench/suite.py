@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from typing import Any
 
 import click
 from bench.book import Book
-from bench.commit import head
+from bench.commit import changed, head
 from bench.control import NAMES, OURS
 from bench.grids import BUDGET, WEIGHT, Variant, absent, shipped, variants
 from bench.noises import NOISES
@@ -37,6 +36,8 @@ from trimtab.errors import BadInputError, TrimtabError
 
 TUNED_ON = tuple(WORKLOADS / f"{name}.yaml" for name in ("cosine", "random", "spikes", "step"))
 SEEDS, TUNING_SEEDS = (1, 2, 3, 4, 5), (101, 102)
+CODE = ("bench", "operator")
+"""What a run's figures depend on."""
 TRACED = "white"
 """The noise of the pictures."""
 HELD_OUT_SEEDS = 2
@@ -118,8 +119,7 @@ def score(plan: Plan, best: dict[str, Variant], results: Results) -> None:
     for outcome in do_all(jobs, plan.workers, say, "scores", plan.book):
         job = outcome.job
         if outcome.error:
-            words = f"{job.path.stem}, {job.noise}, {job.variant.label}, seed {job.seed}"
-            results.errors.append(f"{words}: {outcome.error}")
+            results.errors.append(outcome.failure)
         elif job.variant.label in of_front:
             results.fronts.setdefault(job.variant.name, []).append(outcome.row)
         else:
@@ -135,16 +135,16 @@ def _chosen(best: dict[str, Variant]) -> list[Variant]:
 
 def hold_out(plan: Plan, seed: int, best: dict[str, Variant], results: Results) -> None:
     """Run the best variants, and what ships, on the loads that a seed makes."""
+    chosen = _chosen(best)
     with TemporaryDirectory() as folder:
         jobs = [
             Job(path, variant, run, noise)
             for path in heldout.write(seed, Path(folder)) for noise in NOISES
-            for variant in _chosen(best) for run in plan.seeds[:HELD_OUT_SEEDS]
+            for variant in chosen for run in plan.seeds[:HELD_OUT_SEEDS]
         ]  # fmt: skip
         for outcome in do_all(jobs, plan.workers, say, "held out", plan.book):
             if outcome.error:
-                words = f"{outcome.job.path.stem}, {outcome.job.variant.label}"
-                results.errors.append(f"{words}: {outcome.error}")
+                results.errors.append(outcome.failure)
             else:
                 results.held_out.append(outcome.row)
 
@@ -191,10 +191,9 @@ def run(plan: Plan, command: str) -> Results:
 
 
 def _facts(plan: Plan, command: str) -> dict[str, Any]:
-    dirty = _git("status", "--porcelain", "--", "bench", "operator")
     return {
         "command": command,
-        "commit": _git("rev-parse", "--short", "HEAD") + (" with changes" if dirty else ""),
+        "commit": head() + (" with changes" if changed(*CODE) else ""),
         "workloads": [path.stem for path in plan.paths],
         "seeds": plan.seeds,
         "tuning_seeds": plan.tuning_seeds,
@@ -206,14 +205,9 @@ def _facts(plan: Plan, command: str) -> dict[str, Any]:
     }
 
 
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
 def _book(held_out: int | None) -> Book:
     """What was done at this commit; nothing is kept while the code has changes."""
-    if _git("status", "--porcelain", "--", "bench", "operator"):
+    if changed(*CODE):
         return NO_BOOK
     return Book(Path(f"build/bench/{head()}-{held_out}.jsonl"))
 

@@ -95,11 +95,10 @@ def _held_out(results: Results, label: str) -> Iterator[Verdict]:
     """What nobody has tuned for, against the workloads that were looked at."""
     if not results.held_out:
         return
-    held = replace(results, rows=results.held_out)
-    fresh, known = (statistics.fmean(_over_oracle(r.of(label))) for r in (held, results))
+    fresh, known = (statistics.fmean(_over_oracle(r.of(label))) for r in (results.fresh, results))
     target = "core-hours / oracle at the same bound: on held-out loads <= 1.03 of the workloads'"
     yield Verdict(target, label, f"{fresh:.3f} against {known:.3f}", fresh <= 1.03 * known)
-    for verdict in _score(held, label):
+    for verdict in _score(results.fresh, label):
         yield replace(verdict, target=f"held-out loads: {verdict.target}")
 
 

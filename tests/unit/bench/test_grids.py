@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from bench.control import NAMES, OURS, retuned
+from bench.control import DIRECT_S, NAMES, OURS, retuned
 from bench.grids import (
     BUDGET,
-    DIRECT_S,
     GRIDS,
     Variant,
     absent,

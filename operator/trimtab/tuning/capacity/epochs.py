@@ -53,7 +53,7 @@ def _soonest_s(points: Sequence[Point], new: Point) -> float:
         known.work_s * min(1.0, new.records / known.records) * min(1.0, known.slots / new.slots)
         for known in points
         if not known.batches
-        and known.class_[1:] == new.class_[1:]
+        and known.manner == new.manner
         and (known.records >= new.records or same_size(known.records, new.records))
     ]
     return statistics.median(found) if found else 0.0

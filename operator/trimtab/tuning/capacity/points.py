@@ -78,7 +78,12 @@ class Point:
     @property
     def class_(self) -> tuple[float, int, str]:
         """What batches must have in common, besides their size, to be averaged."""
-        return (self.slots, self.in_flight, self.producer)
+        return (self.slots, *self.manner)
+
+    @property
+    def manner(self) -> tuple[int, str]:
+        """How it called and sent, whatever its slots."""
+        return (self.in_flight, self.producer)
 
     @property
     def work_s(self) -> float:
@@ -214,9 +219,9 @@ def _without_old_ceilings(points: tuple[Point, ...], new: Point) -> tuple[Point,
 
     def ceiling(p: Point) -> bool:
         assumed = not p.batches and new.seen_s - p.seen_s >= ASSUMED_S
-        alike = p.slots > new.slots and p.class_[1:] == new.class_[1:]
+        alike = p.slots > new.slots and p.manner == new.manner
         gain = (p.records / p.work_s) / (new.records / new.work_s)
         return assumed and alike and gain < (p.slots / new.slots) ** CEILING
 
-    gone = [p for p in points if ceiling(p)]
-    return tuple(p for p in points if p not in gone) if gone else points
+    kept = tuple(p for p in points if not ceiling(p))
+    return kept if len(kept) < len(points) else points
