@@ -12,6 +12,7 @@ from tests.apiserver.test_chart import Json, rendered
 from tests.unit.job.samples import job as sample
 
 from trimtab.api.contract import Executors
+from trimtab.api.listening import FIXED_PORTS
 from trimtab.job.executors.pod_template import pod_template
 
 pytestmark = pytest.mark.apiserver
@@ -22,6 +23,7 @@ LABELS = {
     "trimtab.dev/pipeline": "clicks",
     "trimtab.dev/component": "executor",
     "spark-role": "executor",
+    **FIXED_PORTS,
 }
 SPARK = "spark-kubernetes-executor"
 
@@ -36,9 +38,6 @@ def executor(name: str = "clicks-1f-exec-1") -> Json:
     spec = made["spec"]
     spec["serviceAccountName"] = "trimtab-executor-clicks"
     spec["containers"][0] |= {"name": SPARK, "image": IMAGE}
-    local = {"name": "spark-local-dir-1", "mountPath": "/var/data/spark"}
-    spec["containers"][0]["volumeMounts"].append(local)
-    spec["volumes"].append({"name": "spark-local-dir-1", "emptyDir": {}})
     return made
 
 
@@ -111,6 +110,21 @@ ATTEMPTS: dict[str, tuple[str, Any]] = {
     ),
     "no security context": ("spec.containers.0.securityContext", {}),
     "root": ("spec.securityContext.runAsNonRoot", False),
+    "root by its number": ("spec.securityContext.runAsUser", 0),
+    "root in a container": ("spec.containers.0.securityContext.runAsNonRoot", False),
+    "root in a container by its number": ("spec.containers.0.securityContext.runAsUser", 0),
+    "no seccomp profile": ("spec.securityContext.seccompProfile", {"type": "Unconfined"}),
+    "none in a container": (
+        "spec.containers.0.securityContext.seccompProfile", {"type": "Unconfined"}),
+    "no AppArmor profile": (
+        "spec.containers.0.securityContext.appArmorProfile", {"type": "Unconfined"}),
+    "another SELinux type": ("spec.securityContext.seLinuxOptions", {"type": "spc_t"}),
+    "another SELinux role": ("spec.containers.0.securityContext.seLinuxOptions", {"role": "r"}),
+    "a sysctl": (
+        "spec.securityContext.sysctls", [{"name": "net.ipv4.tcp_syncookies", "value": "0"}]),
+    "a port of the node": (
+        "spec.containers.0.ports", [{"containerPort": 7079, "hostPort": 7079}]),
+    "no label for NetworkPolicies": ("metadata.labels.trimtab.dev/ports", "any"),
     "another image": ("spec.containers.0.image", "miner:1"),
     "another image beside": ("spec.containers.+", {"name": "m", "image": "miner:1"}),
     "another image before": ("spec.initContainers", [{"name": "m", "image": "miner:1"}]),
@@ -121,8 +135,13 @@ def test_what_spark_makes_is_let_in(tenant: Callable[..., Any]) -> None:
     assert sample().pipeline == "clicks"
     tenant("create", "--dry-run=server", "-f", "-", manifest=executor(), check=True)
     shared = {"name": "c", "persistentVolumeClaim": {"claimName": "clicks-checkpoint"}}
-    own = changed("spec.volumes.+", shared)
-    tenant("create", "--dry-run=server", "-f", "-", manifest=own, check=True)
+    openshift = {"level": "s0:c26,c5"}
+    for own in (
+        changed("spec.volumes.+", shared),
+        changed("spec.securityContext.seLinuxOptions", openshift),
+        changed("spec.containers.0.ports", [{"containerPort": 7079}]),
+    ):
+        tenant("create", "--dry-run=server", "-f", "-", manifest=own, check=True)
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
@@ -152,6 +171,7 @@ def test_pods_of_others_are_neither_changed_nor_deleted(
         ("annotate", "pod", "web", "a=b"),
         ("label", "pod", "web", "trimtab.dev/pipeline=clicks", "trimtab.dev/component=executor"),
         ("label", "pod", "clicks-1f-exec-2", "--overwrite", "trimtab.dev/pipeline=other"),
+        ("label", "pod", "clicks-1f-exec-2", "trimtab.dev/ports-"),
         ("label", "pod", "clicks-driver-0", "app=x"),
         ("set", "image", "pod/clicks-driver-0", "web=miner:1"),
         ("delete", "pod", "clicks-driver-0"),
