@@ -311,3 +311,28 @@ def test_pull_secrets_and_policy_reach_the_operator_for_all_pods() -> None:
     assert known["TRIMTAB_IMAGE_PULL_SECRETS"]["value"] == "a,b"
     assert known["TRIMTAB_IMAGE_PULL_POLICY"]["value"] == "Always"
     assert "TRIMTAB_IMAGE_PULL_SECRETS" not in environment()
+
+
+def test_two_operators_have_a_budget_and_keep_to_nodes_of_their_own(kubectl: Kubectl) -> None:
+    alone, two = rendered(), rendered("operator.replicas=2")
+    assert of(alone, "PodDisruptionBudget", "t-operator") == []
+    (budget,) = of(two, "PodDisruptionBudget", "t-operator")
+    (deployment,) = of(two, "Deployment", "t-operator")
+    assert deployment["spec"]["replicas"] == 2
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    template = deployment["spec"]["template"]["spec"]
+    (spread,) = template["topologySpreadConstraints"]
+    for selector in (budget["spec"]["selector"], spread["labelSelector"]):
+        assert selector["matchLabels"].items() <= labels.items()
+    assert budget["spec"]["maxUnavailable"] == 1
+    for manifest in (budget, deployment):
+        kubectl("apply", "--dry-run=server", "-f", "-", manifest=manifest)
+
+
+def test_no_pod_writes_to_its_root_or_without_a_limit() -> None:
+    for spec in pods(rendered()):
+        for volume in spec["volumes"]:
+            assert "sizeLimit" in volume.get("emptyDir", {"sizeLimit": ""})
+        for container in spec["containers"]:
+            assert container["securityContext"]["readOnlyRootFilesystem"]
+            assert "ephemeral-storage" in container["resources"]["requests"]

@@ -443,7 +443,13 @@ def test_what_others_change_is_put_back(stage: Stage) -> None:
     patch = '[{"op": "remove", "path": "/spec/template/spec/containers/0/readinessProbe"}]'
     stage.kubectl("patch", "statefulset", "clicks-driver", *namespace, "--type=json", "-p", patch)
     assert [lasting(stage.get(kind, name)) for kind, name in kinds] != before
+    deleted = (
+        ("serviceaccount", "trimtab-executor-clicks"), ("rolebinding", "trimtab-driver-clicks"),
+    )  # fmt: skip
+    for kind, name in deleted:
+        stage.kubectl("delete", kind, name, *namespace)
     stage.tick()
+    assert all(stage.get(kind, name) for kind, name in deleted)
     assert [lasting(stage.get(kind, name)) for kind, name in kinds] == before
     stage.tick(2)
     assert stage.telemetry.ticks[-1]["writes"] == 0

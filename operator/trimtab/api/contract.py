@@ -180,6 +180,9 @@ class Executors(_Document):
     overhead_bytes: int | None = Field(
         None, alias="overheadBytes", description="of it outside the heap; absent: the usual part"
     )
+    scratch_bytes: int | None = Field(
+        None, alias="scratchBytes", description="limit of Spark's local directory; absent: 20 GiB"
+    )
     service_account: str | None = Field(None, alias="serviceAccount")
     labels: dict[str, str] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)

@@ -1,4 +1,7 @@
-"""The least memory that a pod can work with, in bytes. The API refuses less, and so does Spark."""
+"""Memory and disk of the pods, in bytes.
+
+The API refuses less memory than a pod can work with, and so does Spark.
+"""
 
 from __future__ import annotations
 
@@ -19,3 +22,6 @@ BROKER_HEAP_SHARE = 0.5
 
 BROKER_MIN_BYTES = 512 * _MIB
 """Of a broker: with less, what the JVM holds beside the heap does not fit beside it."""
+
+SCRATCH_BYTES = 20 << 30
+"""Of an executor's local directory, unless the spec says otherwise."""

@@ -43,6 +43,7 @@ from trimtab.workloads.names import (
 )
 
 IDENTITY_ANNOTATION = "trimtab.dev/checkpoint-identity"
+SINK_ANNOTATION = "trimtab.dev/sink"
 
 
 def children(
@@ -98,6 +99,7 @@ def job_definition(
             cores=executor.cores,
             cpu_request=executor.cpu_request,
             memory_bytes=executor.memory,
+            scratch_bytes=executor.scratch,
             service_account=executor_account(meta["name"]),
             labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
             env={e.name: e.value for e in spec.env},
@@ -160,7 +162,11 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     document["executors"].pop("podUser")  # the chart's choice, not the user's
     for advised in ("javaOptions", "overheadBytes"):
         document["executors"].pop(advised)  # never a reason to restart
-    for part, field in (("executors", "checkpointClaim"), ("transform", "shufflePartitions")):
+    for part, field in (
+        ("executors", "checkpointClaim"),
+        ("executors", "scratchBytes"),
+        ("transform", "shufflePartitions"),
+    ):
         if document[part][field] is None:
             # an unset field must not restart a driver that an older operator created
             document[part].pop(field)
@@ -220,11 +226,20 @@ def identity_holder(name: str, spec: StreamPipelineSpec) -> tuple[str, str]:
     return "PersistentVolumeClaim", claim_name(name)
 
 
+def sink_words(spec: StreamPipelineSpec) -> str:
+    """Where a query writes to, in words."""
+    sink = spec.sink.kafka
+    return f"topic {sink.topic} of {sink.cluster or sink.bootstrap_servers}"
+
+
 def _stamp(holder: Manifest, spec: StreamPipelineSpec) -> None:
-    """Record on a child what the checkpoint belongs to."""
-    annotations, identity = holder["metadata"]["annotations"], checkpoint_identity(spec)
-    annotations[IDENTITY_ANNOTATION] = identity
-    annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], identity])
+    """Record on a child what the checkpoint belongs to, and where its batches are written."""
+    annotations, said = (
+        holder["metadata"]["annotations"],
+        (checkpoint_identity(spec), sink_words(spec)),
+    )
+    annotations[IDENTITY_ANNOTATION], annotations[SINK_ANNOTATION] = said
+    annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], *said])
 
 
 def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> list[Manifest]:

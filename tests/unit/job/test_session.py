@@ -118,8 +118,16 @@ def test_executor_pods_are_restricted_and_hold_no_token() -> None:
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     written = {m["mountPath"] for m in container["volumeMounts"]}
-    assert written == {"/tmp", "/opt/work"}
+    assert written == {"/tmp", "/opt/work", "/var/data/spark-local-dir-1"}
     assert all("sizeLimit" in v["emptyDir"] for v in spec["volumes"])
+    assert "ephemeral-storage" in container["resources"]["requests"]
+
+
+def test_the_local_directory_is_as_large_as_is_said() -> None:
+    for asked, limit in ((None, "20Gi"), (3 << 30, "3Gi")):
+        volumes = pod_template(executors(scratchBytes=asked))["spec"]["volumes"]
+        (local,) = (v for v in volumes if v["name"].startswith("spark-local-dir-"))
+        assert local["emptyDir"] == {"sizeLimit": limit}
 
 
 PARTS = {

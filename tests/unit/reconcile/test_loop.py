@@ -650,6 +650,11 @@ def test_another_address_or_sink_keeps_the_checkpoint(stage: Stage) -> None:
     stage.edit("sink.kafka.topic", "elsewhere")
     stage.tick()
     assert stage.condition("Stalled") == ("False", "NotStalled")
+    said = [message for reason, message in stage.cluster.events if reason == "SinkChanged"]
+    assert len(said) == 1
+    assert "goes to topic elsewhere of events" in said[0]
+    stage.tick()
+    assert len([reason for reason, _ in stage.cluster.events if reason == "SinkChanged"]) == 1
     stage.edit("source.kafka", {"bootstrapServers": "b:9093,a:9093", "topics": ["clicks"]})
     stage.tick()
     assert stage.condition("Stalled") == ("False", "NotStalled")

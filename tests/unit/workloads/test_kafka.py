@@ -41,7 +41,12 @@ def test_no_pod_has_rights_that_it_does_not_need() -> None:
         for container in pod["containers"]:
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True
             assert "memory" in container["resources"]["limits"]
+            assert "ephemeral-storage" in container["resources"]["requests"]
+        scratch = [v["emptyDir"] for v in pod["volumes"] if "emptyDir" in v]
+        assert scratch
+        assert all("sizeLimit" in each for each in scratch)
 
 
 @pytest.mark.parametrize("policy", ["Retain", "Delete"])

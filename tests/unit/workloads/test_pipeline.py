@@ -45,6 +45,8 @@ def test_the_driver_has_no_rights_that_it_does_not_need() -> None:
     }
     assert not pod.keys() & {"hostNetwork", "hostPID", "hostIPC"}
     assert not [v for v in pod["volumes"] if "hostPath" in v]
+    assert all("sizeLimit" in v.get("emptyDir", {"sizeLimit": ""}) for v in pod["volumes"])
+    assert "ephemeral-storage" in container["resources"]["requests"]
 
 
 def test_the_driver_knows_its_node_and_zone() -> None:
@@ -109,6 +111,7 @@ def test_the_job_document_says_what_the_spec_says() -> None:
     assert job.source.topics == ["clicks"]
     assert job.executors
     assert job.executors.memory_bytes == 900 << 20
+    assert job.executors.scratch_bytes is None, "an older driver would not know it"
     assert job.checkpoint_uri.endswith("/g1/query")
 
 
@@ -252,6 +255,7 @@ def test_an_edit_of_goal_limits_tuning_or_source_restarts_no_driver(path: str, v
         ("nodeSelector", {"disk": "ssd"}),
         ("resources.driver.memory", "2Gi"),
         ("resources.executor.memory", "1Gi"),
+        ("resources.executor.scratch", "1Gi"),
         ("resources.executor.cores", 2),
         ("drainTimeout", "30s"),
         ("hangTimeout", "1h"),

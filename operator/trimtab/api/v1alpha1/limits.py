@@ -8,7 +8,7 @@ from pydantic import Field
 
 from trimtab.api.common import ApiModel, cel
 from trimtab.api.knobs import EXECUTOR_CORES, MAX_EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS
-from trimtab.api.memory import HEAP_MIN_BYTES, OVERHEAD_MIN_BYTES, POD_MIN_BYTES
+from trimtab.api.memory import HEAP_MIN_BYTES, OVERHEAD_MIN_BYTES, POD_MIN_BYTES, SCRATCH_BYTES
 from trimtab.api.quantities import Cpu, Duration, Quantity, at_least, between, format_quantity
 
 PodMemory = Annotated[
@@ -37,6 +37,11 @@ class ExecutorResources(ApiModel):
     cores: int = Field(1, ge=1, le=64, description="Task slots.")
     cpu_request: Cpu = Field("1", alias="cpuRequest", description="CPU that is reserved.")
     memory: PodMemory = Field(900 << 20, description="Memory limit of the pod.")
+    scratch: Annotated[Quantity, at_least(1 << 28, "Spark needs room for shuffles")] | None = Field(
+        None,
+        description="Limit of what Spark keeps on the node's disk: shuffles, spills, state. An"
+        f" executor that takes more is evicted. Absent: {format_quantity(SCRATCH_BYTES)}.",
+    )
 
 
 class Resources(ApiModel):

@@ -139,6 +139,10 @@ class Batches:
         """A batch was committed."""
         start = self._starts.get(report.run_id)
         with self._driver.writing() as driver:
+            running = driver.running
+            if report.planned is None and running and running.batch_id == report.batch_id:
+                # Spark does not say where the first batch of a checkpoint begins: its offsets do
+                report = replace(report, planned=running.records)
             split = self._splits.pop(report.batch_id, None)
             if split is not None:
                 parts = {"compute": split.compute_s, "sink": split.sink_s}
@@ -159,7 +163,7 @@ class Batches:
             driver.totals.add(report)
             if start is not None:
                 self._end_pause(start, report.committed_at)
-            if driver.running is not None and driver.running.batch_id <= report.batch_id:
+            if running is not None and running.batch_id <= report.batch_id:
                 driver.running = None
             self.committed = {**(self.committed or {}), **report.end_offsets}
             self.last_commit = report.committed_at

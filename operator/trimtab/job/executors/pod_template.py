@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from trimtab.api import placement
 from trimtab.api.contract import CHECKPOINT_DIRECTORY, Executors
+from trimtab.api.memory import SCRATCH_BYTES
 from trimtab.api.pod_user import DEFAULT_USER
+from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.ports import Manifest
 from trimtab.workloads.common import CONTAINER_SECURITY, SCRATCH_REQUEST, pod_security, scratch
 
+LOCAL_DIR = "spark-local-dir-1"
 _IMAGE = "spark.kubernetes.container.image"
 _POD = "spark.kubernetes.executor"
 
@@ -32,6 +35,10 @@ def pod_template(pods: Executors) -> Manifest:
     They pass the Pod Security level `restricted`, and hold no token of the API server.
     """
     volumes, mounts = scratch("tmp", "work")
+    # Spark takes a volume of this name for its local directory, else one without a limit
+    limit = format_quantity(pods.scratch_bytes or SCRATCH_BYTES)
+    volumes.append({"name": LOCAL_DIR, "emptyDir": {"sizeLimit": limit}})
+    mounts.append({"name": LOCAL_DIR, "mountPath": f"/var/data/{LOCAL_DIR}"})
     if pods.checkpoint_claim is not None:
         claim = {"claimName": pods.checkpoint_claim}
         volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})

@@ -13,6 +13,7 @@ from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.reconcile.observe.observation import Observation
 from trimtab.tuning.advice import jvm, oversize
 from trimtab.tuning.decision import Decision
+from trimtab.workloads import pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ def announcements(
         *_partitions(old, new),
         *_oversize(seen, new),
         *_ledger(old, new),
+        *_sink(seen, new),
         *_problems(old, new),
     )
 
@@ -75,6 +77,19 @@ def _ledger(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[An
             " they are late"
         )
         yield Announcement("LateRecords", message, warning=True)
+
+
+def _sink(seen: Observation, new: StreamPipelineStatus) -> Iterator[Announcement]:
+    """Another sink keeps the checkpoint. While something is Stalled, nothing is written anew."""
+    known = (seen.identity_holder or {}).get("metadata", {}).get("annotations", {})
+    before, now = known.get(pipeline.SINK_ANNOTATION), pipeline.sink_words(seen.spec)
+    stalled = get_condition(new.conditions, Type.STALLED)
+    if before and before != now and stalled and stalled.status == "False":
+        message = (
+            f"the output goes to {now} from the next driver start on; what was written to {before}"
+            " stays there, and the query goes on from its checkpoint"
+        )
+        yield Announcement("SinkChanged", message)
 
 
 def _mismatches(status: StreamPipelineStatus) -> int:

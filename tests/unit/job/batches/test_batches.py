@@ -113,3 +113,15 @@ def test_follows_the_committed_offsets() -> None:
     assert harness.batches.committed is None
     harness.batches.finish(report())
     assert harness.batches.committed == {("in", 0): 20, ("in", 1): 20}
+
+
+def test_what_the_first_batch_went_past_is_known_by_its_planned_offsets() -> None:
+    harness = Harness()
+    harness.run(1, "a")
+    first = dataclasses.replace(report(0), planned=None, records=40)
+    harness.batches.begin(0, 52, executors=1)
+    harness.batches.finish(first)
+    assert harness.driver.totals.skipped == 12
+    harness.batches.begin(1, 90, executors=1)
+    harness.batches.finish(first)
+    assert harness.driver.totals.skipped == 12, "the size of another batch says nothing"
