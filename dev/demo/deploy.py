@@ -70,14 +70,15 @@ def install(kube: Kube, tags: dict[str, str], tick_s: float, values: Sequence[st
     `values` are more of the chart's, such as `podSecurityContext.runAsUser=20001`.
     """
     with console.step("Helm chart", 300):
+        kube.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "trimtab"}})
+        restrict(kube, "trimtab")
         kube.install(
             "upgrade", "--install", "trimtab", str(REPO / "charts/trimtab"),
-            "--namespace=trimtab", "--create-namespace", "--wait", "--timeout=180s",
+            "--namespace=trimtab", "--wait", "--timeout=180s",
             "--set=prometheus.install=true", *ASKED, f"--set=operator.tickSeconds={tick_s:g}",
             *(f"--set-string=images.{name}={tag}" for name, tag in tags.items()),
             *(f"--set={value}" for value in values),
         )  # fmt: skip
-    restrict(kube, "trimtab")
 
 
 def example(kube: Kube, folder: Path = EXAMPLE) -> None:

@@ -14,6 +14,7 @@ import pytest
 from dev.localcluster.controlplane import AUDIT_LOG
 from tests.apiserver.conftest import Kubectl, example
 from tests.faults.operators import HOME, Operator, account, grant, login
+from tests.faults.record import Row
 
 from trimtab.api.kinds import KINDS, WATCHED
 
@@ -119,6 +120,22 @@ def test_one_acts_with_the_rights_of_the_chart_and_another_takes_over(
     assert len(writes(calls(first))) == before, "it wrote after it had been replaced"
     refused = [e for by in operators for e in calls(by) if e["responseStatus"]["code"] == 403]
     assert refused == []
+
+
+def test_a_killed_operator_is_followed_by_the_next_once_its_lease_has_ended(
+    operators: tuple[Operator, Operator], fault: Row
+) -> None:
+    first, second = operators
+    if not first.alive:  # the test before has replaced it
+        first.start()
+    until("one acts", 60, lambda: {"synced"} <= {first.ready(), second.ready()})
+    acts, next_ = (first, second) if first.ready() == "synced" else (second, first)
+    until("the next stands by", 60, lambda: next_.ready().startswith("standing by"))
+    killed = time.monotonic()
+    acts.kill()
+    until("the next acts", TAKEOVER_S, lambda: next_.ready() == "synced")
+    fault.unwell_s = time.monotonic() - killed
+    fault.said = "standing by: another operator holds the Lease"
 
 
 def test_an_operator_that_cannot_have_the_lease_says_why_once(

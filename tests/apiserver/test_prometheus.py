@@ -37,6 +37,8 @@ WAIT_S = 60.0
 STALE_S = 3600.0
 """The drivers here beat once, when the first test begins."""
 CLUSTER = 'eu-"1\\'
+TWICE = "twice"
+"""The cluster whose driver two jobs scrape."""
 SKIPPED: dict[str, int] = {}
 DRIVERS = {("n", name): Target(f"{name}-driver-0") for name in ("clicks", "crowd")}
 
@@ -91,6 +93,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         (exporter(liar()), here | {"pod": "clicks-driver-0", "cluster": "eu-2"}),
         (crowd(), here | {"pipeline": "crowd", "pod": "crowd-driver-0"}),
     ]
+    twice = (exporter(a_driver()), here | {"pod": "clicks-driver-0", "cluster": TWICE})
     config = {
         "global": {"scrape_interval": f"{SCRAPE_S:g}s", "scrape_timeout": f"{SCRAPE_S:g}s"},
         "scrape_configs": [
@@ -99,9 +102,13 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
                 "convert_classic_histograms_to_nhcb": True,
                 "static_configs": [
                     {"targets": [f"127.0.0.1:{target}"], "labels": labels}
-                    for target, labels in pods
+                    for target, labels in (*pods, twice)
                 ],
-            }
+            },
+            {
+                "job_name": "again",
+                "static_configs": [{"targets": [f"127.0.0.1:{twice[0]}"], "labels": twice[1]}],
+            },
         ],
     }
     (folder / "prometheus.yml").write_text(json.dumps(config))
@@ -136,7 +143,7 @@ def wait_for_two_scrapes(source: Prometheus) -> None:
     while time.monotonic() < deadline:
         try:
             asked = queries(SCRAPE_S)
-            if len(source.query(asked["input_rate"])) == 3 and source.query(asked["crowded"]):
+            if len(source.query(asked["input_rate"])) == 4 and source.query(asked["crowded"]):
                 return
         except Exception:
             time.sleep(0.2)
@@ -187,6 +194,19 @@ def test_a_pod_with_the_labels_of_a_pipeline_does_not_speak_for_it(prometheus: P
     assert gathered.skipped["other_pod"] > 0
     elsewhere = gather(prometheus, DRIVERS, time.time(), SCRAPE_S, {"cluster": "eu-2"})
     assert elsewhere.metrics["n", "clicks"].whole("settings_generation") == 99
+
+
+def test_a_driver_that_is_scraped_twice_counts_once_with_a_matcher(prometheus: Prometheus) -> None:
+    def lag(**matchers: str) -> float | None:
+        known = gather(prometheus, DRIVERS, time.time(), SCRAPE_S, {"cluster": TWICE} | matchers)
+        found = signals(known.metrics.get(("n", "clicks")), 0.95, time.time(), STALE_S)
+        assert isinstance(found, Signals)
+        return found.lag_records
+
+    until_both_jobs_have_scraped = time.monotonic() + WAIT_S
+    while lag() != 14 and time.monotonic() < until_both_jobs_have_scraped:
+        time.sleep(0.2)
+    assert (lag(), lag(job="drivers")) == (14, 7)
 
 
 def test_a_driver_with_too_many_series_is_left_out_and_told(prometheus: Prometheus) -> None:

@@ -123,6 +123,16 @@ class Stage:
                            and self.condition("Stalled").get("reason") == reason))  # fmt: skip
         return str(self.condition("Stalled")["message"])
 
+    def wait_missing(self, reason: str, limit_s: float = 150) -> str:
+        """Wait until executors are missing for this reason; what is said of it."""
+
+        def missing() -> bool:
+            said = self.condition("ExecutorsMissing")
+            return (said.get("status"), said.get("reason")) == ("True", reason)
+
+        self.wait_long(f"executors missing: {reason}", limit_s, missing)
+        return str(self.condition("ExecutorsMissing")["message"])
+
     def wait_effective(self, limit_s: float = 120, **values: Any) -> None:
         def in_force() -> bool:
             effective = self.status().get("effective") or {}

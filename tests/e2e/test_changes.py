@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.conftest import Stage, pipeline
+from tests.e2e.conftest import PLAIN, Json, Stage, pipeline
+from tests.faults.record import Row
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -64,3 +65,89 @@ def test_suspend_drains_and_resume_goes_on(stage: Stage) -> None:
     result = stage.delivered()
     assert (result["lost"], result["duplicated"]) == (0, 0)
     assert result["delivered"] > 0
+
+
+def spare(stage: Stage) -> Json:
+    """A copy of the driver's pod that no controller owns, adopts or deletes."""
+    driver = stage.kube.get("pod", "clicks-driver-0") or {}
+    spec = driver["spec"] | {"hostname": None, "subdomain": None}
+    labels = {k: v for k, v in driver["metadata"]["labels"].items() if "statefulset" not in k}
+    meta = {"name": "clicks-driver-spare", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def test_a_second_driver_stays_out_and_nothing_comes_twice(stage: Stage, fault: Row) -> None:
+    """First of the StatefulSet, which trimtab scales back; then one that only the fence stops."""
+    stage.apply(pipeline(transform=PLAIN, tuning=pinned(executors=1, trigger="1s")))
+    stage.wait_ready()
+    stage.start_load([(900.0, 60.0)])
+    batch = f'max(trimtab_batch_id{{namespace="{stage.kube.namespace}"}})'
+
+    def goes_on() -> None:
+        before = stage.metric(batch) or 0
+        stage.wait_long("batches go on", 120, lambda: (stage.metric(batch) or 0) > before + 5)
+
+    goes_on()
+    stage.kube.call("scale", "statefulset", "clicks-driver", "--replicas=2")
+    stage.wait_long(
+        "scaled back", 60,
+        lambda: (stage.kube.get("statefulset", "clicks-driver") or {})["spec"]["replicas"] == 1,
+    )  # fmt: skip
+    stage.wait_long("the second is gone", 120, lambda: stage.uid("clicks-driver-1") is None)
+    goes_on()
+
+    stage.apply(spare(stage))
+    words = "the driver in pod clicks-driver-0 uses the checkpoint"
+    stage.wait_long(
+        "the second stays out", 120,
+        lambda: words in stage.kube.call("logs", "clicks-driver-spare", check=False),
+    )  # fmt: skip
+    goes_on()
+    stage.kube.call("delete", "pod", "clicks-driver-spare")
+    stage.wait_ready()
+    stage.next_step()
+    result = stage.delivered()
+    fault.lost, fault.duplicated_planned = result["lost"], result["duplicated"]
+    fault.said = f"CheckpointInUse: {words}, and two would write every record twice"
+    assert (result["lost"], result["duplicated"]) == (0, 0)
+    assert result["delivered"] > 0
+
+
+def test_what_is_added_to_pods_is_on_drivers_and_executors(stage: Stage) -> None:
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {"name": "streams"}, "value": 1000, "description": "of a test",
+    }  # fmt: skip
+    spot = {"key": "spot", "operator": "Exists", "effect": "NoSchedule"}
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/os", "operator": "Exists"}]}]
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        }
+    }
+    stage.apply(high)
+    added = {
+        "priorityClassName": "streams", "tolerations": [spot], "affinity": affinity,
+        "labels": {"team": "data"}, "annotations": {"example.com/evict": "no"},
+        "imagePullSecrets": [{"name": "registry"}],
+    }  # fmt: skip
+    stage.apply(
+        pipeline(transform=PLAIN, podTemplate=added, tuning=pinned(executors=1, trigger="1s"))
+    )
+    stage.wait_ready()
+    stage.wait_long("the executor", 120, lambda: len(stage.executors()) == 1)
+    for pod in (stage.kube.get("pod", "clicks-driver-0") or {}, *stage.executors()):
+        spec, meta = pod["spec"], pod["metadata"]
+        assert (spec["priorityClassName"], spec["priority"]) == ("streams", 1000)
+        assert spot in spec["tolerations"]
+        assert spec["affinity"] == affinity
+        assert spec["imagePullSecrets"] == [{"name": "registry"}]
+        assert meta["labels"]["team"] == "data"
+        assert meta["annotations"]["example.com/evict"] == "no"
+    (executor,) = stage.executors()
+    assert executor["spec"]["serviceAccountName"] == "trimtab-executor-clicks"
+    seen = stage.kube.call(
+        "exec", executor["metadata"]["name"], "--", "sh", "-c", "ls -d /run/secrets || echo none"
+    )
+    assert seen.strip().endswith("none"), "no token of the API server"
+    stage.kube.call("delete", "priorityclass", "streams")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.conftest import PLAIN, Stage, pipeline
+from tests.faults.record import Row
 
 from trimtab.api.contract import Executors
 from trimtab.api.pod_user import PodUser
@@ -43,7 +44,9 @@ def restarts(stage: Stage) -> int:
     return int(driver["status"]["containerStatuses"][0]["restartCount"])
 
 
-def test_executors_that_a_quota_refuses_are_named_and_the_query_runs_on(stage: Stage) -> None:
+def test_executors_that_a_quota_refuses_are_named_and_the_query_runs_on(
+    stage: Stage, fault: Row
+) -> None:
     stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 3, "trigger": "2s"}}))
     stage.wait_ready()
     stage.wait_long("all executors", 120, lambda: len(pods(stage, *EXECUTORS)) == 3)
@@ -76,10 +79,51 @@ def test_executors_that_a_quota_refuses_are_named_and_the_query_runs_on(stage: S
     )  # fmt: skip
     stage.next_step()
     result = stage.delivered()
+    fault.lost = result["lost"]
+    fault.said = f"ExecutorsMissing/QuotaExceeded: {missing['message']}"
     assert result["lost"] == 0
 
 
-def test_a_drained_node_loses_no_record_and_repeats_none(stage: Stage) -> None:
+def test_executors_that_are_forbidden_or_fit_no_node_are_named(stage: Stage, fault: Row) -> None:
+    """First a LimitRange that comes while the query runs, then more memory than a node has."""
+    stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 2, "trigger": "2s"}}))
+    stage.wait_ready()
+    stage.wait_long("all executors", 120, lambda: len(stage.executors()) == 2)
+    stage.start_load([(900.0, 50.0)])
+    stage.wait_long("the load runs", 60, lambda: bool(pods(stage, "-l", "job-name=load")))
+    stage.apply(
+        {
+            "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"},
+            "spec": {"limits": [{"type": "Container", "max": {"memory": "100Mi"}}]},
+        }
+    )  # fmt: skip
+    (gone, *_) = stage.executors()
+    stage.kube.call("delete", "pod", gone["metadata"]["name"], "--grace-period=0", "--force")
+    refused = stage.wait_missing("ExecutorsRefused")
+    assert "maximum memory usage per Container is 100Mi" in refused
+    assert stage.condition("Ready")["status"] == "True", "the query runs on with the other"
+    stage.kube.call("delete", "limitrange", "small")
+    stage.wait_long("the executor comes", 120, lambda: len(stage.executors()) == 2)
+
+    first = stage.uid("clicks-driver-0")
+    large = pipeline(
+        transform=PLAIN, tuning={"pinned": {"executors": 2, "trigger": "2s"}},
+        resources={"executor": {"cores": 1, "memory": "900Gi"}},
+    )  # fmt: skip
+    stage.apply(large)
+    stage.wait_replaced("clicks-driver-0", first)
+    assert "Insufficient memory" in stage.wait_missing("Unschedulable")
+    assert restarts(stage) == 0
+    stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 2, "trigger": "2s"}}))
+    stage.wait_long("executors of the old size", 300, lambda: len(stage.executors()) == 2)
+    stage.next_step()
+    result = stage.delivered(limit_s=300)
+    fault.lost, fault.duplicated_planned = result["lost"], result["duplicated"]
+    fault.said = f"ExecutorsMissing/ExecutorsRefused: {refused}"
+    assert result["lost"] == 0
+
+
+def test_a_drained_node_loses_no_record_and_repeats_none(stage: Stage, fault: Row) -> None:
     stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 3, "trigger": "2s"}}))
     stage.wait_ready()
     stage.wait_long("all executors", 120, lambda: len(nodes(stage)) >= 2)
@@ -98,6 +142,7 @@ def test_a_drained_node_loses_no_record_and_repeats_none(stage: Stage) -> None:
             stage.kube.call("uncordon", node)
     stage.next_step()
     result = stage.delivered(limit_s=300)
+    fault.lost, fault.duplicated_planned = result["lost"], result["duplicated"]
     assert (result["lost"], result["duplicated"]) == (0, 0)
 
 

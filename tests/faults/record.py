@@ -1,7 +1,8 @@
-"""What a fault did, as one JSON file for each fault under build/faults.
+"""What a fault did, as JSON files under build/faults.
 
-`python -m tests.faults.table` makes the table of docs/reliability.md of them. Only whole runs are
-recorded (`make test-faults`, TRIMTAB_LONG=1): a few tries say little.
+`python -m tests.faults.table` makes the tables of docs/reliability.md of them. A fault of the
+catalogue has one file, and only whole runs are recorded (`make test-faults`, TRIMTAB_LONG=1): a few
+tries say little. A line has a file for each test of it that passes (tests/conftest.py).
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tests.faults.catalogue import CATALOGUE
+from tests.faults.lines import LINES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "faults"
@@ -31,7 +33,7 @@ class Row:
     """One fault: None is what nobody has measured, which is not zero."""
 
     fault: str
-    """A key of the catalogue."""
+    """A key of the catalogue or of the lines."""
     tried: int
     over_s: float | None = None
     """How long the run was to last in seconds, if it was to last for some time."""
@@ -48,12 +50,29 @@ class Row:
     commit: str = field(default_factory=_commit)
 
 
-def record(row: Row) -> None:
-    """Keep a row, if this is a whole run."""
-    assert row.fault in CATALOGUE, row.fault
-    if WHOLE:
+def record(row: Row, test: str = "") -> None:
+    """Keep a row of the catalogue, if this is a whole run, or what one test of a line measured."""
+    assert row.fault in (LINES if test else CATALOGUE), row.fault
+    if WHOLE or test:
         FOLDER.mkdir(parents=True, exist_ok=True)
-        (FOLDER / f"{row.fault}.json").write_text(json.dumps(asdict(row), indent=1) + "\n")
+        name = f"{row.fault}--{test}" if test else row.fault
+        (FOLDER / f"{name}.json").write_text(json.dumps(asdict(row), indent=1) + "\n")
+
+
+def together(one: Row, other: Row) -> Row:
+    """The row of two tests of one line: what only one of them measured is what it measured."""
+
+    def measured(name: str) -> list[float]:
+        return [n for row in (one, other) if (n := getattr(row, name)) is not None]
+
+    counts = ("lost", "duplicated_planned", "duplicated_crash")
+    return replace(
+        one,
+        tried=one.tried + other.tried,
+        unwell_s=max(measured("unwell_s"), default=None),
+        said=one.said or other.said,
+        **{name: sum(n) if (n := measured(name)) else None for name in counts},
+    )
 
 
 class Book:
@@ -75,6 +94,9 @@ class Book:
 
 
 def recorded(folder: Path = FOLDER) -> dict[str, Row]:
-    """The rows of the last whole runs, by key."""
-    rows = (Row(**json.loads(path.read_text())) for path in sorted(folder.glob("*.json")))
-    return {row.fault: row for row in rows}
+    """The rows of the last runs, by key."""
+    rows: dict[str, Row] = {}
+    for path in sorted(folder.glob("*.json")):
+        row = Row(**json.loads(path.read_text()))
+        rows[row.fault] = together(rows[row.fault], row) if row.fault in rows else row
+    return rows

@@ -1,4 +1,4 @@
-"""`python -m tests.faults.table`: the fault table of docs/reliability.md, from build/faults.
+"""`python -m tests.faults.table`: the fault tables of docs/reliability.md, from build/faults.
 
 A row whose fault has not been run again stays as it is, with the commit of its run.
 """
@@ -9,10 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.faults.catalogue import CATALOGUE
+from tests.faults.lines import LINES
 from tests.faults.record import ROOT, Row, recorded
 
 PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- faults -->", "<!-- end -->"
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "<!-- faults -->": CATALOGUE,
+    "<!-- lines -->": {key: line.title for key, line in LINES.items()},
+}
+END = "<!-- end -->"
 HEAD = (
     "| fault | tried | records lost | twice: planned | twice: crash | longest unwell | it said"
     " | commit |",
@@ -25,22 +30,29 @@ SAID_MOST = 160
 
 def rendered(page: str, rows: Mapping[str, Row]) -> str:
     """The page with the rows of these faults, and of the others as they were."""
-    before, _, rest = page.partition(BEGIN)
-    table, _, after = rest.partition(END)
+    for begin, titles in TABLES.items():
+        before, _, rest = page.partition(begin)
+        table, _, after = rest.partition(END)
+        lines = _lines(titles, table, rows)
+        page = "\n".join([f"{before}{begin}", *HEAD, *lines, f"{END}{after}"])
+    return page
+
+
+def _lines(titles: Mapping[str, str], table: str, rows: Mapping[str, Row]) -> list[str]:
     old = {line.split("|")[1].strip(): line for line in table.splitlines() if line.count("|") > 7}
-    lines = [
+    return [
         _line(title, rows[fault]) if fault in rows else old.get(title, _not_run(title))
-        for fault, title in CATALOGUE.items()
+        for fault, title in titles.items()
     ]
-    return "\n".join([f"{before}{BEGIN}", *HEAD, *lines, f"{END}{after}"])
 
 
 def _line(title: str, row: Row) -> str:
     counts = (row.lost, row.duplicated_planned, row.duplicated_crash)
     tried = f"{row.tried:,}" + (f" in {row.over_s / 60:.0f} min" if row.over_s else "")
     unwell = UNKNOWN if row.unwell_s is None else f"{row.unwell_s:.0f} s"
+    said = row.said or (LINES[row.fault].said if row.fault in LINES else "")
     cells = [title, tried, *(UNKNOWN if n is None else f"{n:,}" for n in counts), unwell]
-    return f"| {' | '.join([*cells, _said(row.said), row.commit])} |"
+    return f"| {' | '.join([*cells, _said(said), row.commit])} |"
 
 
 def _said(words: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import random
 from itertools import islice
@@ -17,9 +18,10 @@ from tests.faults.calls import Call
 from tests.faults.catalogue import CATALOGUE
 from tests.faults.door import refusals, stored
 from tests.faults.generated import paths, spec_schema
+from tests.faults.lines import BY_TEST, LINES
 from tests.faults.record import Book, Row, record, recorded
 from tests.faults.rules import Disorder, Fault, Repeat, drop
-from tests.faults.table import BEGIN, END, NOT_RUN, PAGE, rendered
+from tests.faults.table import END, NOT_RUN, PAGE, TABLES, rendered
 from tests.faults.victims import REST_S, VICTIMS, Tries, order
 from tests.unit.workloads.manifests import example
 
@@ -145,9 +147,9 @@ def test_only_whole_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_table_has_new_rows_and_keeps_those_of_before() -> None:
-    page = f"# Title\n\n{BEGIN}\n{END}\n\nmore\n"
-    once = rendered(page, {})
-    assert once.count(NOT_RUN) == len(CATALOGUE)
+    tables = "\n\n".join(f"{begin}\n{END}" for begin in TABLES)
+    once = rendered(f"# Title\n\n{tables}\n\nmore\n", {})
+    assert once.count(NOT_RUN) == len(CATALOGUE) + len(LINES)
     assert once.startswith("# Title\n\n")
     assert once.endswith("\n\nmore\n")
     row = Row("live-node", 12, 3600, lost=0, unwell_s=131.4, said="a | b\nc", commit="abc123")
@@ -163,6 +165,33 @@ def test_the_table_has_new_rows_and_keeps_those_of_before() -> None:
 def test_the_page_has_a_row_for_each_fault() -> None:
     page = PAGE.read_text()
     assert rendered(page, {}) == page, "make test-faults, or python -m tests.faults.table"
+
+
+def test_every_line_names_tests_that_are_there() -> None:
+    assert len({line.title for line in LINES.values()} | set(CATALOGUE.values())) == len(
+        LINES
+    ) + len(CATALOGUE)
+    for node in BY_TEST:
+        file, _, function = node.partition("::")
+        tree = ast.parse((kept.ROOT / file).read_text())
+        defined = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+        assert function in defined, node
+
+
+def test_a_line_adds_up_what_its_tests_have_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    monkeypatch.setattr(kept, "WHOLE", False)
+    record(Row("quota", 1, lost=0, commit="abc"), "one")
+    record(Row("quota", 1, unwell_s=3.0, lost=0, said="no room", commit="abc"), "two")
+    for unwell_s in (9.0, 7.0):  # of one test, the last run counts
+        record(Row("quota", 1, unwell_s=unwell_s, commit="abc"), "three")
+    assert recorded(tmp_path) == {
+        "quota": Row("quota", 3, unwell_s=7.0, lost=0, said="no room", commit="abc")
+    }
+    line = rendered(PAGE.read_text(), {"idle": Row("idle", 5, commit="abc")})
+    assert f"| {LINES['idle'].title} | 5 | – | – | – | – | {LINES['idle'].said} | abc |" in line
 
 
 def test_a_node_without_power_has_no_kubelet_and_no_container(

@@ -8,6 +8,7 @@ import re
 import pytest
 from dev.demo.kube import DemoError, Json
 from tests.e2e.conftest import PLAIN, Stage, pipeline
+from tests.faults.record import Row
 from tests.zones.conftest import ZONE, kafka, pods, received_bytes, zone_of_node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
@@ -104,7 +105,10 @@ def test_a_broker_is_ready_only_in_sync_and_a_drain_waits_for_it(stage: Stage) -
     assert under_replicated(stage) == ""
 
 
-def test_an_edit_replaces_one_broker_after_the_other(stage: Stage) -> None:
+def test_an_edit_replaces_one_broker_after_the_other_under_load(stage: Stage, fault: Row) -> None:
+    stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 1, "trigger": "1s"}}))
+    stage.wait_ready()
+    stage.start_load([(900.0, 60.0)])
     uids = {name: stage.uid(name) for name in placement(stage)}
     manifest = kafka()
     manifest["spec"]["resources"]["memory"] = "660Mi"
@@ -120,6 +124,11 @@ def test_an_edit_replaces_one_broker_after_the_other(stage: Stage) -> None:
     assert min(fewest) == 2, "one at a time"
     assert under_replicated(stage) == ""
     stage.wait_kafka()
+    stage.next_step()
+    result = stage.delivered(limit_s=300)
+    fault.lost, fault.duplicated_planned = result["lost"], result["duplicated"]
+    fault.said = "Ready=False/BrokersRolling, Event BrokerReplaced"
+    assert (result["lost"], result["duplicated"]) == (0, 0)
 
 
 def shares(stage: Stage, executors: list[Json]) -> dict[str, float]:
