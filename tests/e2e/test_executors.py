@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from dev.demo.kube import DemoError
 from tests.e2e.conftest import PLAIN, Stage, pipeline
 from tests.faults.record import Row
 
@@ -140,6 +141,27 @@ def test_a_drained_node_loses_no_record_and_repeats_none(stage: Stage, fault: Ro
             stage.wait_long("executors elsewhere", 180, lambda n=node: n not in nodes(stage))
         finally:
             stage.kube.call("uncordon", node)
+    stage.apply(
+        pipeline(
+            transform=PLAIN, evictable=False, tuning={"pinned": {"executors": 3, "trigger": "2s"}}
+        )
+    )
+    eviction = {
+        "apiVersion": "policy/v1", "kind": "Eviction",
+        "metadata": {"name": "clicks-driver-0", "namespace": stage.kube.namespace},
+    }  # fmt: skip
+    stage.wait_long("a budget", 60, lambda: stage.kube.get("pdb", "clicks-driver") is not None)
+    path = f"/api/v1/namespaces/{stage.kube.namespace}/pods/clicks-driver-0/eviction"
+
+    def kept() -> bool:
+        dry = eviction | {"deleteOptions": {"dryRun": ["All"]}}
+        try:
+            stage.kube.call("create", "--raw", path, "-f", "-", text=json.dumps(dry))
+        except DemoError as error:
+            return "disruption budget" in str(error)
+        return False
+
+    stage.wait_long("the budget keeps the driver", 60, kept)
     stage.next_step()
     result = stage.delivered(limit_s=300)
     fault.lost, fault.duplicated_planned = result["lost"], result["duplicated"]

@@ -66,14 +66,16 @@ ITSELF: Mapping[str, Line] = {
     ),
     "hanging-batch": Line(
         "a batch hangs while records wait",
-        _of("unit/tuning/test_observed_latency", "the_largest_counts_and_says_what_it_is",
+        _of("e2e/test_faults", "a_batch_that_hangs_is_seen_restarts_the_driver_and_heals")
+        + _of("unit/tuning/test_observed_latency", "the_largest_counts_and_says_what_it_is",
             "a_batch_that_hangs_breaks_the_goal")
         + _of("kafka/test_boundary", "a_stop_waits_for_the_first_batch_after_an_idle_time"),
         "GoalMet=False: the age of the running batch",
     ),
     "hanging-driver": Line(
         "a query makes no progress: the liveness probe fails; a long batch that gets on stays",
-        _of("unit/job/telemetry/test_stall", "a_batch_that_takes_hours_but_gets_on_is_alive",
+        _of("e2e/test_faults", "a_batch_that_hangs_is_seen_restarts_the_driver_and_heals")
+        + _of("unit/job/telemetry/test_stall", "a_batch_that_takes_hours_but_gets_on_is_alive",
             "a_batch_that_makes_no_progress_hangs",
             "spark_that_does_not_answer_hangs_even_between_batches"),
         "/live: batch 7 makes no progress: nothing for 620 s, at most 600 s",
@@ -87,7 +89,9 @@ ITSELF: Mapping[str, Line] = {
     ),
     "idle": Line(
         "the input stops: executors are released though no batch ends, all of them with min 0",
-        _of(CLOSED, "when_the_input_stops_the_executors_are_released_although_no_batch_ends",
+        _of("e2e/test_faults",
+            "without_input_no_executor_runs_and_the_first_record_brings_them_back")
+        + _of(CLOSED, "when_the_input_stops_the_executors_are_released_although_no_batch_ends",
             "without_input_for_long_no_executor_runs_until_a_record_comes")
         + _of("unit/tuning/test_idle", "all_executors_go_after_a_while_without_input",
               "the_first_record_brings_them_back", "the_delay_of_the_first_batch_is_told_once"),
@@ -99,7 +103,8 @@ ITSELF: Mapping[str, Line] = {
     ),
     "drained-driver": Line(
         "a driver that must not be evicted has a PodDisruptionBudget",
-        _of("unit/reconcile/test_leftovers",
+        _of(E2E_EXECUTORS, "a_drained_node_loses_no_record_and_repeats_none")
+        + _of("unit/reconcile/test_leftovers",
             "an_unevictable_driver_has_a_budget_until_it_is_evictable_again"),
     ),
     "failed-drain": Line(
@@ -124,7 +129,8 @@ ITSELF: Mapping[str, Line] = {
 DATA: Mapping[str, Line] = {
     "broker-list": Line(
         "bootstrapServers gains, loses or reorders an address; the sink's topic changes",
-        _of("unit/reconcile/test_loop", "another_address_or_sink_keeps_the_checkpoint")
+        _of(SOURCE, "a_query_goes_on_by_another_address_and_tells_how_old_what_waits_is")
+        + _of("unit/reconcile/test_loop", "another_address_or_sink_keeps_the_checkpoint")
         + _of(GENERATIONS, "a_checkpoint_belongs_to_a_cluster_and_to_topics_by_their_ids"),
         "Event SinkChanged: the output goes to another topic from the next driver start on",
     ),
@@ -153,7 +159,8 @@ DATA: Mapping[str, Line] = {
     ),
     "starting-offsets": Line(
         "startingOffsets is a time, offsets for each partition, or nonsense",
-        _of("unit/api/test_offsets", "what_can_be_written",
+        _of(SOURCE, "a_source_begins_at_the_offsets_and_at_the_time_that_are_said")
+        + _of("unit/api/test_offsets", "what_can_be_written",
             "anything_else_is_refused_with_what_to_write")
         + _of(GENERATIONS, "every_partition_has_an_offset_and_none_is_skipped"),
         "refused with what to write",
@@ -175,7 +182,7 @@ DATA: Mapping[str, Line] = {
     ),
     "retried-tasks": Line(
         "a task fails and runs again, and may write twice",
-        _of("unit/job/telemetry/test_metrics", "exports_the_contract"),
+        _of(SOURCE, "a_task_that_fails_and_runs_again_is_counted"),
         "trimtab_failed_tasks_total",
     ),
     "late-rows": Line(
@@ -200,7 +207,8 @@ DATA: Mapping[str, Line] = {
     ),
     "age-at-start": Line(
         "the driver restarts with records waiting: their age is read from Kafka",
-        _of(LAG, "after_a_restart_the_waiting_records_tell_their_age",
+        _of(SOURCE, "a_query_goes_on_by_another_address_and_tells_how_old_what_waits_is")
+        + _of(LAG, "after_a_restart_the_waiting_records_tell_their_age",
             "a_record_that_cannot_be_read_leaves_the_age_unknown_and_is_asked_for_again"),
     ),
     "odd-timestamps": Line(

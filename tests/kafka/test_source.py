@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -114,3 +118,105 @@ def test_what_would_be_lost_is_refused_at_the_first_start(
     assert said["reason"] == "TransformFailed"
     assert words in said["message"]
     fault.said = f"Stalled/TransformFailed: {said['message']}"
+
+
+def sent(broker: KafkaBroker, topic: str, values: Iterable[str], partition: int = 0) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for value in values:
+        producer.produce(topic, value=value.encode(), partition=partition)
+    assert producer.flush(30) == 0
+
+
+def test_a_source_begins_at_the_offsets_and_at_the_time_that_are_said(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    """First by offsets; then, with another checkpoint, what came after a moment."""
+    sent(broker, topics[0], [f"early-{n}" for n in range(10)])
+    time.sleep(0.01)  # Kafka tells times apart by milliseconds
+    moment = datetime.now(UTC).isoformat()
+    sent(broker, topics[0], [f"late-{n}" for n in range(5)], partition=1)
+    for start, expected in (
+        (json.dumps({topics[0]: {"0": 7}}), {"early": 3, "late": 5}),
+        (moment, {"early": 3, "late": 10}),
+    ):
+        driver = make_driver()
+        driver.source["startingOffsets"] = start
+        driver.settings(trigger="100ms")
+        driver.start()
+        driver.until(driver.committed(5))
+        assert driver.terminate() == 0
+        assert delivered(broker, topics[1]) == expected
+
+
+def test_a_query_goes_on_by_another_address_and_tells_how_old_what_waits_is(
+    broker: KafkaBroker,
+    topics: tuple[str, str],
+    make_driver: Callable[..., Driver],
+    tmp_path: Path,
+    fault: Row,
+) -> None:
+    where = {"checkpointUri": (tmp_path / "kept" / "1").as_uri()}
+    first = make_driver(**where)
+    first.settings(trigger="0s")
+    sent(broker, topics[0], [f"before-{n}" for n in range(20)])
+    first.start()
+    first.until(first.committed(20))
+    assert first.terminate() == 0
+
+    sent(broker, topics[0], [f"after-{n}" for n in range(20)])
+    began = time.time()
+    more = f"localhost:{broker.port},{broker.bootstrap}"
+    source = {"bootstrapServers": more, "topics": [topics[0]]}
+    slow = "SELECT key, value, java_method('java.lang.Thread', 'sleep', 2000L) FROM source"
+    second = make_driver(**where, source=source, transform={"sql": slow})
+    second.settings(trigger="0s")
+    second.start()
+    age = f'lag_seconds{{partition="0",topic="{topics[0]}"}}'
+    metrics = second.until(lambda m: m.get(age, 0) > 1)
+    assert metrics[age] <= time.time() - began + 1
+    second.until(second.committed(20))
+    assert second.terminate() == 0
+    found = delivered(broker, topics[1])
+    assert found == {"before": 20, "after": 20}
+    fault.lost = fault.duplicated_planned = 0
+
+
+FAILS_ONCE = (
+    "from pathlib import Path\n"
+    "from pyspark.sql import functions as F\n"
+    "def transform(df, params):\n"
+    "    marker = Path(params['marker'])\n"
+    "    def work(value):\n"
+    "        if not marker.exists():\n"
+    "            marker.touch()\n"
+    "            raise KeyError('once')\n"
+    "        return value\n"
+    "    return df.select('key', F.udf(work)(F.col('value').cast('string')).alias('value'))\n"
+)
+
+
+def test_a_task_that_fails_and_runs_again_is_counted(
+    broker: KafkaBroker,
+    topics: tuple[str, str],
+    make_driver: Callable[..., Driver],
+    tmp_path: Path,
+    fault: Row,
+) -> None:
+    params = {"marker": str(tmp_path / "failed")}
+    driver = make_driver(
+        transform={"module": "jobs_once:transform", "params": params},
+        defaults={"spark.master": "local[2,4]"},
+    )
+    modules = driver.directory / "modules"
+    modules.mkdir()
+    (modules / "jobs_once.py").write_text(FAILS_ONCE)
+    sent(broker, topics[0], [f"record-{n}" for n in range(20)])
+    driver.settings(trigger="0s")
+    driver.start()
+    metrics = driver.until(driver.committed(20))
+    assert metrics["failed_tasks_total"] == 1
+    assert driver.terminate() == 0
+    found = delivered(broker, topics[1])["record"]
+    fault.lost, fault.duplicated_crash = 0, found - 20
+    fault.said = "trimtab_failed_tasks_total 1"
+    assert found >= 20

@@ -120,6 +120,8 @@ def test_append_writes_each_window_once_when_it_is_complete(
     driver.start()
     left = len(expected(clicks)) - complete * KEYS  # the watermark is a minute behind
     driver.until(lambda m: m.get("records_total") == clicks and m["state_rows"] == left)
+    send(broker, topics[0], range(3))  # of the first window, which the watermark has passed
+    driver.until(lambda m: m.get("late_records_total", 0) > 0)
     assert driver.terminate() == 0
     assert len(list(read_all(broker.bootstrap, topics[1]))) == complete * KEYS
     whole = {key: n for key, n in expected(clicks).items() if key[1] < complete}

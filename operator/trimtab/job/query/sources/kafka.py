@@ -26,10 +26,10 @@ from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
 from trimtab.sizing import batches
 
 CONSUMER = {
-    # without these it takes minutes to notice that a broker is gone
+    # Without these it takes minutes to notice that a broker is gone. The client itself retries for
+    # Kafka's default of a minute: a task that gives up while brokers are replaced may write twice.
     "kafka.request.timeout.ms": "10000",
-    "kafka.default.api.timeout.ms": "15000",
-    "fetchOffset.numRetries": "1",  # the client itself retries within that time
+    "fetchOffset.numRetries": "1",
     # A task seeks while the consumer's previous fetch is still waiting for new records at the end
     # of the log. With Kafka's default of 500 ms each task took 0.55 s, now it takes 0.08 s.
     "kafka.fetch.max.wait.ms": "10",
