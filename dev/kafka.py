@@ -112,6 +112,10 @@ class KafkaBroker:
             time.sleep(0.2)
         raise RuntimeError(f"the broker did not answer: see {self.directory / 'broker.log'}")
 
+    def ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process is not None and self._process.poll() is not None
+
     def stop(self) -> None:
         """Shut down cleanly; does nothing if it is not running."""
         if self._process is not None:

@@ -102,6 +102,25 @@ def test_an_edit_replaces_the_broker_once_its_template_is_seen(stage: Stage) -> 
     assert stage.get("pod", "events-kafka-0")["metadata"]["uid"] != before
 
 
+def test_an_upgrade_replaces_a_broker_only_with_consent(stage: Stage) -> None:
+    before = stage.get("pod", "events-kafka-0")["metadata"]["uid"]
+    stage.start_operator(kafka_image="kafka:2")
+    stage.tick()
+    revision = stage.brokers_seen()
+    stage.tick(2)
+    waits = condition(stage, "UpdateAvailable")
+    assert (waits["status"], waits["reason"]) == ("True", "WaitsForConsent")
+    assert condition(stage, "Ready")["status"] == "True"
+    assert stage.get("pod", "events-kafka-0")["metadata"]["uid"] == before
+    assert f"trimtab.dev/roll={revision}" in waits["message"]
+    stage.kubectl(
+        "annotate", "tkc", "events", "-n", stage.namespace, f"trimtab.dev/roll={revision}"
+    )
+    stage.tick()
+    gone = stage.kubectl("get", "pod", "events-kafka-0", "-n", stage.namespace, check=False)
+    assert gone.returncode != 0
+
+
 def test_brokers_of_an_older_operator_are_taken_over(
     kubectl: Any, kubeconfig: Path, namespace: str
 ) -> None:

@@ -45,10 +45,12 @@ class Stage:
         self.apply(pipeline)
         self.start_operator()
 
-    def start_operator(self, network: NetworkSettings | None = NARROWED) -> None:
+    def start_operator(
+        self, network: NetworkSettings | None = NARROWED, kafka_image: str = "kafka:1"
+    ) -> None:
         """A new operator process, as far as the loop can tell."""
         config = OperatorSettings(
-            "pipeline:1", "kafka:1", "http://prometheus", namespaces=(self.namespace,),
+            "pipeline:1", kafka_image, "http://prometheus", namespaces=(self.namespace,),
             network=network,
         )  # fmt: skip
         cluster = KubernetesCluster((self.namespace,), self.clock, str(self.kubeconfig))

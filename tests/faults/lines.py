@@ -389,7 +389,8 @@ BROKERS_OF_OURS: Mapping[str, Line] = {
     ),
     "consent": Line(
         "a new default image would roll every cluster",
-        _of(ROLL, "a_new_default_image_waits_for_consent", "consent_is_for_one_revision"),
+        _of(KAFKA, "an_upgrade_replaces_a_broker_only_with_consent")
+        + _of(ROLL, "a_new_default_image_waits_for_consent", "consent_is_for_one_revision"),
         "UpdateAvailable/WaitsForConsent, with the annotation to set",
     ),
     "bad-edit": Line(
@@ -412,7 +413,8 @@ BROKERS_OF_OURS: Mapping[str, Line] = {
     ),
     "full-disk": Line(
         "a broker's volume is full",
-        _of("unit/images/test_run", "a_broker_that_starts_on_a_full_volume_says_so")
+        _of("kafka/test_image", "a_full_volume_is_named_and_a_larger_one_brings_the_broker_back")
+        + _of("unit/images/test_run", "a_broker_that_starts_on_a_full_volume_says_so")
         + _of(VOLUMES, "a_full_broker_that_is_down_gets_its_larger_volume"),
         "Stalled/DiskFull",
     ),

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import ConfigResource, ResourceType
 from dev.kafka import KafkaBroker, jars
+from dev.loadgen.verify import read_all
+from tests.faults.record import Row
 
 pytestmark = pytest.mark.kafka
 IMAGE = Path(__file__).parents[2] / "images/kafka"
@@ -83,3 +88,62 @@ def test_a_broker_says_whether_it_is_in_sync(broker: KafkaBroker, tmp_path: Path
     finally:
         own.stop()
     assert probe(NODE, own.port)[0] == 1
+
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 MiB, as a volume that is too small."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a file system")
+    place = tmp_path / "broker" / "data"
+    place.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", place], check=True)
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_volume_is_named_and_a_larger_one_brings_the_broker_back(
+    small: Path, tools: dict[str, str], tmp_path: Path, fault: Row
+) -> None:
+    own = KafkaBroker(small.parent)
+    own.start()
+    try:
+        own.create_topic("full")
+        acknowledged: list[int] = []
+
+        def noted(number: int) -> Callable[[KafkaError | None, Message], None]:
+            return lambda error, _: None if error else acknowledged.append(number)
+
+        producer = Producer({
+            "bootstrap.servers": own.bootstrap, "acks": "all", "log_level": 0,
+            "delivery.timeout.ms": 15_000,
+        })  # fmt: skip
+        for number in range(200):
+            value = number.to_bytes(4, "big") + os.urandom(MIB // 2)
+            producer.produce("full", value=value, on_delivery=noted(number))
+            producer.poll(0)
+        producer.flush(60)
+        deadline = time.monotonic() + 60
+        while not own.ended():
+            assert time.monotonic() < deadline, "a broker without room ends"
+            time.sleep(0.2)
+        assert 0 < len(acknowledged) < 200
+
+        script = ["sh", IMAGE / "run", own.directory / "server.properties"]
+        again = subprocess.run(script, env=tools, capture_output=True, timeout=120, check=False)
+        assert again.returncode != 0
+        said = (tmp_path / "said").read_text()
+        assert said.startswith("DiskFull: ")
+
+        subprocess.run(["mount", "-o", "remount,size=256m", small], check=True)
+        own.start()
+        kept = [
+            int.from_bytes((each or b"")[:4], "big") for each in read_all(own.bootstrap, "full")
+        ]
+        assert set(acknowledged) <= set(kept)
+        fault.lost, fault.said = len(set(acknowledged) - set(kept)), f"Stalled/{said}"
+    finally:
+        own.stop()
