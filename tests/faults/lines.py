@@ -212,8 +212,9 @@ DATA: Mapping[str, Line] = {
             "a_record_that_cannot_be_read_leaves_the_age_unknown_and_is_asked_for_again"),
     ),
     "odd-timestamps": Line(
-        "records carry no time, or one ahead of ours",
-        _of("unit/job/batches/test_progress", "records_without_a_time_do_not_count_as_old",
+        "records carry no time, one ahead of ours, or that of the topic they were copied from",
+        _of(SOURCE, "times_of_a_mirror_do_not_count_by_the_brokers_clock_and_headers_are_read")
+        + _of("unit/job/batches/test_progress", "records_without_a_time_do_not_count_as_old",
             "a_clock_ahead_of_ours_gives_zero_not_less"),
     ),
     "slow-tail": Line(

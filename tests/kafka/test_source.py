@@ -181,6 +181,35 @@ def test_a_query_goes_on_by_another_address_and_tells_how_old_what_waits_is(
     fault.lost = fault.duplicated_planned = 0
 
 
+def test_times_of_a_mirror_do_not_count_by_the_brokers_clock_and_headers_are_read(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], fault: Row
+) -> None:
+    """Records an hour old by their timestamps, as a mirror writes them, that have just come."""
+    source = {
+        "bootstrapServers": broker.bootstrap, "topics": [topics[0]], "includeHeaders": True,
+    }  # fmt: skip
+    sql = "SELECT concat(decode(headers[0].value, 'UTF-8'), '-', decode(value, 'UTF-8')) AS value"
+    driver = make_driver(source=source, transform={"sql": f"{sql} FROM source"})
+    driver.settings(trigger="100ms")
+    driver.start()
+    driver.until(lambda m: any(name.startswith("lag_records{") for name in m))
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    hour_ago_ms = int((time.time() - 3600) * 1000)
+    for number in range(20):
+        producer.produce(
+            topics[0], value=f"{number}".encode(), timestamp=hour_ago_ms,
+            headers=[("from", b"mirror")],
+        )  # fmt: skip
+    assert producer.flush(30) == 0
+    metrics = driver.until(driver.committed(20))
+    assert metrics['batch_record_latency_seconds{quantile="0.95"}'] > 3000
+    waited_s = metrics['batch_wait_seconds{quantile="0.95"}']
+    assert waited_s < 60
+    assert driver.terminate() == 0
+    assert delivered(broker, topics[1]) == {"mirror": 20}
+    fault.said = f"trimtab_batch_wait_seconds {waited_s:.1f}"
+
+
 FAILS_ONCE = (
     "from pathlib import Path\n"
     "from pyspark.sql import functions as F\n"
