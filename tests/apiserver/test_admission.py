@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.apiserver.test_chart import Json, rendered
 from tests.unit.job.samples import job as sample
+from tests.unit.workloads.manifests import example, kafka_children, pipeline_children
 
 from trimtab.api.contract import Executors
 from trimtab.api.listening import FIXED_PORTS
@@ -215,3 +216,44 @@ def test_images_and_python_can_be_forbidden_to_pipelines(
         assert "the image mine:1 is none of those that the cluster allows: ok/" in tried(manifest)
         manifest["spec"]["image"] = "ok/pipeline:1"
         assert tried(manifest) == ""
+
+
+def every_pod() -> dict[str, Json]:
+    """A pod of each kind that trimtab makes, by what it is."""
+
+    def template(made: Json) -> Json:
+        found: Json = copy.deepcopy(made["spec"]["template"])
+        for claim in made["spec"].get("volumeClaimTemplates", ()):
+            name = claim["metadata"]["name"]
+            volume = {"name": name, "persistentVolumeClaim": {"claimName": "any"}}
+            found["spec"].setdefault("volumes", []).append(volume)
+        return found
+
+    templates = {
+        f"{made['kind']} {made['metadata']['name']}": template(made)
+        for made in (
+            *pipeline_children(example("pipeline")).values(),
+            *kafka_children(example("kafka")),
+            *rendered(),
+        )
+        if "template" in made.get("spec", {})
+    }
+    return {"executor": executor(), **templates}
+
+
+def test_every_pod_is_let_in_where_only_restricted_ones_are(kubectl: Any) -> None:
+    found = every_pod()
+    assert len(found) == 6, list(found)
+    level = {"pod-security.kubernetes.io/enforce": "restricted"}
+    namespace = {"metadata": {"name": "only-restricted", "labels": level}}
+    kubectl("create", "-f", "-", manifest={"apiVersion": "v1", "kind": "Namespace"} | namespace)
+    where = ("create", "-n", "only-restricted", "--dry-run=server", "-f", "-")
+    for what, template in found.items():
+        spec = template["spec"] | {"serviceAccountName": "default"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec}
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        kubectl("apply", "-n", "only-restricted", "-f", "-", manifest=account)
+        assert "created" in kubectl(*where, manifest=pod).stdout, what
+    careless = {"containers": [{"name": "web", "image": "web:1"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "two"}, "spec": careless}
+    assert "violates PodSecurity" in kubectl(*where, manifest=pod, check=False).stderr

@@ -260,8 +260,9 @@ ACCESS: Mapping[str, Line] = {
         "refused at the door",
     ),
     "restricted": Line(
-        "every namespace of a live test enforces Pod Security restricted",
-        _of("e2e/test_tuning", "a_load_step_that_one_executor_cannot_carry_is_met_with_more")
+        "namespaces enforce Pod Security restricted, all those of live tests too",
+        _of(ADMISSION, "every_pod_is_let_in_where_only_restricted_ones_are")
+        + _of("e2e/test_tuning", "a_load_step_that_one_executor_cannot_carry_is_met_with_more")
         + _of("e2e/test_changes", "planned_changes_under_backlog_lose_and_duplicate_nothing")
         + _of(CHART, "all_pods_run_as_the_same_user"),
     ),
