@@ -1,14 +1,16 @@
-"""What the operator has asked of the API server, as the server's audit log has it."""
+"""What the operator and drivers have asked of the API server, as its audit log has it."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 Event = dict[str, Any]
-OPERATOR = "system:serviceaccount:trimtab:trimtab-operator"
+OPERATOR = re.escape("system:serviceaccount:trimtab:trimtab-operator")
+DRIVERS = "system:serviceaccount:[^:]+:trimtab-driver-.+"
 CREATED = 201
 FORBIDDEN = 403
 ENDING = "because it is being terminated"
@@ -16,16 +18,19 @@ ENDING = "because it is being terminated"
 
 
 def events(log: Path, user: str = OPERATOR) -> Iterator[Event]:
-    """The operator's calls of objects, oldest first; the log is rotated."""
+    """The calls of objects by who matches `user`, oldest first; the log is rotated."""
     for part in [*sorted(log.parent.glob(f"{log.stem}-*{log.suffix}")), log]:
         for line in part.read_text().splitlines():
             event = json.loads(line)
-            if event["user"]["username"] == user and event.get("objectRef"):
+            if re.fullmatch(user, event["user"]["username"]) and event.get("objectRef"):
                 yield event
 
 
 def refused(log: Path) -> list[str]:
-    """What the API server said where a right was missing."""
+    """What the API server said where the operator lacked a right.
+
+    A driver that goes with its role lacks rights at its end.
+    """
     return [
         event["responseStatus"].get("message", event["requestURI"])
         for event in events(log)

@@ -49,7 +49,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def cluster() -> Iterator[tuple[Kube, dict[str, str]]]:
     """The cluster with the operator in it; left running, `make cluster-down` ends it.
 
-    At the end, what the operator has asked of the API server is in build/gates/calls.json.
+    At the end, what the operator and the drivers have asked of the API server is in
+    build/gates/calls.json.
     """
     paths = from_environment()
     with exclusive(paths.cache / "e2e.lock", "another process boots the cluster", BOOT_S):
@@ -63,8 +64,9 @@ def cluster() -> Iterator[tuple[Kube, dict[str, str]]]:
     yield kube, tags
     log = paths.logs / AUDIT_LOG
     assert calls.refused(log) == [], "the operator lacks rights"
+    used = {"operator": calls.verbs(log), "drivers": calls.verbs(log, calls.DRIVERS)}
     REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "calls.json").write_text(json.dumps(calls.verbs(log), indent=2) + "\n")
+    (REPORTS / "calls.json").write_text(json.dumps(used, indent=2) + "\n")
 
 
 @pytest.fixture(scope="session")
