@@ -62,7 +62,7 @@ bench-producer: $(STAMP) ## the producer tuner against a grid search, quiet and 
 	$(BIN)/python -m bench.producer
 	$(BIN)/python -m bench.producer --busy 2
 
-bench-locality: $(STAMP) ## tasks near their data and anywhere, on three zones, half an hour; build/locality
+bench-locality: $(STAMP) ## tasks near their data and anywhere, on three zones, three quarters of an hour; build/locality
 	$(LOCALCLUSTER) doctor --install
 	$(BIN)/python -m bench.locality
 

@@ -15,8 +15,9 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+Pair = tuple[str, str]
 QUEUE = 77
 PACKETS = 65_536
 """Packets that may wait; the kernel drops more."""
@@ -30,34 +31,45 @@ BIND, COPY_META, ACCEPT = 1, 1, 1
 
 
 @contextlib.contextmanager
-def slow(pairs: Iterable[tuple[str, str]], delay_ms: float, port: int) -> Iterator[None]:
-    """Delay what goes from the first range of each pair to the second, and count it.
-
-    Ranges are addresses or CIDRs; what comes from `port` is counted, see `bytes_from`.
-    """
-    rules = []
-    for sender, receiver in pairs:
-        pair = ["-s", sender, "-d", receiver]
-        rules.append([*pair, "-p", "tcp", "--sport", str(port)])
-        held = ["-j", "NFQUEUE", "--queue-num", str(QUEUE), "--queue-bypass"]
-        rules.append([*pair, *held])
+def slow(pairs: Iterable[Pair], delay_ms: float) -> Iterator[None]:
+    """Delay what goes from the first range of each pair, an address or a CIDR, to the second."""
+    held = ["-j", "NFQUEUE", "--queue-num", str(QUEUE), "--queue-bypass"]
     reader = subprocess.Popen([sys.executable, "-m", "bench.link", f"{delay_ms:g}"])
     try:
-        for rule in rules:
-            subprocess.run(["iptables", "-w", "-A", "FORWARD", *rule], check=True)
-        yield
+        with _rules("-A", [["-s", sender, "-d", receiver, *held] for sender, receiver in pairs]):
+            yield
     finally:
-        for rule in rules:
-            subprocess.run(["iptables", "-w", "-D", "FORWARD", *rule], check=False)
         reader.terminate()
         reader.wait()
 
 
-def bytes_from(port: int) -> int:
-    """Bytes that a slow link has carried from a port, with their headers."""
-    argv = ["iptables", "-w", "-nvxL", "FORWARD"]
-    shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    return sum(int(line.split()[1]) for line in shown.splitlines() if f"spt:{port}" in line)
+@contextlib.contextmanager
+def counted(pairs: Iterable[Pair], port: int) -> Iterator[Callable[[], int]]:
+    """Count what goes from a port of the first range of each pair to the second.
+
+    Yields what tells the bytes so far, with their headers.
+    """
+    told = ["-p", "tcp", "--sport", str(port)]
+
+    def so_far() -> int:
+        argv = ["iptables", "-w", "-nvxL", "FORWARD"]
+        shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        return sum(int(line.split()[1]) for line in shown.splitlines() if f"spt:{port}" in line)
+
+    # before what delays, which is the end of a packet's way through the rules
+    with _rules("-I", [["-s", sender, "-d", receiver, *told] for sender, receiver in pairs]):
+        yield so_far
+
+
+@contextlib.contextmanager
+def _rules(how: str, rules: Sequence[Sequence[str]]) -> Iterator[None]:
+    try:
+        for rule in rules:
+            subprocess.run(["iptables", "-w", how, "FORWARD", *rule], check=True)
+        yield
+    finally:
+        for rule in rules:
+            subprocess.run(["iptables", "-w", "-D", "FORWARD", *rule], check=False)
 
 
 def message(kind: int, queue: int, *attributes: tuple[int, bytes]) -> bytes:

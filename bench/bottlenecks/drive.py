@@ -28,8 +28,6 @@ SICK_S = 45.0
 SETTLED_S = 30.0
 """Without a decision that changes anything, and without a trial, from which it has settled."""
 
-PORT = 9092
-
 
 @dataclass
 class Outcome:
@@ -155,5 +153,5 @@ def _trouble(kube: Kube, case: Case) -> Iterator[None]:
         if case.delay_ms:
             broker = (kube.get("pod", "events-kafka-0") or {})["status"]["podIP"]
             pairs = [(broker, POD_RANGE), (POD_RANGE, broker)]
-            stack.enter_context(slow(pairs, case.delay_ms, PORT))
+            stack.enter_context(slow(pairs, case.delay_ms))
         yield

@@ -1,6 +1,7 @@
 """Locality on three zones with a slow link: `python -m bench.locality --out docs/benchmarks`.
 
-The same load three times: in the scope Process, in Any, and with the tuner in charge.
+The same load in the scope Process, in Any, with the tuner in charge, and in both scopes with a copy
+of the topic in each zone.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ def page(found: Sequence[Run], delay_ms: float, commit: str) -> str:
         "# Locality on three zones", "",
         f"`make bench-locality` at commit {commit}: {runs.NODES} nodes in as many zones, a broker",
         f"and an executor of two slots in each. Packets between zones take {delay_ms:g} ms more",
-        f"each way. A topic of {runs.PARTITIONS} partitions with one copy, led from all zones;",
+        f"each way. Topics of {runs.PARTITIONS} partitions, led from all zones, with one copy or",
+        "with a copy in each zone, which `client.rack` then lets executors read;",
         f"each record waits {runs.WAIT_MS} ms, the trigger is {runs.TRIGGER_S} s. The load is",
         f"{low:g}, {high:g} and {low:g} records/s; the first {runs.SETTLES_S:g} s of each step do",
         "not count.",
         "",
-        "Bytes are those from brokers to pods of other zones, with headers; near is the share of",
-        "tasks on the executor that they prefer.", "",
+        "Bytes are those from brokers to executors of other zones, with headers; near is the share",
+        "of tasks on the executor that they prefer.", "",
         "| contender | load | scope at its end | p95, s | bytes between zones / record | near |",
         "|---|---|---|---|---|---|",
         *(_line(run, phase) for run in found for phase in run.phases), "",
@@ -74,7 +76,7 @@ def main(out: Path, delay_ms: float, only: tuple[str, ...]) -> None:
         deploy.install(kube, tags, TICK_S)
         kube.call("create", "namespace", runs.NAMESPACE)
         runs.prepare(kube)
-        with slow(itertools.permutations(runs.zones(), 2), delay_ms, runs.PORT):
+        with slow(itertools.permutations(runs.zones(), 2), delay_ms):
             for contender in only or runs.PINNED:
                 found.append(runs.play(kube, tags["pipeline"], contender))
                 console.say(json.dumps(found[-1].plain()))

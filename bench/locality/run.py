@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
 import yaml
-from bench.link import bytes_from
+from bench.link import Pair, counted
 from dev.demo import deploy, load
 from dev.demo.kube import Json, Kube, condition
 from dev.localcluster.network import NODE_STEP, node_address
 
-NAMESPACE, TOPIC, PORT = "locality", "spread", 9092
+NAMESPACE, PORT = "locality", 9092
+ONE_COPY, COPIES = "spread", "spread-copies"
+"""Topics whose leaders are in all zones: with one copy, and with one in each zone."""
 NODES, PARTITIONS, EXECUTORS = 3, 12, 3
 WAIT_MS, TRIGGER_S = 8, 5
-WARM = (90.0, 100.0)
-STEPS = (("low", 120.0, 100.0), ("high", 180.0, 480.0), ("low again", 180.0, 100.0))
+WARM = (60.0, 100.0)
+STEPS = (("low", 120.0, 100.0), ("high", 150.0, 480.0), ("low again", 150.0, 100.0))
 """Name, seconds and records/s. Six slots that wait 8 ms a record carry 750/s at most."""
 
 SETTLES_S = 40.0
 """Of each step before its figures count: the loop has then moved, or it does not."""
 
 POLL_S = 2.0
+PROCESS: Json = {"pinned": {"locality": {"scope": "Process"}}}
+ANY: Json = {"pinned": {"locality": {"scope": "Any"}}}
 PINNED: Mapping[str, Json] = {
-    "Process": {"pinned": {"locality": {"scope": "Process"}}},
-    "Any": {"pinned": {"locality": {"scope": "Any"}}},
+    "Process": PROCESS,
+    "Any": ANY,
+    "Process, a copy in each zone": PROCESS,
+    "Any, a copy in each zone": ANY,
     "the tuner": {"locality": {"enabled": True, "bounds": {"higher": 0.7, "lower": 0.5}}},
 }
 """By contender, its part of `tuning`. The bounds are such that both steps lie within those of the
@@ -43,7 +50,7 @@ class Phase:
     """In force at its end."""
     p95_s: list[float] = field(default_factory=list)
     crossed_bytes: int = 0
-    """From brokers to pods of other zones, with headers."""
+    """From brokers to executors of other zones, with headers."""
     records: int = 0
     tasks: dict[str, int] = field(default_factory=dict)
     """By Spark's level of locality."""
@@ -90,7 +97,7 @@ def manifest(contender: str) -> Json:
         **tuning.get("pinned", {}),
     }  # fmt: skip
     made["spec"] |= {
-        "source": {"kafka": {"cluster": "events", "topics": [TOPIC], "startingOffsets": "latest"}},
+        "source": {"kafka": {"cluster": "events", "topics": [topic(contender)]}},
         "limits": {"executors": {"min": EXECUTORS, "max": EXECUTORS}},
         "podTemplate": {
             "affinity": {"podAntiAffinity": {
@@ -114,21 +121,27 @@ def zones() -> list[str]:
     return [f"{node_address(number)}/{prefix}" for number in range(NODES)]
 
 
-def prepare(kube: Kube) -> None:
-    """Three brokers, and a topic of one copy whose leaders are in all zones.
+def topic(contender: str) -> str:
+    """The topic that a contender reads."""
+    return COPIES if "copy" in contender else ONE_COPY
 
-    With a copy in each zone every executor reads in its own, whatever the scope.
-    """
+
+def prepare(kube: Kube) -> None:
+    """Three brokers, and the topics."""
     brokers = _example("kafka")[0]
     brokers["spec"] |= {"replicas": NODES, "resources": {"cpuRequest": "100m", "memory": "640Mi"}}
     kube.apply(brokers, *_example("transform"))
     kube.wait("Kafka ready", 300, lambda: condition(kube.get("tkc", "events"), "Ready") == "True")
-    leaders = ",".join(str(number % NODES) for number in range(PARTITIONS))
-    kube.call(
-        "exec", "events-kafka-0", "--", "kafka", "org.apache.kafka.tools.TopicCommand",
-        "--bootstrap-server", f"localhost:{PORT}", "--create", "--topic", TOPIC,
-        "--replica-assignment", leaders,
-    )  # fmt: skip
+    for name, copies in ((ONE_COPY, 1), (COPIES, NODES)):
+        brokers_of = (
+            ":".join(str((first + copy) % NODES) for copy in range(copies))
+            for first in range(PARTITIONS)
+        )
+        kube.call(
+            "exec", "events-kafka-0", "--", "kafka", "org.apache.kafka.tools.TopicCommand",
+            "--bootstrap-server", f"localhost:{PORT}", "--create", "--topic", name,
+            "--replica-assignment", ",".join(brokers_of),
+        )  # fmt: skip
 
 
 def play(kube: Kube, image: str, contender: str) -> Run:
@@ -139,12 +152,13 @@ def play(kube: Kube, image: str, contender: str) -> Run:
     kube.wait("executors", 240, lambda: metric(kube, running) == EXECUTORS)
     schedule = [WARM, *((seconds, rate) for _, seconds, rate in STEPS)]
     run, began_s = Run(contender, []), time.monotonic()
-    load.start(kube, image, schedule, TOPIC)
+    load.start(kube, image, schedule, topic(contender))
     ends_s = began_s + WARM[0]
-    for name, seconds, _ in STEPS:
-        begins_s, ends_s = ends_s + SETTLES_S, ends_s + seconds
-        time.sleep(max(0.0, begins_s - time.monotonic()))
-        run.phases.append(_watch(kube, name, ends_s))
+    with counted(into_executors(kube), PORT) as crossed:
+        for name, seconds, _ in STEPS:
+            begins_s, ends_s = ends_s + SETTLES_S, ends_s + seconds
+            time.sleep(max(0.0, begins_s - time.monotonic()))
+            run.phases.append(_watch(kube, name, ends_s, crossed))
     status = (kube.get("spl", "clicks") or {}).get("status") or {}
     run.decisions = [
         f"{each['reason']}: {each['message']}"
@@ -157,10 +171,22 @@ def play(kube: Kube, image: str, contender: str) -> Run:
     return run
 
 
-def _watch(kube: Kube, name: str, ends_s: float) -> Phase:
+def into_executors(kube: Kube) -> list[Pair]:
+    """From the range of each zone to each executor in another one."""
+    selector = ("-l", "trimtab.dev/component=executor")
+    pods = (kube.get("pods", *selector) or {"items": []})["items"]
+    addresses = [ip_address(pod["status"]["podIP"]) for pod in pods]
+    return [
+        (zone, f"{address}/32")
+        for address in addresses
+        for zone in zones()
+        if address not in ip_network(zone, strict=False)
+    ]
+
+
+def _watch(kube: Kube, name: str, ends_s: float, crossed: Callable[[], int]) -> Phase:
     phase = Phase(name)
-    tasks, records = levels(kube), _records(kube)
-    crossed = bytes_from(PORT)
+    tasks, records, before = levels(kube), _records(kube), crossed()
     own = f'namespace="{NAMESPACE}"'
     batch, p95_s = None, f'max(trimtab_batch_record_latency_seconds{{quantile="0.95",{own}}})'
     while time.monotonic() < ends_s:
@@ -170,7 +196,7 @@ def _watch(kube: Kube, name: str, ends_s: float) -> Phase:
             phase.p95_s.append(latency_s)
         batch = seen
         time.sleep(POLL_S)
-    phase.crossed_bytes = bytes_from(PORT) - crossed
+    phase.crossed_bytes = crossed() - before
     phase.records = _records(kube) - records
     phase.tasks = {level: n - tasks.get(level, 0) for level, n in levels(kube).items()}
     status = (kube.get("spl", "clicks") or {}).get("status") or {}
