@@ -21,7 +21,7 @@ from trimtab.api.v1alpha1.tuning import Dwell, TuningBounds
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import Decide, Run, simulate
-from trimtab.simulation.scenario import Plant, Scenario, load_scenario
+from trimtab.simulation.scenario import SHIPPED_DIRECT_S, Plant, Scenario, load_scenario
 from trimtab.simulation.verifiers import check, verify
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
@@ -33,8 +33,7 @@ NAMES = (OURS, *PEERS)
 BOUNDS, DWELLS = ("higher", "lower"), ("up", "down")
 DIRECT = "direct_s"
 """Seconds between direct reads of the driver's figures; without, they come from Prometheus."""
-DIRECT_S = 2.0
-"""As the operator ships."""
+DIRECT_S = SHIPPED_DIRECT_S
 
 
 def as_decide(controller: Controller) -> Decide:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from simulation.plants import plant, scenario
 from trimtab.simulation.events import Kind
 from trimtab.simulation.observer import Observer
+from trimtab.simulation.scenario import SHIPPED_DIRECT_S, as_shipped
 from trimtab.tuning.snapshot import Signals
 
 
@@ -122,3 +125,17 @@ def test_a_driver_that_is_away_cannot_be_read() -> None:
     lost = [{"at": 11, "kind": "driver_lost", "back_after_s": 20}]
     observer = watch(14, plant={"metrics": {"direct_s": 2}}, faults=lost)
     assert seen(observer, 14).sampled_at_s == 10
+
+
+def test_a_scenario_that_says_nothing_is_read_as_the_chart_has_it() -> None:
+    shipped = yaml.safe_load(
+        (Path(__file__).parents[2] / "charts/trimtab/values.yaml").read_text()
+    )["operator"]
+    reads = shipped["directReads"]
+    assert (reads["enabled"], reads["tickSeconds"]) == (True, SHIPPED_DIRECT_S)
+    for said, expected in (
+        ({}, SHIPPED_DIRECT_S),
+        ({"direct_s": None}, None),
+        ({"direct_s": 5}, 5),
+    ):
+        assert as_shipped(scenario(plant={"metrics": said})).plant.metrics.direct_s == expected

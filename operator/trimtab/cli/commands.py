@@ -161,13 +161,16 @@ def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> M
 @click.option("--seeds", default="1", help="Comma-separated numbers.")
 @click.option("--json", "as_json", is_flag=True, help="List of figures, one object per seed.")
 def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
-    """Run a scenario file in virtual time with the operator's own control core."""
+    """Run a scenario file in virtual time with the operator's own control core.
+
+    The driver is read directly, as the chart has it, unless plant.metrics.direct_s says otherwise.
+    """
     from trimtab.simulation.figures import figures  # noqa: PLC0415
     from trimtab.simulation.run import simulate as run_simulation  # noqa: PLC0415
-    from trimtab.simulation.scenario import load_scenario  # noqa: PLC0415
+    from trimtab.simulation.scenario import as_shipped, load_scenario  # noqa: PLC0415
 
     try:
-        loaded = load_scenario(scenario)
+        loaded = as_shipped(load_scenario(scenario))
         numbers = [int(seed) for seed in seeds.split(",")]
         runs = [run_simulation(loaded, seed) for seed in numbers]
     except TrimtabError as error:

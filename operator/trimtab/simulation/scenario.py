@@ -128,6 +128,10 @@ class Cluster(ApiModel):
     """Whether it refuses more, as a quota does; else their pods find no node."""
 
 
+SHIPPED_DIRECT_S = 2.0
+"""Seconds between two direct reads: `operator.directReads.tickSeconds` of the chart."""
+
+
 class Metrics(ApiModel):
     """How well the plant can be observed."""
 
@@ -244,6 +248,16 @@ class Scenario(ApiModel):
             max_in_flight=start.max_in_flight if plant.remote.latency_s else None,
             scope=SCOPES.index(start.locality_scope) if plant.locality.remote_cost else None,
         )
+
+
+def as_shipped(scenario: Scenario) -> Scenario:
+    """The scenario with the driver read as the chart has it, unless it says how."""
+    metrics = scenario.plant.metrics
+    if "direct_s" in metrics.model_fields_set:
+        return scenario
+    metrics = metrics.model_copy(update={"direct_s": SHIPPED_DIRECT_S})
+    plant = scenario.plant.model_copy(update={"metrics": metrics})
+    return scenario.model_copy(update={"plant": plant})
 
 
 def load_scenario(path: Path) -> Scenario:
