@@ -220,7 +220,7 @@ def write(results: Results, out: Path, docs: Path | None) -> None:
     everything = {"verdicts": [v.plain() for v in judged(results)], **results.plain()}
     (out / "control.json").write_text(json.dumps(everything, separators=(",", ":")) + "\n")
     for workload, traces in results.traces.items():
-        picture(out / f"{workload}.png", workload, traces)
+        picture(out / f"{workload}.png", workload, traces, results.under(TRACED).rows)
     target = docs or out / "control.md"
     target.write_text(page(results, "control" if docs else "."))
 
