@@ -27,10 +27,11 @@ test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, advice on
 	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest tests/e2e/test_memory.py -m e2e -q; \
 	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 
-test-faults: $(STAMP) ## every fault of the API server and 10,000 specs, about an hour; docs/reliability.md
+test-faults: $(STAMP) ## every fault of the API server, 10,000 specs, and what needs no cluster, over an hour; docs/reliability.md
 	$(LOCALCLUSTER) tools
 	TRIMTAB_LONG=1 $(BIN)/pytest -q tests/unit/reconcile/test_generated.py $(addprefix \
 	  tests/apiserver/test_,crashes.py staleness.py calls.py answers.py generated.py)
+	$(BIN)/pytest -q $$($(BIN)/python -m tests.faults.lines)
 	$(BIN)/python -m tests.faults.table
 
 # SEED=... repeats the order of a run

@@ -467,3 +467,9 @@ BY_TEST: Mapping[str, tuple[str, ...]] = {
     for test in {test for line in LINES.values() for test in line.tests}
 }
 """The lines that a test tries, by its node without parameters."""
+
+ON_A_CLUSTER = ("tests/e2e/", "tests/zones/")
+"""Where `make test` tries lines on a running cluster; all else needs none."""
+
+if __name__ == "__main__":
+    print(*sorted(test for test in BY_TEST if not test.startswith(ON_A_CLUSTER)))  # noqa: T201
