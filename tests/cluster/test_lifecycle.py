@@ -73,6 +73,13 @@ def processes() -> set[str]:
     return found
 
 
+def foreign(mount: str) -> bool:
+    """Whether a mount is that of the cache, or of another test."""
+    if str(PATHS.state) in mount:
+        return False
+    return str(PATHS.cache) in mount or "/pytest-of-" in mount
+
+
 def machine() -> dict[str, set[str]]:
     """All that a cluster could leave on the machine, with no regard to what we think it makes."""
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
@@ -80,8 +87,8 @@ def machine() -> dict[str, set[str]]:
     settings = {Path("/proc/sys") / name for name in network.SYSCTLS}
     return {
         "processes": processes(),
-        # Another command may be building images meanwhile: that is the cache's business.
-        "mounts": {m for m in (line.split()[4] for line in mounts) if str(PATHS.cache) not in m},
+        # Images are built meanwhile, and other tests mount volumes of their own.
+        "mounts": {m for m in (line.split()[4] for line in mounts) if not foreign(m)},
         "links": {p.name for p in Path("/sys/class/net").iterdir()},
         "addresses": {line.split(" ", 1)[1].strip() for line in shown("ip", "-o", "addr")},
         "routes": shown("ip", "route", "show", "table", "all"),
