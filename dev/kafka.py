@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -32,9 +33,16 @@ def jars(profile: str) -> Path:
 
 def free_port() -> int:
     """A TCP port on which nothing is listening."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """Different TCP ports on which nothing is listening."""
+    with ExitStack() as open_:
+        probes = [open_.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 class KafkaBroker:
@@ -43,8 +51,7 @@ class KafkaBroker:
     def __init__(self, directory: Path, options: Mapping[str, str] | None = None) -> None:
         """Starts nothing; `directory` is created by `start`."""
         self.directory = directory
-        self.port = free_port()
-        self.controller_port = free_port()
+        self.port, self.controller_port = free_ports(2)
         self.options = dict(options or {})
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -82,7 +89,7 @@ class KafkaBroker:
         """Start and wait until the broker answers; the first start formats its storage.
 
         Raises:
-            RuntimeError: it exited, or did not answer within a minute; the log is in `directory`.
+            RuntimeError: it exited, or did not answer within a minute; with the end of its log.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         config = self.directory / "server.properties"
@@ -92,7 +99,8 @@ class KafkaBroker:
             if first:
                 tool = self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID)
                 command = [*tool, "-c", str(config)]
-                subprocess.run(command, check=True, stdout=log, stderr=log)
+                if subprocess.run(command, stdout=log, stderr=log, check=False).returncode:
+                    raise RuntimeError(f"its storage was not formatted: {self._last_words()}")
             command = self._java("kafka.Kafka", str(config))
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         self._await_answer()
@@ -103,14 +111,18 @@ class KafkaBroker:
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise RuntimeError(f"the broker exited: see {self.directory / 'broker.log'}")
+                raise RuntimeError(f"the broker exited: {self._last_words()}")
             try:
                 if admin.list_topics(timeout=1).brokers:
                     return
             except Exception:  # noqa: S110 -- not up yet, whatever the client calls it
                 pass
             time.sleep(0.2)
-        raise RuntimeError(f"the broker did not answer: see {self.directory / 'broker.log'}")
+        raise RuntimeError(f"the broker did not answer: {self._last_words()}")
+
+    def _last_words(self) -> str:
+        """The end of its log, which tests remove with everything else."""
+        return (self.directory / "broker.log").read_text(errors="replace")[-2000:]
 
     def ended(self) -> bool:
         """Whether it has ended by itself."""
