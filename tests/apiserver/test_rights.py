@@ -57,6 +57,7 @@ def test_the_rights_are_those_that_it_uses(life: Life, kubeconfig: Path) -> None
     others_change_children(life)
     older_operators_have_left_objects(life)
     brokers_grow(life)
+    somebody_sets_a_policy(life)
     log = kubeconfig.parent / "logs" / AUDIT_LOG
     used = {
         (resource, verb)
@@ -180,12 +181,23 @@ def brokers_grow(life: Life) -> None:
     life.settle("brokers have grown")
 
 
+def somebody_sets_a_policy(life: Life) -> None:
+    """A policy is told what became of it."""
+    meta = {"name": "team"}
+    kind = {"apiVersion": KINDS["TuningPolicy"].api_version, "kind": "TuningPolicy"}
+    life.world.apply(kind | {"metadata": meta, "spec": {"mode": "Observe"}})
+    life.until(
+        "the policy is accepted",
+        lambda: life.world.condition("Ready", "team", "TuningPolicy").get("status") == "True",
+    )
+
+
 def chart_rules() -> list[Json]:
-    """What the chart allows the operator: in its namespaces, and with its Lease."""
+    """What the chart allows an operator of one namespace: in it, and with its Lease."""
     mine = {"t-operator", "t-operator-lease"}
     return [
         rule
-        for manifest in rendered()
+        for manifest in rendered("watchNamespaces={here}")
         if manifest["kind"] in {"ClusterRole", "Role"} and manifest["metadata"]["name"] in mine
         for rule in manifest["rules"]
     ]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.simulation.plants import scenario
 
 from trimtab.api.reasons import Action, BottleneckKind, Reason
 from trimtab.simulation.figures import exact, figures
@@ -399,3 +400,19 @@ def test_calls_in_flight_reach_their_optimum_from_one(rate: int) -> None:
     assert rate <= 0.8 * sustained[calls]
     assert calls == 1 or rate > 0.5 * sustained[calls - 1]
     assert all(verify(run).values())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_trigger_is_not_shortened_for_a_release_that_does_not_follow(seed: int) -> None:
+    """Twelve tasks in waves: with a shorter trigger eleven executors are too loaded to begin with.
+
+    It was shortened to make room for fewer executors, lengthened again, and so on.
+    """
+    case = scenario(
+        name="waves", duration=1800, tick=10, partitions=12, load={"step": [[0, 60], [300, 420]]},
+        plant={"capacity": {1: 100, 12: 1200}, "waves": True, "batch": {"fixed_s": 0.3}},
+        limits={"executors": {"min": 1, "max": 12}}, start={"executors": 1, "trigger": 5},
+    )  # fmt: skip
+    run = simulate(case, seed)
+    triggers_s = [tick.after.settings.trigger_s for tick in run.changes]
+    assert sum(a != b for a, b in itertools.pairwise(triggers_s)) <= 1

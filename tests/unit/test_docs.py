@@ -20,6 +20,7 @@ from trimtab.api.reasons import Reason as Decided
 from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
 from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.cli import main as cli
 from trimtab.job.termination import Reason
@@ -28,7 +29,12 @@ from trimtab.simulation.verifiers import VERIFIERS
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-KINDS = {"StreamPipeline": StreamPipelineSpec, "KafkaCluster": KafkaClusterSpec}
+KINDS = {
+    "StreamPipeline": StreamPipelineSpec,
+    "KafkaCluster": KafkaClusterSpec,
+    "TuningPolicy": TuningPolicySpec,
+    "ClusterTuningPolicy": ClusterTuningPolicySpec,
+}
 
 
 def read(name: str) -> str:

@@ -68,7 +68,10 @@ capabilities: {drop: [ALL]}
   resources: [streampipelines, kafkaclusters]
   verbs: [get, list, watch]
 - apiGroups: [trimtab.dev]
-  resources: [streampipelines/status, kafkaclusters/status]
+  resources: [tuningpolicies]
+  verbs: [list, watch]
+- apiGroups: [trimtab.dev]
+  resources: [streampipelines/status, kafkaclusters/status, tuningpolicies/status]
   verbs: [patch]
 - apiGroups: [""]
   resources: [pods]
@@ -100,6 +103,16 @@ capabilities: {drop: [ALL]}
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [create, get, list, watch, patch, delete]
+{{- end }}
+
+{{/* What it may do besides where it watches all namespaces. */}}
+{{- define "trimtab.clusterRules" -}}
+- apiGroups: [trimtab.dev]
+  resources: [clustertuningpolicies]
+  verbs: [list, watch]
+- apiGroups: [trimtab.dev]
+  resources: [clustertuningpolicies/status]
+  verbs: [patch]
 {{- end }}
 
 {{/* Who may read metrics: JSON of peers of a NetworkPolicy; none: everybody. */}}

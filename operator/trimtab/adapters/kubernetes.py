@@ -29,6 +29,8 @@ from trimtab.ports import Clock, Key, Manifest
 from trimtab.workloads.common import MANAGED_SELECTOR
 
 _PAGE = 500
+_OF_CLUSTER = "default"
+"""Where Kubernetes keeps the Events about what belongs to no namespace."""
 _NO_VERSION = "1"
 """A resource version that no object has: the store itself begins with it."""
 
@@ -80,7 +82,7 @@ class KubernetesCluster:
         kind, namespace, name = key
         resource = self._resource(kind)
         try:
-            return _plain(made(lambda: resource.get(name=name, namespace=namespace)))
+            return _plain(made(lambda: resource.get(name=name, namespace=namespace or None)))
         except GoneError:
             return None
         except ConflictError as error:
@@ -149,7 +151,7 @@ class KubernetesCluster:
         return _plain(
             self._write(
                 lambda: resource.patch(
-                    body=body, name=meta["name"], namespace=meta["namespace"],
+                    body=body, name=meta["name"], namespace=meta.get("namespace"),
                     content_type="application/merge-patch+json", field_manager=FIELD_MANAGER,
                 )
             )
@@ -170,14 +172,16 @@ class KubernetesCluster:
     def event(self, about: Manifest, *, warning: bool, reason: str, message: str) -> None:
         """Create one Event. Never retried: with a generated name, a retry might create two."""
         meta = about["metadata"]
+        own = {"namespace": meta["namespace"]} if meta.get("namespace") else {}
+        namespace = meta.get("namespace") or _OF_CLUSTER
         now = timestamp(self._clock.now())
         body = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
+            "metadata": {"generateName": f"{meta['name']}.", "namespace": namespace},
             "involvedObject": {
                 "apiVersion": about["apiVersion"], "kind": about["kind"], "name": meta["name"],
-                "namespace": meta["namespace"], "uid": meta["uid"],
+                "uid": meta["uid"], **own,
             },
             "type": "Warning" if warning else "Normal",
             "reason": reason,
@@ -191,7 +195,7 @@ class KubernetesCluster:
         try:
             self._check()
             resource = self._client.resources.get(api_version="v1", kind="Event")
-            resource.create(body=body, namespace=meta["namespace"])
+            resource.create(body=body, namespace=namespace)
         except (ApiException, HTTPError, ResourceNotFoundError, UnavailableError) as error:
             log.warning("event %s about %s was not recorded: %s", reason, meta["name"], error)
 

@@ -114,7 +114,7 @@ class MemoryCluster:
         """Merge the status, provided that the object has not changed."""
         self._check()
         meta = manifest["metadata"]
-        key = (kind, meta["namespace"], meta["name"])
+        key = (kind, meta.get("namespace", ""), meta["name"])
         old = self.objects.get(key)
         if old is None:
             raise ConflictError("the object no longer exists")

@@ -16,10 +16,21 @@ import yaml
 from pydantic import BaseModel
 
 from trimtab.api.common import API_VERSION, GROUP, MAX_NAME_LENGTH, VERSION, cel
-from trimtab.api.kinds import KAFKA_CLUSTER, STREAM_PIPELINE, Kind
+from trimtab.api.kinds import (
+    CLUSTER_TUNING_POLICY,
+    KAFKA_CLUSTER,
+    STREAM_PIPELINE,
+    TUNING_POLICY,
+    Kind,
+)
 from trimtab.api.quantities import UNIT_KEY, format_duration, format_quantity
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.policies import (
+    ClusterTuningPolicySpec,
+    TuningPolicySpec,
+    TuningPolicyStatus,
+)
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 
 Schema = dict[str, Any]
@@ -36,6 +47,8 @@ NAME_RULES = cel(
     ),
 )
 """The names of the children are the name and a suffix, and a Service's is a label of DNS-1035."""
+
+WITH_CHILDREN = (STREAM_PIPELINE, KAFKA_CLUSTER)
 
 _KEPT = (
     "type", "description", "enum", "pattern", "maxLength", "minLength", "minimum", "maximum",
@@ -108,7 +121,7 @@ def _crd(
     root = {
         "type": "object",
         "required": ["spec"],
-        **NAME_RULES,
+        **(NAME_RULES if kind in WITH_CHILDREN else {}),
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
@@ -123,7 +136,7 @@ def _crd(
         "metadata": {"name": f"{kind.plural}.{GROUP}"},
         "spec": {
             "group": GROUP,
-            "scope": "Namespaced",
+            "scope": "Cluster" if kind.of_cluster else "Namespaced",
             "names": {
                 "kind": kind.name,
                 "listKind": f"{kind.name}List",
@@ -183,9 +196,32 @@ def kafka_cluster_crd() -> Schema:
     )  # fmt: skip
 
 
+_POLICY_COLUMNS = [
+    ("Pipelines", "integer", ".status.pipelines"),
+    ("Mode", "string", ".spec.mode"),
+    ("Priority", "integer", ".spec.priority"),
+    _READY,
+    _AGE,
+]
+
+
+def tuning_policy_crd() -> Schema:
+    """The CRD of TuningPolicy."""
+    return _crd(TUNING_POLICY, TuningPolicySpec, TuningPolicyStatus, _POLICY_COLUMNS)
+
+
+def cluster_tuning_policy_crd() -> Schema:
+    """The CRD of ClusterTuningPolicy."""
+    spec, status = ClusterTuningPolicySpec, TuningPolicyStatus
+    return _crd(CLUSTER_TUNING_POLICY, spec, status, _POLICY_COLUMNS)
+
+
 def all_crds() -> dict[str, Schema]:
     """All CRDs by file name."""
-    crds = (stream_pipeline_crd(), kafka_cluster_crd())
+    crds = (
+        stream_pipeline_crd(), kafka_cluster_crd(), tuning_policy_crd(),
+        cluster_tuning_policy_crd(),
+    )  # fmt: skip
     return {f"{crd['spec']['names']['plural']}.yaml": crd for crd in crds}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trimtab.api.common import API_VERSION
 
-READ = ("get", "list", "watch")
+SEEN = ("list", "watch")
+READ = ("get", *SEEN)
 APPLIED = ("create", "get", "list", "watch", "patch")
 """Verbs for a child: patch is server-side apply, which takes create for a new object; get reads
 the object that has the child's name already. Owner references delete it with its owner."""
@@ -32,6 +33,8 @@ class Kind:
     short: str = ""
     """The short name for kubectl; our own kinds have one."""
     watched: bool = True
+    of_cluster: bool = False
+    """It belongs to no namespace: an operator of some namespaces only does not see it."""
 
     @property
     def group(self) -> str:
@@ -43,6 +46,11 @@ STREAM_PIPELINE = Kind(
     "StreamPipeline", "streampipelines", API_VERSION, READ, ours=True, short="spl"
 )
 KAFKA_CLUSTER = Kind("KafkaCluster", "kafkaclusters", API_VERSION, READ, ours=True, short="tkc")
+TUNING_POLICY = Kind("TuningPolicy", "tuningpolicies", API_VERSION, SEEN, ours=True, short="tpol")
+CLUSTER_TUNING_POLICY = Kind(
+    "ClusterTuningPolicy", "clustertuningpolicies", API_VERSION, SEEN, ours=True, short="ctpol",
+    of_cluster=True,
+)  # fmt: skip
 
 _RBAC = "rbac.authorization.k8s.io/v1"
 
@@ -51,6 +59,8 @@ KINDS: Mapping[str, Kind] = {
     for kind in (
         STREAM_PIPELINE,
         KAFKA_CLUSTER,
+        TUNING_POLICY,
+        CLUSTER_TUNING_POLICY,
         Kind("StatefulSet", "statefulsets", "apps/v1", REPLACED),
         Kind("Pod", "pods", "v1", EXECUTORS),
         Kind("Job", "jobs", "batch/v1", (*APPLIED, "delete")),
@@ -69,3 +79,8 @@ KINDS: Mapping[str, Kind] = {
 
 OURS = tuple(kind for kind in KINDS.values() if kind.ours)
 WATCHED = tuple(kind for kind in KINDS.values() if kind.watched)
+
+
+def watched_in(namespaces: Sequence[str]) -> tuple[Kind, ...]:
+    """The watched kinds of an operator of some namespaces; without names, of all of them."""
+    return tuple(kind for kind in WATCHED if not (namespaces and kind.of_cluster))

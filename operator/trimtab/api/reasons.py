@@ -41,6 +41,8 @@ class Reason(StrEnum):
     OUT_OF_LIMITS = "OutOfLimits"
     LOCKED = "Locked"
     OVER_BUDGET = "OverBudget"
+    TOO_MANY_CHANGES = "TooManyChanges"
+    POLICY_CONFLICT = "PolicyConflict"
     TOO_MANY_PAUSES = "TooManyPauses"
     WINDOW_CLOSED = "WindowClosed"
     KAFKA_REBALANCING = "KafkaRebalancing"

@@ -15,7 +15,7 @@ from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import JvmStatus, StreamPipelineStatus
-from trimtab.cli import capacity
+from trimtab.cli import capacity, governance
 from trimtab.cli.reaction import Pace
 from trimtab.cli.rows import line, row
 from trimtab.errors import BadInputError
@@ -44,13 +44,13 @@ def explain(manifest: Manifest) -> str:
         raise BadInputError(f"the StreamPipeline is invalid: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInputError("not a StreamPipeline: metadata.name and spec are required") from error
-    policy, suspended = Policy.of(spec), ", suspended" if spec.suspend else ""
-    lines = [f"{title}, mode {spec.tuning.mode}{suspended}", ""]
+    policy, suspended = governance.in_force(spec, status), ", suspended" if spec.suspend else ""
+    lines = [f"{title}, mode {policy.mode}{suspended}", ""]
     if status.observed_generation < 0:
         return "\n".join([*lines, row("Goal", policy.goal_text()), "", UNSEEN])
     memory, unread = _memory(status)
     wide = pods.with_cores(spec, pods.cores_in_force(spec, memory))
-    cores = wide.resources.executor.cores
+    executor = wide.resources.executor
     lines += [
         row("Goal", _goal(policy, status)),
         row("Lag", _lag(status)),
@@ -61,16 +61,15 @@ def explain(manifest: Manifest) -> str:
         row("Bounds", _bounds(memory, policy)),
         row("Executors", _executors_now(status)),
         row("Settings", _settings(memory, status)),
-        *([row("Reflex", _reflex(memory, policy))] if policy.reflex else []),
-        *([row("Batch", oversize.message(status.oversize))] if status.oversize else []),
+        *_sometimes(memory, policy, status),
         *_jvm(wide, status),
         row("Trial", _trial(memory)),
         row("Predictions", _score(memory)),
         row("Forecasts", _forecasts(memory, policy)),
         row("Reaction", _reaction(memory, policy, status)),
-        row("Partitions", capacity.partitions(policy, cores, status)),
+        row("Partitions", capacity.partitions(policy, executor.cores, status)),
         *capacity.partitions_advice(status),
-        *capacity.capacity(memory, policy, cores, status),
+        *capacity.capacity(memory, policy, executor.cores, status),
         "Decisions, newest last",
         *(_decisions(status) or ["  none yet"]),
         "For you to do",
@@ -79,6 +78,18 @@ def explain(manifest: Manifest) -> str:
         *(f"  {name}: {why}" for name, why in UNTOUCHED.items()),
     ]
     return "\n".join(lines)
+
+
+def _sometimes(
+    memory: ControllerState | None, policy: Policy, status: StreamPipelineStatus
+) -> Iterator[str]:
+    """What not every pipeline has."""
+    if status.policies:
+        yield row("Policies", governance.told(status))
+    if policy.reflex:
+        yield row("Reflex", _reflex(memory, policy))
+    if status.oversize:
+        yield row("Batch", oversize.message(status.oversize))
 
 
 def pipelines_in(text: str, name: str | None, namespace: str | None) -> list[Manifest]:

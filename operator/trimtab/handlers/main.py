@@ -22,7 +22,7 @@ from trimtab.adapters.election import Election
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.prometheus import Prometheus
 from trimtab.adapters.telemetry import PrometheusTelemetry
-from trimtab.api.kinds import WATCHED, Kind
+from trimtab.api.kinds import WATCHED, Kind, watched_in
 from trimtab.errors import TrimtabError
 from trimtab.reconcile.loop import ControlLoop
 from trimtab.reconcile.observe.cache import ObjectCache
@@ -59,7 +59,7 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
     loop = ControlLoop(cluster, metrics, telemetry, clock, config, drivers=drivers)
     stop, died = threading.Event(), threading.Event()
     _wire_settings(kubeconfig)
-    _wire_watches(loop.cache)
+    _wire_watches(loop.cache, config.namespaces)
     _wire_control(loop, config, stop, died, leads)
     if election is not None:
         election.start(partial(_lost, stop, died))
@@ -164,8 +164,8 @@ class Backoffs:
         yield from itertools.repeat(20)
 
 
-def _wire_watches(cache: ObjectCache) -> None:
-    for kind in WATCHED:
+def _wire_watches(cache: ObjectCache, namespaces: tuple[str, ...]) -> None:
+    for kind in watched_in(namespaces):
         kopf.on.event(*_group_version(kind), kind.plural)(_observer(cache, kind.name))
 
 

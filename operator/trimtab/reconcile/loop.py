@@ -1,4 +1,4 @@
-"""One tick over all Kafka clusters and pipelines: gather once, then reconcile one by one.
+"""One tick over all Kafka clusters and pipelines: gather once, observe all, then act one by one.
 
 Where drivers are read directly, quick ticks come in between, over the pipelines that were read.
 An error in one object is logged and does not affect the others.
@@ -10,8 +10,9 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from trimtab.api.kinds import WATCHED
+from trimtab.api.kinds import watched_in
 from trimtab.errors import TrimtabError
 from trimtab.ports import (
     Clock,
@@ -24,13 +25,17 @@ from trimtab.ports import (
 )
 from trimtab.reconcile import kafka, pipeline
 from trimtab.reconcile.apply.writer import Writer
+from trimtab.reconcile.decide.fleet import Fleet
 from trimtab.reconcile.decide.leftovers import LEFT
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.driver_pod import drivers
 from trimtab.reconcile.observe.executor_pods import by_pipeline
 from trimtab.reconcile.observe.gather import Gathered
+from trimtab.reconcile.observe.observation import Observation
+from trimtab.reconcile.observe.policies import policies
 from trimtab.reconcile.observe.sensing import Sensing
 from trimtab.reconcile.observe.targets import targets
+from trimtab.reconcile.policies import report
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.ownership import by_owner
@@ -52,6 +57,7 @@ class ControlLoop:
         self.cache = ObjectCache()
         self._cluster, self._sensing = cluster, Sensing(metrics, drivers, telemetry, config)
         self._telemetry, self._clock, self._config = telemetry, clock, config
+        self._fleet = Fleet()
         self._synced_s: float | None = None
         self._reads_drivers = drivers is not None
         self._whole_s = -math.inf
@@ -86,20 +92,34 @@ class ControlLoop:
         context = TickContext(
             self.cache, self._cluster, writer, self._config, self._telemetry, started_s,
             executors, by_owner(each for kind in LEFT for each in self.cache.all(kind)),
-            drivers(pods),
+            drivers(pods), policies(self.cache),
         )  # fmt: skip
         for parent in () if quick else self.cache.all("KafkaCluster"):
             with _contained(parent):
                 kafka.reconcile(parent, context)
-        for parent in pipelines:
-            with _contained(parent):
-                pipeline.reconcile(parent, gathered, context)
+        self._reconcile(pipelines, gathered, context, whole=not quick)
         self._telemetry.tick(
             seconds=self._clock.now() - started_s,
             queries=gathered.queries,
             writes=writer.count,
             pipelines=len(pipelines),
         )
+
+    def _reconcile(
+        self, parents: list[Manifest], gathered: Gathered, context: TickContext, *, whole: bool
+    ) -> None:
+        """Observe all pipelines before any is decided on: they may share a budget."""
+        found: list[Observation] = []
+        for parent in parents:
+            with _contained(parent):
+                if seen := pipeline.look(parent, gathered, context):
+                    found.append(seen)
+        for seen in self._fleet.begin(found, whole=whole):
+            with _contained(seen.parent):
+                allowed = replace(seen, allowance=self._fleet.allowance(seen))
+                self._fleet.observed(seen, trial=pipeline.act(allowed, context).changing)
+        if whole:
+            report(context.policies, found, context)
 
     def _quick(self, now_s: float) -> bool:
         """Whether only the drivers are read, since the last whole tick is not long ago."""
@@ -109,7 +129,7 @@ class ControlLoop:
 
     def resync(self) -> None:
         """List every kind again."""
-        for kind in WATCHED:
+        for kind in watched_in(self._config.namespaces):
             since = self.cache.moment()
             self.cache.resync(kind.name, self._cluster.list_all(kind.name), since)
         self._synced_s = self._clock.now()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trimtab.ports import Cluster, Manifest, Name, Telemetry
 from trimtab.reconcile.apply.writer import Writer
 from trimtab.reconcile.observe.cache import ObjectCache
+from trimtab.reconcile.observe.policies import Policies
 from trimtab.settings import OperatorSettings
 
 
@@ -27,3 +28,5 @@ class TickContext:
     """What may be left over of a parent's children, by the parent's uid; see `leftovers`."""
     drivers: Mapping[str, tuple[str, ...]]
     """The names of all drivers' pods, by the uid of the StatefulSet that made them."""
+    policies: Policies
+    """The policies above the pipelines."""

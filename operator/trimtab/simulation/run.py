@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action
 from trimtab.simulation.arrivals import Arrivals, arrivals
@@ -17,6 +17,9 @@ from trimtab.simulation.scenario import Scenario
 from trimtab.tuning import reflex
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
+from trimtab.tuning.governance.governed import restricted
+from trimtab.tuning.governance.rules import NO_RULES, Rules
+from trimtab.tuning.governance.windows import closed
 from trimtab.tuning.law import decide
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot
@@ -57,16 +60,21 @@ class Run:
 
 
 def simulate(
-    scenario: Scenario, seed: int, *, controller: Decide = decide, restart_every_tick: bool = False
-) -> Run:
+    scenario: Scenario, seed: int, *, controller: Decide = decide, restart_every_tick: bool = False,
+    rules: Rules = NO_RULES, began_s: float = 0.0,
+) -> Run:  # fmt: skip
     """Run a scenario; with `restart_every_tick` the memory goes through JSON at each tick.
+
+    `rules` are those of policies above it, and `began_s` the time since 1970 at which the run
+    begins, for their windows.
 
     Every `controller` gets the same plant and the same noise. Runs of one scenario, seed and
     controller are identical except for the wall times.
     """
+    scenario = scenario.under(rules)
     flow = arrivals(scenario, seed)
     plant = Plant(scenario, flow, seed)
-    policy = scenario.policy()
+    policy = restricted(scenario.policy(), rules)
     observer = Observer(plant, scenario.name, seed, policy.quantile)
     memory = ControllerState(generation=0, settings=scenario.settings())
     ticks: list[Tick] = []
@@ -83,7 +91,7 @@ def simulate(
             settings=memory.settings,
             signals=signals,
             no_signals="" if signals else "no sample in the gap",
-            constraints=plant.fleet.missing,
+            constraints=replace(plant.fleet.missing, closed=closed(rules, began_s + event.at_s)),
         )
         started = time.perf_counter()  # noqa: TID251 - wall time is a figure, not an input
         decision, after = controller(snapshot, memory)

@@ -19,6 +19,8 @@ from trimtab.api.v1alpha1.pipeline import Goal
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.shapes import Load, Number
+from trimtab.tuning.governance.governed import Parts, governed
+from trimtab.tuning.governance.rules import Rules
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
@@ -220,6 +222,12 @@ class Scenario(ApiModel):
     limits: Limits = Field(default_factory=Limits)
     tuning: Tuning = Field(default_factory=Tuning)
     start: Start = Field(default_factory=Start)
+
+    def under(self, rules: Rules) -> Scenario:
+        """The scenario as policies above it have it."""
+        parts, _ = governed(Parts(self.goal, self.limits, self.tuning), rules)
+        said = {"goal": parts.goal, "limits": parts.limits, "tuning": parts.tuning}
+        return self.model_copy(update=said) if rules.layers else self
 
     def policy(self) -> Policy:
         """What the controller is asked to do."""

@@ -16,6 +16,7 @@ from trimtab.api.quantities import counted
 from trimtab.api.reasons import Reason
 from trimtab.tuning import knobs
 from trimtab.tuning.context import Context, Proposal, Veto
+from trimtab.tuning.governance import restraint
 from trimtab.tuning.snapshot import Signals
 from trimtab.tuning.trials.outcome import expires_after_s
 from trimtab.tuning.trials.verdicts import holds
@@ -42,26 +43,20 @@ def pinned(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def locked(context: Context, proposal: Proposal) -> Veto | None:
-    """A knob locked by a policy above the pipeline stays. No policy does so yet."""
+    """A knob locked by a policy above the pipeline stays."""
     touched = [k for k in _moved(context, proposal) if k in context.policy.locked]
     return Veto(Reason.LOCKED, f"{', '.join(touched)} is locked by a policy") if touched else None
 
 
-def budget(context: Context, proposal: Proposal) -> Veto | None:
-    """A budget shared with other pipelines has no room for more. No policy sets one yet."""
-    most, wanted = context.snapshot.constraints.budget_executors, proposal.settings.executors
-    if most is None or wanted <= max(most, context.settings.executors):
-        return None
-    return Veto(
-        Reason.OVER_BUDGET, f"the shared budget leaves {most} executors, {wanted} are needed"
-    )
+def others_changing(context: Context, proposal: Proposal) -> Veto | None:
+    """As many pipelines as a policy allows are in the middle of a change already."""
+    del proposal
+    words = context.snapshot.constraints.others_changing
+    return Veto(Reason.TOO_MANY_CHANGES, words) if words else None
 
 
 def pauses(context: Context, proposal: Proposal) -> Veto | None:
-    """The disruption budget: a maximum of changes per hour that pause the pipeline.
-
-    No policy sets one yet.
-    """
+    """The disruption budget: a maximum of changes per hour that pause the pipeline."""
     most, now_s = context.policy.pauses_per_hour, context.snapshot.now_s
     if most is None or proposal.how is How.LIVE:
         return None
@@ -77,10 +72,11 @@ def pauses(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def window(context: Context, proposal: Proposal) -> Veto | None:
-    """Changes are made only in their windows. No policy sets windows yet."""
-    del proposal
-    closed = context.snapshot.constraints.window_closed
-    return Veto(Reason.WINDOW_CLOSED, closed) if closed else None
+    """Changes are made only in their windows; some policies except raises."""
+    closed = context.snapshot.constraints.closed
+    if not closed.message or (closed.raises and proposal.raises):
+        return None
+    return Veto(Reason.WINDOW_CLOSED, closed.message)
 
 
 def contradictory(context: Context, proposal: Proposal) -> Veto | None:
@@ -202,9 +198,13 @@ def _moved(context: Context, proposal: Proposal) -> list[str]:
 
 
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (
-    limits, pinned, locked, budget, pauses, window, contradictory,
+    limits, pinned, locked, pauses, window, others_changing, contradictory,
     own, pods_pending, rebalancing, recent_peak, batch_without_end, failed_before,
 )  # fmt: skip
+
+
+def _first_veto(context: Context, proposal: Proposal) -> Veto | None:
+    return next((veto for guard in CHAIN if (veto := guard(context, proposal))), None)
 
 
 def first_allowed(
@@ -215,12 +215,13 @@ def first_allowed(
     Nothing else is tried instead of executors that are starting: they are what was wanted.
     """
     first_veto: Veto | None = None
-    for proposal in proposals:
-        veto = next((v for guard in CHAIN if (v := guard(context, proposal))), None)
-        if veto is None:
+    for offered in proposals:
+        proposal = restraint.restrained(context, offered)
+        veto = proposal if isinstance(proposal, Veto) else _first_veto(context, proposal)
+        if veto is None and isinstance(proposal, Proposal):
             return proposal, first_veto
         first_veto = first_veto or veto
         starting = not context.snapshot.constraints.executors_missing
-        if veto.reason is Reason.PODS_PENDING and starting:
+        if veto and veto.reason is Reason.PODS_PENDING and starting:
             break
     return None, first_veto

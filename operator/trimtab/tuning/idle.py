@@ -44,6 +44,8 @@ def _fall_asleep(snapshot: Snapshot, memory: ControllerState, idle: Idle) -> Ste
         return None
     if memory.trial is not None or not policy.moves_executors:
         return None
+    if policy.conflict or snapshot.constraints.closed.message:
+        return None
     after = replace(memory, generation=memory.generation + 1, idle=replace(idle, asleep=True))
     message = (
         f"nothing has come in for {format_duration(round(quiet_s))}: all executors are released"

@@ -2,8 +2,9 @@
 
 The phases run in order; the first that returns a decision ends the tick.
 
-    preconditions    limits, refused executors, no input, metrics, a trial that ended early,
-                     settings not yet applied
+    preconditions    limits, the shared budget, refused executors, no input, policies that
+                     contradict each other, metrics, a trial that ended early, settings not yet
+                     applied
     assessment       learn from the newest batch, fit the model, measure the load
     priorities       a raise by the driver itself, an open trial, a draining backlog
     change           a raise, a release, else the reason to hold
@@ -28,6 +29,7 @@ from trimtab.tuning.diagnosis.catching_up import catching_up
 from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.dwell import NOT_SEEN
 from trimtab.tuning.forecast import ahead
+from trimtab.tuning.governance import phases
 from trimtab.tuning.knobs import locality, topic
 from trimtab.tuning.snapshot import Batch, Snapshot
 from trimtab.tuning.trials import judgement, trial
@@ -55,7 +57,7 @@ def _out_of_limits(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     if clamped == memory.settings:
         return None
     changes = memory.settings.differences(clamped)
-    message = f"limits and pinned values of the spec: {', '.join(changes)}"
+    message = f"limits and pinned values: {', '.join(changes)}"
     decision = Decision(Action.CHANGE, Reason.CLAMPED, message, clamped, changes)
     after = replace(
         memory,
@@ -114,7 +116,8 @@ def _oversize_ended(snapshot: Snapshot, memory: ControllerState) -> Step | None:
 
 
 FORBIDDING: tuple[Callable[[Snapshot, ControllerState], Step | None], ...] = (
-    _out_of_limits, _executors_refused, idle.step, _no_metrics, _trial_ended_early,
+    _out_of_limits, phases.over_budget, _executors_refused, idle.step, phases.conflict,
+    _no_metrics, _trial_ended_early,
     _oversize_running, _not_applied, _no_batch, _oversize_ended,
 )  # fmt: skip
 

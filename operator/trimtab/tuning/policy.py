@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from trimtab.api.knobs import EXECUTORS, SCOPE, TRIGGER, KnobValues
+from trimtab.api.ranges import Range
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
 from trimtab.api.v1alpha1.pipeline import Goal, StreamPipelineSpec
-from trimtab.api.v1alpha1.tuning import Bounds, Mode, Tuning
+from trimtab.api.v1alpha1.tuning import Bounds, Mode, Profile, Tuning
 from trimtab.tuning.capacity.configuration import Capacity
 from trimtab.tuning.profiles import PROFILES
 from trimtab.tuning.settings import Settings
@@ -58,6 +59,10 @@ class Policy:
     """Knobs that a policy above this pipeline locks."""
     pauses_per_hour: int | None = None
     """Most changes per hour that pause the pipeline."""
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    """What policies above this pipeline allow each knob, beside the limits."""
+    conflict: str = ""
+    """A message saying what is wrong with those policies; empty if nothing is."""
     by_broker: bool = False
     """Whether latency counts from when a record was in Kafka, instead of from its timestamp."""
     reflex: bool = False
@@ -79,7 +84,7 @@ class Policy:
     ) -> Policy:
         """The policy in these parts of a spec or scenario."""
         latency, rate = goal.latency, goal.throughput
-        profile = PROFILES[tuning.profile]
+        profile = PROFILES[tuning.profile or Profile.BALANCED]
         higher, lower = profile.band(tuning.bounds)
         said_s = latency.catch_up if latency else rate.catch_up if rate else math.inf
         most = limits.most_executors(executor)

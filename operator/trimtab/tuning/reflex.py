@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from trimtab.api.contract import Carries, Reflex
+from trimtab.api.knobs import EXECUTORS
+from trimtab.api.ranges import Range
 from trimtab.tuning import regime
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.load import admitted, in_flight_s, input_rate_of
@@ -165,7 +167,10 @@ def _allowed(snapshot: Snapshot, memory: ControllerState) -> bool:
     lets = policy.reflex and policy.moves_executors and not policy.maximum
     if not lets or memory.asleep or snapshot.signals is None:
         return False
-    if snapshot.constraints.executors_missing:
+    outside = snapshot.constraints
+    if outside.executors_missing or outside.others_changing or policy.conflict:
+        return False
+    if outside.closed.message and not outside.closed.raises:
         return False
     failed = (v for v in memory.verdicts if v.knob == parallelism.KNOB.name and v.raises)
     return all(verdict.until_s <= snapshot.now_s for verdict in failed)
@@ -175,12 +180,16 @@ def _input(snapshot: Snapshot) -> float | None:
     return input_rate_of(snapshot.signals) if snapshot.signals else None
 
 
-def most(policy: Policy, memory: ControllerState) -> int:
-    """The most executors that the driver may ask for, by the limits and by what was learned."""
+def most(policy: Policy, memory: ControllerState, budget: int | None = None) -> int:
+    """The most executors that the driver may ask for: by limits, budget, and what was learned."""
     cores = policy.capacity(memory.settings).cores
     learned = max((point.slots for point in memory.points), default=0) / cores
     reached = int(REACH * max(learned, memory.settings.executors))
-    return min(policy.executors_of(cores)[1], reached)
+    step = policy.ranges.get(EXECUTORS.name, Range()).step
+    allowed = [policy.executors_of(cores)[1], reached]
+    allowed += [] if budget is None else [budget]
+    allowed += [] if step is None else [memory.settings.executors + int(step)]
+    return min(allowed)
 
 
 def _steps(snapshot: Snapshot, memory: ControllerState, model: Model) -> Iterator[Carries]:
@@ -189,8 +198,8 @@ def _steps(snapshot: Snapshot, memory: ControllerState, model: Model) -> Iterato
     cores = policy.capacity(settings).cores
     higher = regime.band(policy, memory, snapshot.now_s).higher
     model = model.with_in_flight(settings.max_in_flight)
-    best = 0.0
-    for executors in range(settings.executors, most(policy, memory) + 1):
+    best, furthest = 0.0, most(policy, memory, snapshot.constraints.budget_executors)
+    for executors in range(settings.executors, furthest + 1):
         slots = executors * cores
         rate = round(_rate(model, policy, settings, slots, higher), 1)
         if rate > GAIN * best:

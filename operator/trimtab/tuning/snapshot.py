@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trimtab.tuning.capacity.configuration import Capacity
+from trimtab.tuning.governance.windows import OPEN, Closed
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
@@ -169,8 +170,10 @@ def observed_latency(signals: Signals, quantile: float) -> Observed | None:
 class ExternalConstraints:
     """Reasons outside a pipeline, beyond its metrics, not to make a change."""
 
-    window_closed: str = ""
-    """A message saying why no window for changes is open; empty if one is, or none is required."""
+    closed: Closed = OPEN
+    """Why no window for changes is open."""
+    others_changing: str = ""
+    """A message saying that enough other pipelines are in the middle of a change."""
     topic_fixed: str = ""
     """A message saying why the source's topic must keep its partitions; empty if it need not."""
     executors_missing: str = ""

@@ -120,7 +120,7 @@ def schema_of(crd: Schema) -> Schema:
     return schema
 
 
-@pytest.mark.parametrize("name", sorted(all_crds()))
+@pytest.mark.parametrize("name", sorted(path.name for path in RELEASED.glob("*.yaml")))
 def test_nothing_that_was_taken_is_refused(name: str) -> None:
     old = schema_of(yaml.safe_load((RELEASED / name).read_text()))
     found = list(breaks(old, schema_of(all_crds()[name]), ""))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from trimtab.api.crd import all_crds
-from trimtab.api.kinds import KINDS, OURS, WATCHED
+from trimtab.api.kinds import KINDS, OURS, WATCHED, watched_in
 from trimtab.reconcile.apply.drift import CLOSED
 from trimtab.reconcile.decide.leftovers import LEFT
 
@@ -17,10 +18,10 @@ STATUS = ("patch",)
 """Verbs on the status of our own kinds."""
 
 
-def chart_rights() -> set[tuple[str, str, str]]:
+def chart_rights(rules: str) -> set[tuple[str, str, str]]:
     """Group, resource and verb of every right that the chart gives the operator."""
     text = HELPERS.read_text()
-    found = re.search(r'define "trimtab.rules" -\}\}\n(.*?)\{\{- end', text, re.S)
+    found = re.search(rf'define "trimtab.{rules}" -\}}\}}\n(.*?)\{{\{{- end', text, re.S)
     assert found
     return {
         (group, resource, verb)
@@ -31,10 +32,22 @@ def chart_rights() -> set[tuple[str, str, str]]:
     }
 
 
-def test_the_chart_asks_for_the_rights_of_the_table_and_no_others() -> None:
-    needed = {(kind.group, kind.plural, verb) for kind in KINDS.values() for verb in kind.verbs}
-    needed |= {(kind.group, f"{kind.plural}/status", verb) for kind in OURS for verb in STATUS}
-    assert chart_rights() == needed
+@pytest.mark.parametrize(("rules", "of_cluster"), [("rules", False), ("clusterRules", True)])
+def test_the_chart_asks_for_the_rights_of_the_table_and_no_others(
+    rules: str, of_cluster: bool
+) -> None:
+    kinds = [kind for kind in KINDS.values() if kind.of_cluster is of_cluster]
+    needed = {(kind.group, kind.plural, verb) for kind in kinds for verb in kind.verbs}
+    ours = [kind for kind in kinds if kind in OURS]
+    needed |= {(kind.group, f"{kind.plural}/status", verb) for kind in ours for verb in STATUS}
+    assert chart_rights(rules) == needed
+
+
+def test_an_operator_of_some_namespaces_does_not_watch_what_belongs_to_none() -> None:
+    assert {kind.name for kind in WATCHED if kind not in watched_in(("team-a",))} == {
+        "ClusterTuningPolicy"
+    }
+    assert watched_in(()) == WATCHED
 
 
 def test_what_is_watched_may_be_listed() -> None:

@@ -155,6 +155,21 @@ def test_the_bounds_in_force_and_why_they_moved(slow: float, words: str) -> None
     assert part(explain(given), "Bounds").split(maxsplit=1)[1] == "0.50 to 0.80"
 
 
+def test_policies_and_what_they_change_are_told() -> None:
+    told = [
+        {"field": "mode", "value": "Recommend", "policy": "TuningPolicy/team"},
+        {"field": "bounds", "value": "higher 0.9, lower 0.4", "policy": "TuningPolicy/team"},
+        {"field": "executors.max", "value": "3", "policy": "ClusterTuningPolicy/fleet"},
+    ]
+    text = explain(pipeline(policies=told))
+    assert text.splitlines()[0].endswith("mode Recommend")
+    assert "0.40 to 0.90" in text
+    assert (
+        "mode Recommend, bounds higher 0.9, lower 0.4 (TuningPolicy/team);"
+        " executors.max 3 (ClusterTuningPolicy/fleet)"
+    ) in " ".join(text.split())
+
+
 def test_the_capacity_is_that_of_the_model() -> None:
     text = part(explain(pipeline()), "Capacity")
     model = fit(POINTS, 1000)

@@ -12,6 +12,7 @@ from trimtab.api.knobs import KnobValues
 from trimtab.api.quantities import Quantity
 
 MAX_DECISIONS = 10
+MAX_POLICY_VALUES = 64
 
 
 class ConditionType(StrEnum):
@@ -124,6 +125,14 @@ class JvmStatus(StatusModel):
     executor: JvmAdvice | None = None
 
 
+class PolicyValue(StatusModel):
+    """A value that a policy set for the pipeline."""
+
+    field: str = Field(max_length=64, description="What was set, such as mode or executors.max.")
+    value: str = Field(max_length=128)
+    policy: str = Field(max_length=320, description="Kind and name of the policy.")
+
+
 class DecisionRecord(StatusModel):
     """One decision, with its reason in words."""
 
@@ -155,6 +164,9 @@ class StreamPipelineStatus(StatusModel):
     ledger: LedgerStatus | None = None
     executors: ExecutorsStatus | None = None
     jvm: JvmStatus | None = None
+    policies: Annotated[tuple[PolicyValue, ...], Field(max_length=MAX_POLICY_VALUES)] = Field(
+        (), description="Values that policies set, and which of them did."
+    )
     effective: KnobValues | None = None
     recommended: KnobValues | None = None
     decisions: Annotated[tuple[DecisionRecord, ...], Field(max_length=MAX_DECISIONS)] = ()

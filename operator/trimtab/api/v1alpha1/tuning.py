@@ -100,10 +100,11 @@ class Tuning(ApiModel):
     """How the tuner may move the knobs."""
 
     mode: Mode = Mode.AUTO
-    profile: Profile = Field(
-        Profile.BALANCED,
+    profile: Profile | None = Field(
+        None,
         description="Where the bounds lie and how fast the tuner acts, as far as bounds, dwell and"
-        " the goal's catchUp do not say it: latency keeps more executors ready, cost fewer.",
+        " the goal's catchUp do not say it: latency keeps more executors ready, cost fewer."
+        " Absent: balanced.",
     )
     pinned: KnobValues | None = Field(None, description="Values that the tuner never touches.")
     initial: KnobValues | None = Field(None, description="Values to begin with.")

@@ -14,7 +14,8 @@ from trimtab.reconcile.decide.executors import missing_executors
 from trimtab.reconcile.decide.leftovers import leftovers
 from trimtab.reconcile.decide.memory import document, edited, remembered, told
 from trimtab.reconcile.decide.plan import Plan, plan
-from trimtab.reconcile.observe.observation import Observation, Words
+from trimtab.reconcile.observe.observation import Observation
+from trimtab.reconcile.observe.references import Words
 from trimtab.reconcile.observe.signals import Missing
 from trimtab.reconcile.status.conditions import Situation, conditions
 from trimtab.reconcile.status.news import news
@@ -22,6 +23,7 @@ from trimtab.reconcile.status.report import status
 from trimtab.tuning.advice import jvm, oversize, partitions, pods
 from trimtab.tuning.controller_state import Advice, ControllerState
 from trimtab.tuning.decision import Decision
+from trimtab.tuning.governance import windows
 from trimtab.tuning.knobs import clamp
 from trimtab.tuning.law import decide
 from trimtab.tuning.snapshot import ExternalConstraints, Snapshot
@@ -46,6 +48,8 @@ class Outcome:
     """Whether to delete the driver's pod, so that it restarts with new inputs."""
     leftovers: tuple[Manifest, ...] = ()
     """Objects of ours that nothing needs any more."""
+    changing: bool = False
+    """Whether a change is on trial."""
     scaled: Manifest | None = None
     """The driver's StatefulSet scaled as it must be, if nothing else may be written."""
 
@@ -72,6 +76,7 @@ def outcome(seen: Observation) -> Outcome:
         snapshot=snapshot,
         decision=decision,
         memory=memory,
+        set_by=seen.set_by,
         pace_s=seen.pace_s,
         indirect=seen.indirect,
     )
@@ -79,7 +84,7 @@ def outcome(seen: Observation) -> Outcome:
     told_now = news(seen.status.decisions, decision)
     out = Outcome(
         new, events.announcements(seen, wide, new, told_now), tuple(told_now),
-        leftovers=leftovers(seen, planned),
+        leftovers=leftovers(seen, planned), changing=memory.trial is not None,
     )  # fmt: skip
     if planned.obstacle is not None:
         return replace(out, scaled=scaled(seen.stateful_set, suspended=seen.spec.suspend))
@@ -158,6 +163,9 @@ def _constraints(seen: Observation, memory: ControllerState) -> ExternalConstrai
         topic_fixed=seen.topic_fixed,
         executors_missing=missing.message if missing else "",
         executors_refused=missing.refused if missing else False,
+        closed=windows.closed(seen.rules, seen.now_s),
+        others_changing=seen.allowance.others_changing,
+        budget_executors=seen.allowance.executors,
     )
 
 

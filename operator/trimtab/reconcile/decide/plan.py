@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.reconcile.decide.sized import sized
-from trimtab.reconcile.observe.observation import Observation, Words
+from trimtab.reconcile.observe.observation import Observation
+from trimtab.reconcile.observe.references import Words
 from trimtab.workloads import driver, pipeline
 from trimtab.workloads.names import claim_name, job_name
 

@@ -6,14 +6,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from trimtab.api.common import faults, get_condition
 from trimtab.api.contract import REFLEX_KEY, SETTINGS_KEY, Reflex, Settings
 from trimtab.api.reasons import Reason
-from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
-from trimtab.api.v1alpha1.query import LOOP, share_server
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import ContractError
 from trimtab.ports import Manifest, Name, key_of
@@ -23,16 +18,19 @@ from trimtab.reconcile.observe.driver_pod import DriverPod, driver_pod, made_by
 from trimtab.reconcile.observe.executor_pods import Cause, cause
 from trimtab.reconcile.observe.gather import DriverMetrics, Gathered
 from trimtab.reconcile.observe.jvms import jvms
+from trimtab.reconcile.observe.references import References, references
 from trimtab.reconcile.observe.refusals import WRITTEN, Refusal
 from trimtab.reconcile.observe.signals import Missing, signals
 from trimtab.reconcile.tick import TickContext
 from trimtab.settings import OperatorSettings
 from trimtab.sizing.jvm import Figures
 from trimtab.tuning.controller_state import Advice, ControllerState
+from trimtab.tuning.governance import governed
+from trimtab.tuning.governance.governed import SetBy
+from trimtab.tuning.governance.rules import NO_RULES, Rules
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals
 from trimtab.workloads import pipeline
-from trimtab.workloads.kafka.names import bootstrap_servers
 from trimtab.workloads.names import claim_name, driver_name, tuning_name
 from trimtab.workloads.names import driver_pod as driver_pod_name
 from trimtab.workloads.ownership import of_predecessor, ours, own
@@ -44,22 +42,14 @@ _NOT_OF_THE_POD = (
     " label pod to the pod's name, or keep the pod's address in the label instance"
 )
 
-Words = tuple[str, str]
-"""A reason and a message."""
-
 
 @dataclass(frozen=True, slots=True)
-class References:
-    """Objects that the spec refers to and others create."""
+class Allowance:
+    """What is left for one pipeline of what it shares with others; None: no limit."""
 
-    servers: tuple[str, str] = ("", "")
-    """Bootstrap servers of source and sink."""
-    modules: Manifest | None = None
-    """The ConfigMap of a Python transform; None if the spec names none."""
-    missing: Words | None = None
-    """What is missing, so that nothing can be created."""
-    not_ready: Words | None = None
-    """What must be ready before the driver is first created."""
+    executors: int | None = None
+    others_changing: str = ""
+    """A message saying that enough others are in the middle of a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +94,18 @@ class Observation:
     """Why children could not be written last; None if all were, or before any was."""
     topic_fixed: str
     """Why the source's topic must keep its number of partitions; empty if it may grow."""
+    rules: Rules = NO_RULES
+    """What the policies above it say."""
+    set_by: tuple[SetBy, ...] = ()
+    """The values of `policy` that they set."""
+    allowance: Allowance = Allowance()
+    """What those leave it that it shares with others."""
+
+    @property
+    def name(self) -> Name:
+        """Namespace and name of the pipeline."""
+        meta = self.parent["metadata"]
+        return meta["namespace"], meta["name"]
 
     @property
     def pace_s(self) -> tuple[float, float]:
@@ -146,13 +148,11 @@ def observe(
     pod_name = driver_pod_name(name)
     pod = driver_pod(made_by(cache.get("Pod", namespace, pod_name), stateful_set))
     metrics = gathered.metrics.get((namespace, name))
-    policy = Policy.of(spec)
+    rules = tick.policies.over(parent)
+    policy, set_by = governed.policy(spec, rules)
     seen = _signals((namespace, name), policy, gathered, tick)
     fresh = pod.ready and not isinstance(seen, Missing)
-    references = _references(namespace, spec, tick)
-    memory = ControllerState.read(status.controller)
-    if status.controller and memory is None:
-        log.warning("%s/%s: status.controller is unreadable: starting afresh", namespace, name)
+    referred = references(namespace, spec, tick)
     holder_kind, holder = pipeline.identity_holder(name, spec)
     return Observation(
         parent=parent,
@@ -161,8 +161,8 @@ def observe(
         status=status,
         now_s=tick.now_s,
         config=tick.config,
-        memory=memory,
-        references=references,
+        memory=_memory((namespace, name), status),
+        references=referred,
         claim=own(cache.get("PersistentVolumeClaim", namespace, claim_name(name)), parent),
         identity_holder=own(cache.get(holder_kind, namespace, holder), parent),
         stateful_set=stateful_set,
@@ -175,11 +175,20 @@ def observe(
         direct=(namespace, name) in gathered.direct,
         indirect=gathered.indirect.get((namespace, name), ""),
         jvms=jvms(metrics if fresh else None),
-        document=_document(parent, references, tick),
+        document=_document(parent, referred, tick),
         reflex=_reflex(parent, cache),
         refused=_refused(parent, status, cache),
         topic_fixed=partitions.fixed(parent, spec, cache, gathered.metrics),
+        rules=rules,
+        set_by=set_by,
     )
+
+
+def _memory(name: Name, status: StreamPipelineStatus) -> ControllerState | None:
+    memory = ControllerState.read(status.controller)
+    if status.controller and memory is None:
+        log.warning("%s/%s: status.controller is unreadable: starting afresh", *name)
+    return memory
 
 
 def _missing_executors(name: Name, pod: DriverPod, tick: TickContext) -> Cause | None:
@@ -198,58 +207,6 @@ def _signals(
     return signals(
         metrics, policy.quantile, tick.now_s, tick.config.scrape_s, by_broker=policy.by_broker
     )
-
-
-def _references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> References:
-    cache, addresses = tick.cache, []
-    for named in (spec.source.kafka, spec.sink.reference):
-        if named is None:
-            addresses.append("")
-            continue
-        address = named.bootstrap_servers or _bootstrap(cache, namespace, named.cluster or "")
-        if not isinstance(address, str):
-            return References(missing=address)
-        addresses.append(address)
-    sink = spec.sink.reference
-    if sink and sink.topic in spec.source.kafka.topics and share_server(*addresses):
-        return References(missing=("InvalidSpec", LOOP))
-    python, modules = spec.transform.python, None
-    if python and python.config_map:
-        key = ("ConfigMap", namespace, python.config_map)
-        modules = cache.fetched(key, tick.now_s, tick.cluster.get)
-        if modules is None:
-            message = f"there is no ConfigMap {python.config_map!r} in namespace {namespace!r}"
-            return References(missing=("ModuleNotFound", message))
-    not_ready = _not_ready(spec, cache, namespace)
-    return References((addresses[0], addresses[1]), modules, not_ready=not_ready)
-
-
-def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | Words:
-    """The addresses of a KafkaCluster; if its spec cannot be read any more, those of before."""
-    found = cache.get("KafkaCluster", namespace, name)
-    if found is None:
-        message = f"there is no KafkaCluster {name!r} in namespace {namespace!r}"
-        return "KafkaClusterNotFound", message
-    try:
-        spec = KafkaClusterSpec.model_validate(found["spec"])
-    except ValidationError as error:
-        status = KafkaClusterStatus.model_validate(found.get("status") or {})
-        message = f"the spec of KafkaCluster {name!r} is wrong: {faults(error)}"
-        return status.bootstrap_servers or ("InvalidSpec", message[:1000])
-    return bootstrap_servers(name, namespace, spec.replicas)
-
-
-def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:
-    """A driver created before its Kafka would only fail; one that already runs just retries."""
-    for named in (spec.source.kafka, spec.sink.reference):
-        name = named.cluster if named else None
-        found = cache.get("KafkaCluster", namespace, name) if name else None
-        status = KafkaClusterStatus.model_validate((found or {}).get("status") or {})
-        ready = get_condition(status.conditions, "Ready")
-        if found and (ready is None or ready.status != "True"):
-            why = f": {ready.message}" if ready else ""
-            return "KafkaClusterNotReady", f"KafkaCluster {name!r} is not ready yet{why}"
-    return None
 
 
 def _extra(stateful_set: Manifest | None, pod: str, tick: TickContext) -> tuple[str, ...]:

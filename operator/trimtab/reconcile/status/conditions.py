@@ -17,6 +17,7 @@ from trimtab.reconcile.observe.gather import DriverMetrics
 from trimtab.reconcile.observe.signals import Missing
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
+from trimtab.tuning.governance.governed import SetBy
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot, observed_latency
@@ -60,6 +61,8 @@ class Situation:
     decision: Decision | None = None
     memory: ControllerState = NO_MEMORY
     """The memory after the tick: the driver should run its settings."""
+    set_by: tuple[SetBy, ...] = ()
+    """The values that policies set."""
     pace_s: tuple[float, float] = (0.0, 0.0)
     """Seconds between two samples, and between two decisions."""
     indirect: str = ""

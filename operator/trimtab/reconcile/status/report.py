@@ -16,6 +16,7 @@ from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.reasons import Action
 from trimtab.api.v1alpha1.status import (
     MAX_DECISIONS,
+    MAX_POLICY_VALUES,
     BottleneckStatus,
     DecisionRecord,
     ExecutorsStatus,
@@ -24,6 +25,7 @@ from trimtab.api.v1alpha1.status import (
     LagStatus,
     LedgerStatus,
     PaceStatus,
+    PolicyValue,
     StreamPipelineStatus,
 )
 from trimtab.reconcile.observe.gather import DriverMetrics
@@ -106,6 +108,10 @@ def _status(
         ledger=_ledger(old.ledger, situation.metrics, fresh=fresh),
         executors=_executors(old.executors, signals, fresh=fresh),
         jvm=advice.jvm,
+        policies=tuple(
+            PolicyValue(field=each.field, value=each.value[:128], policy=each.policy)
+            for each in situation.set_by[:MAX_POLICY_VALUES]
+        ),
         effective=_effective(situation.metrics) or old.effective,
         recommended=_recommended(decision),
         decisions=_decisions(old.decisions, decision, memory.generation, now_s),

@@ -14,6 +14,7 @@ from trimtab.api.reasons import BottleneckKind
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.tuning.context import MORE, Context, Proposal
 from trimtab.tuning.controller_state import ControllerState
+from trimtab.tuning.governance import restraint
 from trimtab.tuning.knobs import (
     batch_size,
     cores,
@@ -61,7 +62,7 @@ def known_only(state: ControllerState) -> ControllerState:
 
 def clamp(policy: Policy, settings: Settings) -> Settings:
     """The settings with limits and pinned values enforced; limits win over pins."""
-    clamped = settings.with_numbers(policy.pinned)
+    clamped = restraint.within(policy, settings.with_numbers(policy.pinned))
     for knob in LADDER:
         clamped = knob.clamp(policy, clamped)
     return clamped

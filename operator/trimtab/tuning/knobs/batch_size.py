@@ -133,6 +133,9 @@ def _room_for_fewer(context: Context) -> Settings | None:
     if context.one_fewer_load >= context.band.lower:
         return None
     for settings in _shorter(context):
+        one_fewer = replace(settings, executors=now.executors - 1)
+        if context.slots_load(one_fewer) >= context.band.lower:
+            continue  # none would be released there, and the trigger would be lengthened again
         for executors in range(least, now.executors):
             then = replace(settings, executors=executors)
             carries = context.slots_load(then)

@@ -1,0 +1,1 @@
+"""Policies above a pipeline: which apply, what they say together, what they leave open. Pure."""
