@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Manifest = dict[str, Any]
@@ -29,6 +29,16 @@ class Sample:
 
     labels: Mapping[str, str]
     value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One value that the operator exports of a pipeline."""
+
+    name: str
+    """Without the prefix `pipeline_`."""
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class MetricSource(Protocol):
@@ -100,6 +110,12 @@ class Telemetry(Protocol):
 
     def driver_reads(self, read: int, failed: int) -> None:
         """Drivers that were read directly in a tick, and those that could not be."""
+
+    def pipeline(self, name: Name, readings: Sequence[Reading]) -> None:
+        """What is known of a pipeline from now on."""
+
+    def forget(self, known: Container[Name]) -> None:
+        """Of other pipelines than these, nothing is known any more."""
 
     def skipped(self, reason: str, series: int) -> None:
         """Series in an answer of Prometheus that were not read."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from trimtab.adapters import fields
 from trimtab.adapters.fields import Path
 from trimtab.api.kinds import KINDS
 from trimtab.errors import ConflictError, ExistsError, UnavailableError
-from trimtab.ports import Key, Manifest, Name, Sample, key_of
+from trimtab.ports import Key, Manifest, Name, Reading, Sample, key_of
 from trimtab.workloads.common import MANAGED_BY
 
 
@@ -233,6 +233,15 @@ class MemoryTelemetry:
     decisions: list[tuple[str, str]] = field(default_factory=list)
     unread: dict[str, int] = field(default_factory=dict)
     reads: list[tuple[int, int]] = field(default_factory=list)
+    pipelines: dict[Name, Sequence[Reading]] = field(default_factory=dict)
+
+    def pipeline(self, name: Name, readings: Sequence[Reading]) -> None:
+        """Keep what is known."""
+        self.pipelines[name] = readings
+
+    def forget(self, known: Container[Name]) -> None:
+        """Keep only these."""
+        self.pipelines = {name: kept for name, kept in self.pipelines.items() if name in known}
 
     def tick(self, *, seconds: float, queries: int, writes: int, pipelines: int) -> None:
         """Keep a tick."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from collections.abc import Container, Iterator, Sequence
 
-from trimtab.api.figure import PREFIX
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from trimtab.api.figure import PREFIX, Figure
 from trimtab.api.figures import BY_NAME
-from trimtab.ports import Clock
+from trimtab.api.pipeline_figures import PIPELINE
+from trimtab.ports import Clock, Name, Reading
 
 
 class PrometheusTelemetry:
@@ -28,6 +32,8 @@ class PrometheusTelemetry:
         self._decisions = Counter(*_of("operator_decisions"), registry=self.registry)
         self._skipped = Counter(*_of("operator_series_skipped"), registry=self.registry)
         self._reads = Counter(*_of("operator_driver_reads"), registry=self.registry)
+        self._known: dict[Name, Sequence[Reading]] = {}
+        self.registry.register(self)
         age = Gauge(*_of("operator_last_tick_age_seconds"), registry=self.registry)
         age.set_function(lambda: self.tick_age_s() or 0.0)
 
@@ -44,6 +50,25 @@ class PrometheusTelemetry:
         """Count one reported decision."""
         self._decisions.labels(namespace, pipeline, action, reason).inc()
 
+    def pipeline(self, name: Name, readings: Sequence[Reading]) -> None:
+        """Export these of a pipeline, in place of those of before."""
+        self._known[name] = readings
+
+    def forget(self, known: Container[Name]) -> None:
+        """Export nothing of other pipelines any more."""
+        self._known = {name: kept for name, kept in self._known.items() if name in known}
+
+    def collect(self) -> Iterator[Metric]:
+        """What is known of the pipelines, as prometheus_client asks for it at each scrape."""
+        families = {figure.name: _family(figure) for figure in PIPELINE}
+        for (namespace, pipeline), readings in list(self._known.items()):
+            for reading in readings:
+                family = families[f"pipeline_{reading.name}"]
+                own = reading.labels
+                values = [namespace, pipeline, *(str(own[n]) for n in family._labelnames[2:])]
+                family.add_metric(values, reading.value)
+        yield from (family for family in families.values() if family.samples)
+
     def driver_reads(self, read: int, failed: int) -> None:
         """Count the drivers that were read directly, and those that could not be."""
         self._reads.labels("read").inc(read)
@@ -56,6 +81,10 @@ class PrometheusTelemetry:
     def tick_age_s(self) -> float | None:
         """Seconds since the last tick ended; None before the first."""
         return None if self._last_tick_s is None else self._clock.now() - self._last_tick_s
+
+
+def _family(figure: Figure) -> GaugeMetricFamily:
+    return GaugeMetricFamily(PREFIX + figure.name, figure.help, labels=list(figure.labels))
 
 
 def _of(name: str) -> tuple[str, str, tuple[str, ...]]:

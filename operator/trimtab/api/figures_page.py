@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trimtab.api.figure import Figure
 from trimtab.api.figures import DRIVER, OPERATOR
+from trimtab.api.pipeline_figures import PIPELINE
 
 
 def table(figures: tuple[Figure, ...]) -> str:
@@ -27,7 +28,8 @@ def table(figures: tuple[Figure, ...]) -> str:
 
 def filled(page: str) -> str:
     """The page with the tables between `<!-- NAME -->` and `<!-- end -->` generated again."""
-    for name, figures in (("driver", DRIVER), ("operator", OPERATOR)):
+    tables = {"driver": DRIVER, "operator": OPERATOR, "pipeline": PIPELINE}
+    for name, figures in tables.items():
         begin, end = f"<!-- figures: {name} -->\n", "<!-- end -->"
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)

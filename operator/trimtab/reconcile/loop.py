@@ -119,6 +119,7 @@ class ControlLoop:
                 allowed = replace(seen, allowance=self._fleet.allowance(seen))
                 self._fleet.observed(seen, trial=pipeline.act(allowed, context).changing)
         if whole:
+            self._telemetry.forget({seen.name for seen in found})
             report(context.policies, found, context)
 
     def _quick(self, now_s: float) -> bool:

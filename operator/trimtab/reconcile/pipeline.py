@@ -38,5 +38,6 @@ def look(parent: Manifest, gathered: Gathered, tick: TickContext) -> Observation
 def act(seen: Observation, tick: TickContext) -> Outcome:
     """Bring one pipeline one step closer to its spec; returns what was decided."""
     decided = outcome(seen)
+    tick.telemetry.pipeline(seen.name, decided.readings)
     write(seen.parent, seen.status, seen.pod.uid, decided, tick)
     return decided

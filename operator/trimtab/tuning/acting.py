@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trimtab.api.reasons import Action, BottleneckKind, Reason
 from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning import guards, messages
@@ -9,6 +11,7 @@ from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.decision import Decision, Step, hold
 from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.knobs import cores, topic
+from trimtab.tuning.recommending import needs_approval, recommend, withdrawn
 from trimtab.tuning.trials.life import open_
 
 
@@ -20,17 +23,21 @@ def act(context: Context, proposals: list[Proposal], bottleneck: Bottleneck) -> 
         return hold(memory, veto.reason, veto.message, load, bottleneck), memory
     if proposal is None:
         return _saturated(context, bottleneck), memory
+    if policy.mode is not Mode.OBSERVE and needs_approval(context, proposal):
+        free = [offer for offer in proposals if not needs_approval(context, offer)]
+        other, _ = guards.first_allowed(context, free)
+        if other is None:
+            return recommend(context, proposal, bottleneck)
+        proposal = other
     changes = context.settings.differences(proposal.settings)
     cause = messages.cause(context, proposal, bottleneck)
     message = messages.change(cause, load, changes, proposal.predicted)
     if policy.mode is Mode.OBSERVE:
         return hold(memory, Reason.OBSERVE_ONLY, message, load, bottleneck), memory
-    recommend = policy.mode is Mode.RECOMMEND
     decision = Decision(
-        Action.RECOMMEND if recommend else Action.CHANGE, proposal.reason, message,
-        proposal.settings, changes, load, bottleneck,
-    )  # fmt: skip
-    return decision, memory if recommend else open_(context, proposal)
+        Action.CHANGE, proposal.reason, message, proposal.settings, changes, load, bottleneck
+    )
+    return decision, open_(replace(context, memory=withdrawn(memory)), proposal)
 
 
 def _saturated(context: Context, bottleneck: Bottleneck) -> Decision:

@@ -20,6 +20,7 @@ from trimtab.tuning.dwell import NOT_SEEN, DwellCounter
 from trimtab.tuning.forecast.record import NO_RECORD, Record
 from trimtab.tuning.forecast.season import Season
 from trimtab.tuning.quiet import NOT_QUIET, Quiet
+from trimtab.tuning.recommendation import NO_ADVICE_YET, AdviceRecord, Recommendation
 from trimtab.tuning.recurrence import NEVER, Recurrence
 from trimtab.tuning.settings import Settings
 
@@ -192,6 +193,9 @@ class ControllerState:
     """The highest input of late, which the executors still carry after a release."""
     quiet: Quiet = NOT_QUIET
     """For how long the input has been steady, and where too many executors were released for it."""
+    recommendation: Recommendation | None = None
+    """The change that waits for approval."""
+    advice_record: AdviceRecord = NO_ADVICE_YET
     schema: int = SCHEMA
 
     @property
@@ -253,6 +257,10 @@ class ControllerState:
         if knobs := data.get("knobs"):
             known["knobs"] = KnobValues.model_validate(knobs)
         known["advice"] = Advice.from_dict(data.get("advice") or {})
+        if standing := data.get("recommendation"):
+            advised = Settings(**stored.known(Settings, standing["settings"]))
+            values = {**stored.known(Recommendation, standing), "settings": advised}
+            known["recommendation"] = Recommendation(**values)
         if trial := data.get("trial"):
             before = Settings(**stored.known(Settings, trial["before"]))
             known["trial"] = Trial(**{**stored.known(Trial, trial), "before": before})
@@ -261,7 +269,7 @@ class ControllerState:
 
 FLAT: Mapping[str, type] = {
     "evidence": DwellCounter, "scope_evidence": DwellCounter, "score": Score,
-    "forecasts": Record, "recurrence": Recurrence,
+    "forecasts": Record, "recurrence": Recurrence, "advice_record": AdviceRecord,
 }  # fmt: skip
 """Parts that hold plain values only."""
 

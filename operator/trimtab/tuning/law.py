@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason, Regime
-from trimtab.tuning import adopting, guards, idle, knobs, messages, regime
+from trimtab.tuning import adopting, guards, idle, knobs, messages, recommending, regime
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
 from trimtab.tuning.capacity import learning, running
@@ -230,6 +230,7 @@ def _at_maximum(context: Context, found: _Options) -> _Options:
 
 
 def _steer(context: Context) -> Step:
+    context = replace(context, memory=recommending.replayed(context))
     for before in (adopting.step, _watch, _drain):
         if step := before(context):
             return step
@@ -281,6 +282,7 @@ def _within(context: Context) -> Step:
     context = replace(context, memory=memory)
     if offer and regime.scope_due(memory, context.policy):
         return act(context, [offer], NOTHING)
+    memory = recommending.withdrawn(memory)
     lower, higher = context.band.lower, context.band.higher
     message = f"{messages.loads(context)} lies within {lower:.2f} and {higher:.2f}"
     return hold(memory, Reason.WITHIN_BOUNDS, message, context.load), memory

@@ -61,6 +61,8 @@ class Policy:
     """Most changes per hour that pause the pipeline."""
     ranges: Mapping[str, Range] = field(default_factory=dict)
     """What policies above this pipeline allow each knob, beside the limits."""
+    approval: frozenset[str] = frozenset()
+    """Knobs whose changes wait for approval, although the mode is Auto."""
     conflict: str = ""
     """A message saying what is wrong with those policies; empty if nothing is."""
     by_broker: bool = False
@@ -108,6 +110,7 @@ class Policy:
             mode=tuning.mode,
             forecast=tuning.forecast is not False,
             pinned=tuning.pinned.numbers() if tuning.pinned else {},
+            approval=frozenset(tuning.approval),
             higher=higher,
             lower=lower,
             even=profile.room(tuning.bounds),

@@ -180,6 +180,8 @@ class ExternalConstraints:
     """A message saying why executors are missing; empty if none is, or it is not known."""
     executors_refused: bool = False
     """Whether they are refused, so that waiting will not help."""
+    approved: int | None = None
+    """Generation of the recommendation that somebody has approved."""
     budget_executors: int | None = None
     """Most executors that a budget shared with other pipelines leaves for this one."""
 

@@ -10,13 +10,14 @@ import pytest
 from trimtab.api.figure import PREFIX, Reader
 from trimtab.api.figures import DRIVER, OPERATOR
 from trimtab.api.figures_page import filled
+from trimtab.api.pipeline_figures import PIPELINE
 from trimtab.reconcile.observe.queries import queries
 
 PAGE = Path("docs/metrics.md")
 
 
 def test_every_name_is_there_once() -> None:
-    names = [figure.name for figure in (*DRIVER, *OPERATOR)]
+    names = [figure.name for figure in (*DRIVER, *OPERATOR, *PIPELINE)]
     assert len(set(names)) == len(names)
 
 
@@ -39,7 +40,7 @@ def test_every_query_names_what_a_driver_exports() -> None:
 
 @pytest.mark.parametrize("page", ["docs/metrics.md", "docs/tuning.md", "docs/api.md", "README.md"])
 def test_the_docs_name_what_is_exported(page: str) -> None:
-    known = {figure.series for figure in (*DRIVER, *OPERATOR)}
+    known = {figure.series for figure in (*DRIVER, *OPERATOR, *PIPELINE)}
     named = set(re.findall(rf"\b{PREFIX}([a-z][a-z_]+)", Path(page).read_text()))
     assert {name for name in named if name.removesuffix("_bucket") not in known} == set()
 
@@ -48,3 +49,6 @@ def test_every_figure_is_exported() -> None:
     sources = ("job/telemetry/metrics.py", "adapters/telemetry.py")
     code = "".join(Path(f"operator/trimtab/{source}").read_text() for source in sources)
     assert [f.name for f in (*DRIVER, *OPERATOR) if f'"{f.name}"' not in code] == []
+    said = Path("operator/trimtab/reconcile/status/gauges.py").read_text()
+    names = [figure.name.removeprefix("pipeline_") for figure in PIPELINE]
+    assert [name for name in names if f'"{name}"' not in said] == []

@@ -184,3 +184,51 @@ def test_a_lowered_budget_is_given_back_at_once() -> None:
     assert sum(executors) == 4
     assert min(executors) >= 1
     assert "OverBudget" in [reason for reason, _ in stage.cluster.events]
+
+
+def approve(stage: Stage, generation: int | str) -> None:
+    live = stage.get("StreamPipeline", "clicks")
+    live["metadata"]["annotations"] = {"trimtab.dev/approve": str(generation)}
+    stage.cluster.put(live)
+
+
+def test_a_recommendation_is_applied_when_its_generation_is_approved() -> None:
+    stage = started("clicks")
+    put(stage, "team", mode="Recommend")
+    run(stage, "clicks")
+    told = stage.status()
+    standing = told["recommendation"]
+    assert standing["generation"] == 1
+    assert standing["cores"] == f"1 -> {told['recommended']['executors']}"
+    assert float(standing["predictedLoad"]) < float(standing["load"])
+    assert told["adviceRecord"]["given"] == 1
+    for other in (2, "yes"):
+        approve(stage, other)
+        run(stage, "clicks", ticks=1)
+        assert stage.document()["settings"]["executors"] == 1
+    approve(stage, 1)
+    run(stage, "clicks", ticks=1)
+    assert stage.document()["settings"]["executors"] == told["recommended"]["executors"]
+    assert not stage.status().get("recommendation")
+    assert stage.status()["adviceRecord"]["approved"] == 1
+
+
+def test_a_standing_recommendation_is_written_once() -> None:
+    stage = started("clicks")
+    put(stage, "team", mode="Recommend")
+    run(stage, "clicks")
+    before = stage.status()["recommendation"]
+    decisions = len(stage.status()["decisions"])
+    run(stage, "clicks", ticks=3)
+    assert stage.status()["recommendation"] == before
+    assert len(stage.status()["decisions"]) == decisions
+
+
+def test_a_policy_lets_chosen_knobs_wait_for_a_person() -> None:
+    stage = started("clicks")
+    put(stage, "team", approval=["executors"])
+    run(stage, "clicks")
+    assert stage.document()["settings"]["executors"] == 1
+    assert stage.status()["recommendation"]["generation"] == 1
+    value = {"field": "executors.approval", "value": "required", "policy": "TuningPolicy/team"}
+    assert value in stage.status()["policies"]

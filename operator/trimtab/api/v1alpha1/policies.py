@@ -12,7 +12,7 @@ from trimtab.api.quantities import Duration, Quantity, between
 from trimtab.api.ranges import KnobRules
 from trimtab.api.schedule import CRON_PATTERN, ZONE_PATTERN, check_cron, check_zone
 from trimtab.api.selector import LabelSelector
-from trimtab.api.v1alpha1.tuning import Dwell, Mode, Profile, TuningBounds
+from trimtab.api.v1alpha1.tuning import Approval, Dwell, Mode, Profile, TuningBounds
 
 DAY_S = 86_400.0
 
@@ -100,6 +100,9 @@ class TuningPolicySpec(ApiModel):
         default_factory=Values, description="Whatever a pipeline, or a policy below, says."
     )
     knobs: KnobRules = Field(default_factory=KnobRules, description="What each knob may do.")
+    approval: Approval = Field(
+        default_factory=list, description="Knobs whose changes wait for a person."
+    )
     pauses_per_hour: int | None = Field(
         None,
         alias="pausesPerHour",

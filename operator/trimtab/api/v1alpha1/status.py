@@ -125,6 +125,42 @@ class JvmStatus(StatusModel):
     executor: JvmAdvice | None = None
 
 
+class RecommendationStatus(StatusModel):
+    """A change that waits for approval."""
+
+    generation: int = Field(
+        description="Its number: the annotation trimtab.dev/approve with this value applies it."
+    )
+    since: str = Field(max_length=40)
+    changes: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=8)] = Field(
+        default_factory=list
+    )
+    load: str = Field(max_length=16, description="Load when it was made.")
+    predicted_load: str = Field(
+        alias="predictedLoad", max_length=16, description="Load that it would have led to."
+    )
+    cores: str = Field(
+        max_length=32, description="Task slots of the executors now and then, as in 2 -> 4."
+    )
+
+
+class AdviceRecordStatus(StatusModel):
+    """How good past recommendations were."""
+
+    given: int = Field(description="Recommendations so far.")
+    approved: int = Field(description="Recommendations that somebody approved.")
+    asked: int = Field(
+        description="How often a standing recommendation was checked, every 5 minutes."
+    )
+    held_advised: int = Field(
+        alias="heldAdvised",
+        description="How often it would have held the goal, by the model of that moment.",
+    )
+    held_as_run: int = Field(
+        alias="heldAsRun", description="How often the pipeline held the goal as it ran."
+    )
+
+
 class PolicyValue(StatusModel):
     """A value that a policy set for the pipeline."""
 
@@ -169,6 +205,8 @@ class StreamPipelineStatus(StatusModel):
     )
     effective: KnobValues | None = None
     recommended: KnobValues | None = None
+    recommendation: RecommendationStatus | None = None
+    advice_record: AdviceRecordStatus | None = Field(None, alias="adviceRecord")
     decisions: Annotated[tuple[DecisionRecord, ...], Field(max_length=MAX_DECISIONS)] = ()
     controller: dict[str, Any] | None = Field(
         None,

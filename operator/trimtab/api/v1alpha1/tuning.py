@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.knobs import KnobValues
+from trimtab.api.knobs import ALL_KNOBS, KnobValues
+
+
+def _check_knob(name: str) -> str:
+    names = [knob.name for knob in ALL_KNOBS]
+    if name not in names:
+        raise ValueError(f"there is no knob {name!r}: write one of {', '.join(names)}")
+    return name
 
 
 class Mode(StrEnum):
@@ -96,6 +104,19 @@ class JvmTuning(ApiModel):
     executor: bool = Field(True, description="False: resources.executor.memory is never raised.")
 
 
+Approval = Annotated[
+    list[
+        Annotated[
+            str,
+            AfterValidator(_check_knob),
+            WithJsonSchema({"type": "string", "enum": [knob.name for knob in ALL_KNOBS]}),
+        ]
+    ],
+    Field(max_length=len(ALL_KNOBS)),
+]
+"""Names of knobs that the control law moves."""
+
+
 class Tuning(ApiModel):
     """How the tuner may move the knobs."""
 
@@ -108,6 +129,10 @@ class Tuning(ApiModel):
     )
     pinned: KnobValues | None = Field(None, description="Values that the tuner never touches.")
     initial: KnobValues | None = Field(None, description="Values to begin with.")
+    approval: Approval = Field(
+        default_factory=list,
+        description="Knobs whose changes wait for a person, although the mode is Auto.",
+    )
     bounds: TuningBounds = Field(default_factory=TuningBounds)
     dwell: Dwell = Field(default_factory=Dwell)
     locality: Locality = Field(default_factory=Locality)

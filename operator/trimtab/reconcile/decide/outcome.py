@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
-from trimtab.ports import Manifest
+from trimtab.ports import Manifest, Reading
 from trimtab.reconcile.decide import events
 from trimtab.reconcile.decide.events import Announcement
 from trimtab.reconcile.decide.executors import missing_executors
@@ -18,6 +18,7 @@ from trimtab.reconcile.observe.observation import Observation
 from trimtab.reconcile.observe.references import Words
 from trimtab.reconcile.observe.signals import Missing
 from trimtab.reconcile.status.conditions import Situation, conditions
+from trimtab.reconcile.status.gauges import Executors, gauges
 from trimtab.reconcile.status.news import news
 from trimtab.reconcile.status.report import status
 from trimtab.tuning.advice import jvm, oversize, partitions, pods
@@ -48,6 +49,8 @@ class Outcome:
     """Whether to delete the driver's pod, so that it restarts with new inputs."""
     leftovers: tuple[Manifest, ...] = ()
     """Objects of ours that nothing needs any more."""
+    readings: tuple[Reading, ...] = ()
+    """What the operator's metrics say of the pipeline."""
     changing: bool = False
     """Whether a change is on trial."""
     scaled: Manifest | None = None
@@ -85,6 +88,7 @@ def outcome(seen: Observation) -> Outcome:
     out = Outcome(
         new, events.announcements(seen, wide, new, told_now), tuple(told_now),
         leftovers=leftovers(seen, planned), changing=memory.trial is not None,
+        readings=gauges(new, situation, Executors(wide.resources.executor.memory)),
     )  # fmt: skip
     if planned.obstacle is not None:
         return replace(out, scaled=scaled(seen.stateful_set, suspended=seen.spec.suspend))
@@ -164,6 +168,7 @@ def _constraints(seen: Observation, memory: ControllerState) -> ExternalConstrai
         executors_missing=missing.message if missing else "",
         executors_refused=missing.refused if missing else False,
         closed=windows.closed(seen.rules, seen.now_s),
+        approved=seen.approved,
         others_changing=seen.allowance.others_changing,
         budget_executors=seen.allowance.executors,
     )

@@ -29,6 +29,7 @@ from trimtab.tuning.governance import governed
 from trimtab.tuning.governance.governed import SetBy
 from trimtab.tuning.governance.rules import NO_RULES, Rules
 from trimtab.tuning.policy import Policy
+from trimtab.tuning.recommending import ANNOTATION
 from trimtab.tuning.snapshot import Signals
 from trimtab.workloads import pipeline
 from trimtab.workloads.names import claim_name, driver_name, tuning_name
@@ -106,6 +107,12 @@ class Observation:
         """Namespace and name of the pipeline."""
         meta = self.parent["metadata"]
         return meta["namespace"], meta["name"]
+
+    @property
+    def approved(self) -> int | None:
+        """The generation of the recommendation that somebody has approved; not a number: none."""
+        text = str((self.parent["metadata"].get("annotations") or {}).get(ANNOTATION, ""))
+        return int(text) if text.isdecimal() else None
 
     @property
     def pace_s(self) -> tuple[float, float]:

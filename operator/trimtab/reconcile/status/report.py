@@ -13,7 +13,6 @@ from typing import Any
 from trimtab.api.common import timestamp
 from trimtab.api.knobs import KNOBS, KnobValues
 from trimtab.api.quantities import format_duration, parse_duration
-from trimtab.api.reasons import Action
 from trimtab.api.v1alpha1.status import (
     MAX_DECISIONS,
     MAX_POLICY_VALUES,
@@ -31,6 +30,7 @@ from trimtab.api.v1alpha1.status import (
 from trimtab.reconcile.observe.gather import DriverMetrics
 from trimtab.reconcile.status.conditions import Situation, conditions
 from trimtab.reconcile.status.news import news
+from trimtab.reconcile.status.recommendation import recommendation, record
 from trimtab.tuning.capacity.load import in_flight_s
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.diagnosis import flow
@@ -91,6 +91,7 @@ def _status(
     """The new status; unless fresh, numbers that moved little keep their shown values."""
     decision, snapshot, now_s = situation.decision, situation.snapshot, situation.now_s
     memory, advice = situation.memory, situation.memory.advice
+    standing = memory.recommendation
     signals = snapshot.signals if snapshot else None
     return StreamPipelineStatus(
         observed_generation=situation.generation,
@@ -113,7 +114,9 @@ def _status(
             for each in situation.set_by[:MAX_POLICY_VALUES]
         ),
         effective=_effective(situation.metrics) or old.effective,
-        recommended=_recommended(decision),
+        recommended=standing.settings.knob_values() if standing else None,
+        recommendation=recommendation(memory, situation.policy),
+        advice_record=record(memory),
         decisions=_decisions(old.decisions, decision, memory.generation, now_s),
         controller=memory.to_dict(),
     )
@@ -227,12 +230,6 @@ def _effective(seen: DriverMetrics | None) -> KnobValues | None:
 def _knobs(fixed: Mapping[str, float]) -> dict[str, Any] | None:
     """Knobs for the status; unset ones are None, so that a merge patch removes them."""
     return KnobValues.of(fixed).model_dump(mode="json", by_alias=True) if fixed else None
-
-
-def _recommended(decision: Decision | None) -> KnobValues | None:
-    if decision is None or decision.action is not Action.RECOMMEND:
-        return None
-    return decision.settings.knob_values()
 
 
 def _decisions(

@@ -54,6 +54,7 @@ def restricted(stated: Policy, rules: Rules) -> Policy:
         ranges=ranges,
         locked=frozenset(name for name, allowed in ranges.items() if allowed.locked),
         pauses_per_hour=pauses.value if pauses else None,
+        approval=stated.approval | set(rules.approval),
         conflict="; ".join([*rules.unreadable, *(fight.message for fight in rules.fights)]),
     )
 
@@ -70,6 +71,7 @@ def governed(said: Parts, rules: Rules) -> tuple[Parts, tuple[SetBy, ...]]:
         told.append(_told("mode", rules.mode))
     if rules.pauses_per_hour:
         told.append(_told("pausesPerHour", rules.pauses_per_hour))
+    told += [SetBy(f"{n}.approval", "required", by.title) for n, by in rules.approval.items()]
     goal = _goal(said.goal, values["catch_up"].value) if "catch_up" in values else said.goal
     for name, each in rules.knobs.items():
         told += _ends(name, each)

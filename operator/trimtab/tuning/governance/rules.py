@@ -58,6 +58,8 @@ class Rules:
     """From the top."""
     mode: Said | None = None
     pauses_per_hour: Said | None = None
+    approval: Mapping[str, Layer] = field(default_factory=dict)
+    """Knobs whose changes wait for a person, and who says so."""
     overrides: Mapping[str, Said] = field(default_factory=dict)
     defaults: Mapping[str, Said] = field(default_factory=dict)
     knobs: Mapping[str, KnobRange] = field(default_factory=dict)
@@ -79,6 +81,7 @@ def rules(selecting: Iterable[Layer], unreadable: tuple[str, ...] = ()) -> Rules
         layers=tuple(layers),
         mode=_least(layers, "mode", MODES.index),
         pauses_per_hour=_least(layers, "pauses_per_hour", int),
+        approval={name: layer for layer in reversed(layers) for name in layer.spec.approval},
         overrides=_values(layers, "overrides", fights),
         # the nearest one counts, but the higher priority of one kind still comes first
         defaults=_values(_nearest(layers), "defaults", fights),
