@@ -203,7 +203,8 @@ def test_columns_and_categories(kubectl: Any, namespace: str, pipeline: dict[str
     kubectl("apply", "-n", namespace, "-f", "-", manifest=pipeline)
     header = kubectl("get", "trimtab", "-n", namespace).stdout.splitlines()[0].split()
     assert header == [
-        "NAME", "GOAL", "OBSERVED", "LAG", "BOTTLENECK", "EXECUTORS", "BATCH", "MODE", "READY",
+        "NAME", "GOAL", "OBSERVED", "MET", "LAG", "BOTTLENECK", "EXECUTORS", "TRIGGER", "MODE",
+        "READY",
         "AGE",
     ]  # fmt: skip
 

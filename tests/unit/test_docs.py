@@ -24,6 +24,7 @@ from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicyS
 from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.cli import main as cli
 from trimtab.job.termination import Reason
+from trimtab.simulation.expectations import PolicyTest
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import VERIFIERS
 
@@ -34,6 +35,7 @@ KINDS = {
     "KafkaCluster": KafkaClusterSpec,
     "TuningPolicy": TuningPolicySpec,
     "ClusterTuningPolicy": ClusterTuningPolicySpec,
+    "PolicyTest": PolicyTest,
 }
 
 

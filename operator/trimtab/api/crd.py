@@ -9,6 +9,7 @@ so that CEL rules can rely on it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,16 @@ def _default(node: Schema) -> Schema:
     return {"default": _FORMATS[unit](node["default"]) if unit else node["default"]}
 
 
+Column = tuple[str, str, str] | tuple[str, str, str, int]
+"""Name, type, path, and priority if it is not shown by default."""
+
+_COLUMN = ("name", "type", "jsonPath", "priority")
+WIDE = 1
+"""Priority of a column of `kubectl get -o wide`."""
+
+
 def _crd(
-    kind: Kind, spec: type[BaseModel], status: type[BaseModel], columns: list[tuple[str, str, str]],
+    kind: Kind, spec: type[BaseModel], status: type[BaseModel], columns: Sequence[Column],
 ) -> Schema:  # fmt: skip
     status_schema = structural(status)
     status_schema["default"] = {"observedGeneration": -1}
@@ -152,7 +161,7 @@ def _crd(
                     "storage": True,
                     "subresources": {"status": {}},
                     "additionalPrinterColumns": [
-                        {"name": n, "type": t, "jsonPath": p} for n, t, p in columns
+                        dict(zip(_COLUMN, column, strict=False)) for column in columns
                     ],
                     "schema": {"openAPIV3Schema": root},
                 }
@@ -172,11 +181,16 @@ def stream_pipeline_crd() -> Schema:
         [
             ("Goal", "string", ".status.goal.target"),
             ("Observed", "string", ".status.goal.observed"),
+            ("Met", "string", '.status.conditions[?(@.type=="GoalMet")].status'),
             ("Lag", "string", ".status.lag.time"),
             ("Bottleneck", "string", ".status.bottleneck.kind"),
             ("Executors", "integer", ".status.effective.executors"),
-            ("Batch", "string", ".status.effective.trigger"),
-            ("Mode", "string", ".spec.tuning.mode"),
+            ("Trigger", "string", ".status.effective.trigger"),
+            ("Mode", "string", ".status.mode"),
+            ("Load", "string", ".status.load", WIDE),
+            ("Cores", "integer", ".status.cores", WIDE),
+            ("Reason", "string", '.status.conditions[?(@.type=="Tuning")].reason', WIDE),
+            ("Policies", "string", ".status.policies[*].policy", WIDE),
             _READY,
             _AGE,
         ],

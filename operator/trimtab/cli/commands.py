@@ -187,3 +187,27 @@ def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
                 if told.action != "Hold":
                     words = f"{told.action} {told.reason}: {told.message}"
                     click.echo(f"  {tick.at_s:7.0f} s  {words}")
+
+
+@main.group()
+def policy() -> None:
+    """Policies above pipelines."""
+
+
+@policy.command("test")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML.")
+def test_policies(folder: Path, junit: Path | None) -> None:
+    """Run the PolicyTests below FOLDER against the policies in it; needs no cluster.
+
+    Exit code 1 if a policy is wrong or an expectation is not met.
+    """
+    from trimtab.cli.policy import test  # noqa: PLC0415
+
+    try:
+        report, passed = test(folder, junit)
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(report)
+    if not passed:
+        sys.exit(1)

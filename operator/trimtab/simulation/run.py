@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action
+from trimtab.api.v1alpha1.limits import ExecutorResources
 from trimtab.simulation.arrivals import Arrivals, arrivals
 from trimtab.simulation.events import Kind
 from trimtab.simulation.observer import Observer
@@ -17,15 +18,21 @@ from trimtab.simulation.scenario import Scenario
 from trimtab.tuning import reflex
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
+from trimtab.tuning.governance.budget import alone
 from trimtab.tuning.governance.governed import restricted
 from trimtab.tuning.governance.rules import NO_RULES, Rules
 from trimtab.tuning.governance.windows import closed
 from trimtab.tuning.law import decide
+from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-from trimtab.tuning.snapshot import Signals, Snapshot
+from trimtab.tuning.snapshot import ExternalConstraints, Signals, Snapshot
 
 Decide = Callable[[Snapshot, ControllerState], tuple[Decision, ControllerState]]
 """Called at each tick; the memory that it returns is passed to the next call."""
+
+
+MEMORY = ExecutorResources().memory
+"""Bytes of an executor: a scenario does not say them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,7 @@ def simulate(
             settings=memory.settings,
             signals=signals,
             no_signals="" if signals else "no sample in the gap",
-            constraints=replace(plant.fleet.missing, closed=closed(rules, began_s + event.at_s)),
+            constraints=_constraints(plant, rules, policy, memory.settings, began_s),
         )
         started = time.perf_counter()  # noqa: TID251 - wall time is a figure, not an input
         decision, after = controller(snapshot, memory)
@@ -106,3 +113,14 @@ def simulate(
         scenario, seed, tuple(ticks), tuple(plant.batches), flow, memory.in_force,
         tuple(plant.reflex.raises),
     )  # fmt: skip
+
+
+def _constraints(
+    plant: Plant, rules: Rules, policy: Policy, settings: Settings, began_s: float
+) -> ExternalConstraints:
+    """What the plant's cluster and the policies say against changes now."""
+    return replace(
+        plant.fleet.missing,
+        closed=closed(rules, began_s + plant.now_s),
+        budget_executors=alone(rules, policy.capacity(settings).cores, MEMORY),
+    )

@@ -187,7 +187,10 @@ class StreamPipelineStatus(StatusModel):
 
     observed_generation: int = Field(-1, alias="observedGeneration")
     conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
+    mode: str | None = Field(None, max_length=16, description="The mode in force.")
     goal: GoalStatus | None = None
+    load: str | None = Field(None, max_length=16, description="Load of a recent decision.")
+    cores: int | None = Field(None, description="Task slots of the executors asked for.")
     lag: LagStatus | None = None
     partitions: int | None = Field(None, description="Partitions of the source's topics.")
     partitions_advice: PartitionsAdvice | None = Field(

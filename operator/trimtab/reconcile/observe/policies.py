@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from trimtab.api.common import faults
-from trimtab.api.kinds import CLUSTER_TUNING_POLICY, TUNING_POLICY
-from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
 from trimtab.ports import Key, Manifest, key_of
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.tuning.governance.layers import Layer
+from trimtab.tuning.governance.reading import MODELS, read
 from trimtab.tuning.governance.rules import NO_RULES, Rules, rules
-
-MODELS: dict[str, type[TuningPolicySpec]] = {
-    TUNING_POLICY.name: TuningPolicySpec,
-    CLUSTER_TUNING_POLICY.name: ClusterTuningPolicySpec,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +53,4 @@ def _all(cache: ObjectCache) -> Iterator[Seen]:
     for kind in MODELS:
         for manifest in cache.all(kind):
             if "deletionTimestamp" not in manifest["metadata"]:
-                yield _read(manifest)
-
-
-def _read(manifest: Manifest) -> Seen:
-    kind, namespace, name = key_of(manifest)
-    spec = manifest.get("spec") or {}
-    try:
-        return Seen(manifest, Layer(kind, namespace, name, MODELS[kind].model_validate(spec)))
-    except ValidationError as error:
-        selects = Layer(kind, namespace, name, _selection(kind, spec))
-        return Seen(manifest, selects, faults(error)[:800])
-
-
-def _selection(kind: str, spec: Manifest) -> TuningPolicySpec:
-    """What a policy selects whose other parts are wrong; all in its reach, if that is wrong too."""
-    only = {part: spec[part] for part in ("selector", "namespaces") if part in spec}
-    try:
-        return MODELS[kind].model_validate(only)
-    except ValidationError:
-        return MODELS[kind]()
+                yield Seen(manifest, *read(manifest))

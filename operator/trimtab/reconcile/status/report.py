@@ -96,6 +96,9 @@ def _status(
     return StreamPipelineStatus(
         observed_generation=situation.generation,
         conditions=conditions(old.conditions, situation),
+        mode=situation.policy.mode if situation.policy else old.mode,
+        load=_load(old.load, decision, fresh=fresh),
+        cores=_cores(situation),
         goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
         lag=_lag(old.lag, snapshot, fresh=fresh),
         partitions=(signals.partitions if signals else None) or old.partitions,
@@ -120,6 +123,19 @@ def _status(
         decisions=_decisions(old.decisions, decision, memory.generation, now_s),
         controller=memory.to_dict(),
     )
+
+
+def _load(old: str | None, decision: Decision | None, *, fresh: bool) -> str | None:
+    if decision is None or decision.load is None or not (fresh or old is None):
+        return old
+    return f"{decision.load.value:.2f}"
+
+
+def _cores(situation: Situation) -> int | None:
+    policy, settings = situation.policy, situation.memory.in_force
+    if policy is None or situation.suspended:
+        return None if policy is None else 0
+    return settings.executors * policy.capacity(settings).cores
 
 
 def _goal(

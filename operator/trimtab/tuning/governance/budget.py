@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trimtab.ports import Name
+from trimtab.tuning.governance.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,19 @@ def shares(cores: int | None, memory: int | None, claims: Sequence[Claim]) -> Ma
     for aim in (_need, _now, _most):
         _fill(granted, claims, room, aim)
     return granted
+
+
+def alone(rules: Rules, executor_cores: int, executor_memory: int) -> int | None:
+    """The most executors that budgets leave a pipeline that shares them with nobody."""
+    most = [
+        total // each
+        for layer in rules.layers
+        for total, each in (
+            (layer.spec.budget.cores, executor_cores), (layer.spec.budget.memory, executor_memory),
+        )
+        if total is not None
+    ]  # fmt: skip
+    return min(most, default=None)
 
 
 def _need(claim: Claim) -> int:
