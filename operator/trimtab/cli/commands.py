@@ -66,6 +66,42 @@ def explain(
         raise click.ClickException(str(error)) from error
 
 
+def _one_of(
+    name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None,
+    words: Callable[[Manifest], str],
+) -> None:  # fmt: skip
+    """Print what there is to say of the one pipeline that is named."""
+    try:
+        found = _pipelines(name, namespace, filename, kubeconfig)
+        if len(found) != 1:
+            raise click.UsageError("name one pipeline: NAME or -f FILE")
+        click.echo(words(found[0]))
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@_of_pipelines
+def diff(
+    name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
+) -> None:
+    """Compare the knobs in a StreamPipeline's spec with what the tuner has learned."""
+    from trimtab.cli.learned import diff as compared  # noqa: PLC0415
+
+    _one_of(name, namespace, filename, kubeconfig, compared)
+
+
+@main.command()
+@_of_pipelines
+def patch(
+    name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
+) -> None:
+    """Print what the tuner has learned as a patch of tuning.initial, for Git."""
+    from trimtab.cli.learned import patch as as_patch  # noqa: PLC0415
+
+    _one_of(name, namespace, filename, kubeconfig, as_patch)
+
+
 @main.command()
 @_of_pipelines
 @click.option("--record-ms", type=float, help="Milliseconds of slot time per record.")
@@ -138,7 +174,7 @@ def _pipelines(
     name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
 ) -> list[Manifest]:
     """The named pipelines, from a file or the cluster; empty if none is named."""
-    from trimtab.cli.explain import pipelines_in  # noqa: PLC0415
+    from trimtab.cli.manifests import pipelines_in  # noqa: PLC0415
 
     if filename:
         return pipelines_in(filename.read(), name, namespace)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-
-import yaml
-from pydantic import ValidationError
 
 from trimtab.api.common import Condition, get_condition, timestamp
 from trimtab.api.knobs import KNOBS
@@ -16,9 +12,9 @@ from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import JvmStatus, StreamPipelineStatus
 from trimtab.cli import capacity, governance
+from trimtab.cli.manifests import read
 from trimtab.cli.reaction import Pace
 from trimtab.cli.rows import line, row
-from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.tuning import reflex, regime
 from trimtab.tuning.advice import oversize, pods
@@ -35,15 +31,9 @@ def explain(manifest: Manifest) -> str:
     Raises:
         BadInputError: not a valid StreamPipeline; says what is wrong.
     """
-    try:
-        meta = manifest["metadata"]
-        spec = StreamPipelineSpec.model_validate(manifest["spec"])
-        status = StreamPipelineStatus.model_validate(manifest.get("status") or {})
-        title = f"StreamPipeline {meta.get('namespace', '-')}/{meta['name']}"
-    except ValidationError as error:
-        raise BadInputError(f"the StreamPipeline is invalid: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadInputError("not a StreamPipeline: metadata.name and spec are required") from error
+    spec, status = read(manifest)
+    meta = manifest["metadata"]
+    title = f"StreamPipeline {meta.get('namespace', '-')}/{meta['name']}"
     policy, suspended = governance.in_force(spec, status), ", suspended" if spec.suspend else ""
     lines = [f"{title}, mode {policy.mode}{suspended}", ""]
     if status.observed_generation < 0:
@@ -90,36 +80,6 @@ def _sometimes(
         yield row("Reflex", _reflex(memory, policy))
     if status.oversize:
         yield row("Batch", oversize.message(status.oversize))
-
-
-def pipelines_in(text: str, name: str | None, namespace: str | None) -> list[Manifest]:
-    """The StreamPipelines of a YAML or JSON text, lists included, by name and namespace if given.
-
-    Raises:
-        BadInputError: the text is not YAML, or holds no StreamPipeline.
-    """
-    try:
-        found = list(_objects(list(yaml.safe_load_all(text))))
-    except yaml.YAMLError as error:
-        raise BadInputError(f"not YAML or JSON: {error}") from error
-    ours = [
-        m
-        for m in found
-        if m.get("kind") == "StreamPipeline"
-        and name in {None, (m.get("metadata") or {}).get("name")}
-        and namespace in {None, (m.get("metadata") or {}).get("namespace")}
-    ]
-    if not ours:
-        raise BadInputError(f"there is no StreamPipeline{f' {name!r}' if name else ''} in the file")
-    return ours
-
-
-def _objects(nodes: list[Any]) -> Iterator[Manifest]:
-    for node in nodes:
-        if isinstance(node, dict) and isinstance(node.get("items"), list):
-            yield from _objects(node["items"])
-        elif isinstance(node, dict):
-            yield node
 
 
 def _memory(status: StreamPipelineStatus) -> tuple[ControllerState | None, str]:
