@@ -6,14 +6,10 @@ An error in one object is logged and does not affect the others.
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from trimtab.api.kinds import watched_in
-from trimtab.errors import TrimtabError
 from trimtab.ports import (
     Clock,
     Cluster,
@@ -25,6 +21,7 @@ from trimtab.ports import (
 )
 from trimtab.reconcile import kafka, pipeline
 from trimtab.reconcile.apply.writer import Writer
+from trimtab.reconcile.contained import contained
 from trimtab.reconcile.decide.fleet import Fleet
 from trimtab.reconcile.decide.leftovers import LEFT
 from trimtab.reconcile.observe.cache import ObjectCache
@@ -42,8 +39,6 @@ from trimtab.workloads.ownership import by_owner
 
 RESYNC_S = 300.0
 """Seconds between full lists, which make up for missed events."""
-
-log = logging.getLogger(__name__)
 
 
 class ControlLoop:
@@ -95,7 +90,7 @@ class ControlLoop:
             drivers(pods), policies(self.cache),
         )  # fmt: skip
         for parent in () if quick else self.cache.all("KafkaCluster"):
-            with _contained(parent):
+            with contained(parent):
                 kafka.reconcile(parent, context)
         self._reconcile(pipelines, gathered, context, whole=not quick)
         self._telemetry.tick(
@@ -111,11 +106,11 @@ class ControlLoop:
         """Observe all pipelines before any is decided on: they may share a budget."""
         found: list[Observation] = []
         for parent in parents:
-            with _contained(parent):
+            with contained(parent):
                 if seen := pipeline.look(parent, gathered, context):
                     found.append(seen)
         for seen in self._fleet.begin(found, whole=whole):
-            with _contained(seen.parent):
+            with contained(seen.parent):
                 allowed = replace(seen, allowance=self._fleet.allowance(seen))
                 self._fleet.observed(seen, trial=pipeline.act(allowed, context).changing)
         if whole:
@@ -134,15 +129,3 @@ class ControlLoop:
             since = self.cache.moment()
             self.cache.resync(kind.name, self._cluster.list_all(kind.name), since)
         self._synced_s = self._clock.now()
-
-
-@contextmanager
-def _contained(parent: Manifest) -> Iterator[None]:
-    """Contain the errors of one object; the next tick tries again."""
-    try:
-        yield
-    except TrimtabError as error:
-        log.warning("%s: %s", "/".join(key_of(parent)), error)
-    except Exception:
-        # a bug or a broken status: the other pipelines must still be served
-        log.exception("%s: not reconciled", "/".join(key_of(parent)))

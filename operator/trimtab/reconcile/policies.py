@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from trimtab.api.common import Condition, set_condition, timestamp
 from trimtab.api.v1alpha1.policies import TuningPolicyStatus
 from trimtab.ports import Manifest
+from trimtab.reconcile.contained import contained
 from trimtab.reconcile.observe.observation import Observation
 from trimtab.reconcile.observe.policies import Policies, Seen
 from trimtab.reconcile.tick import TickContext
@@ -17,17 +18,22 @@ READY = "Ready"
 def report(policies: Policies, pipelines: Sequence[Observation], tick: TickContext) -> None:
     """Write what became of each policy, where that is news."""
     for seen in policies.seen:
-        old = TuningPolicyStatus.model_validate(seen.manifest.get("status") or {})
-        new = status(seen, old, pipelines, tick.now_s)
-        if new == old:
-            continue
-        if not tick.writer.status(seen.manifest, new.model_dump(mode="json", by_alias=True)):
-            continue
-        ready = new.conditions[0]
-        if ready.status == "False" and (not old.conditions or old.conditions[0] != ready):
-            tick.writer.event(
-                seen.manifest, warning=True, reason=ready.reason, message=ready.message
-            )
+        with contained(seen.manifest):
+            _report(seen, pipelines, tick)
+
+
+def _report(seen: Seen, pipelines: Sequence[Observation], tick: TickContext) -> None:
+    old = TuningPolicyStatus.model_validate(seen.manifest.get("status") or {})
+    new = status(seen, old, pipelines, tick.now_s)
+    if new == old or not tick.writer.status(seen.manifest, _plain(new)):
+        return
+    ready = new.conditions[0]
+    if ready.status == "False" and (not old.conditions or old.conditions[0] != ready):
+        tick.writer.event(seen.manifest, warning=True, reason=ready.reason, message=ready.message)
+
+
+def _plain(new: TuningPolicyStatus) -> Manifest:
+    return new.model_dump(mode="json", by_alias=True)
 
 
 def status(

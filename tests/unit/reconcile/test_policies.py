@@ -8,6 +8,11 @@ import pytest
 from tests.unit.reconcile.stage import NAMESPACE, OVERLOAD, Stage, series
 from tests.unit.workloads.manifests import Json
 
+from trimtab.reconcile import policies
+from trimtab.reconcile.decide import fleet
+from trimtab.reconcile.observe.policies import Seen
+from trimtab.tuning.governance.need import need
+
 API = "trimtab.dev/v1alpha1"
 CLOSED = {"windows": [{"start": "0 0 1 1 *", "duration": "1m"}]}
 """A window that is closed whenever tests run in virtual time."""
@@ -232,3 +237,45 @@ def test_a_policy_lets_chosen_knobs_wait_for_a_person() -> None:
     assert stage.status()["recommendation"]["generation"] == 1
     value = {"field": "executors.approval", "value": "required", "policy": "TuningPolicy/team"}
     assert value in stage.status()["policies"]
+
+
+def test_an_error_about_one_policy_or_one_share_does_not_touch_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ("clicks", "orders")
+    stage = started(*names)
+    put(stage, "broken")
+    put(stage, "shared", budget={"cores": 16})
+    whole = policies.status
+
+    def failing(seen: Seen, *rest: Any) -> Any:
+        if seen.layer.name == "broken":
+            raise ZeroDivisionError
+        return whole(seen, *rest)
+
+    def no_need(snapshot: Any, memory: Any) -> Any:
+        if len(asked) == 0:
+            asked.append(memory)
+            raise ZeroDivisionError
+        return need(snapshot, memory)
+
+    asked: list[Any] = []
+    monkeypatch.setattr(policies, "status", failing)
+    monkeypatch.setattr(fleet, "need", no_need)
+    run(stage, *names)
+    assert verdict(stage, "shared")[1] == "Accepted"
+    assert all(stage.document(name)["settings"]["executors"] > 1 for name in names)
+    assert asked
+
+
+def test_whose_need_cannot_be_told_keeps_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_need(snapshot: Any, memory: Any) -> Any:
+        raise ZeroDivisionError
+
+    stage = started("clicks")
+    put(stage, "shared", budget={"cores": 1})
+    run(stage, "clicks", ticks=1)
+    monkeypatch.setattr(fleet, "need", no_need)
+    run(stage, "clicks")
+    assert stage.document()["settings"]["executors"] == 1
+    assert stage.condition("Tuning")[1] == "OverBudget"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from trimtab.ports import Name
+from trimtab.reconcile.contained import contained
 from trimtab.reconcile.decide.memory import remembered
 from trimtab.reconcile.observe.observation import Allowance, Observation
 from trimtab.reconcile.observe.signals import Missing
@@ -15,6 +16,8 @@ from trimtab.tuning.governance.budget import Claim, shares
 from trimtab.tuning.governance.layers import Layer
 from trimtab.tuning.governance.need import Need, need
 from trimtab.tuning.snapshot import Snapshot
+
+NO_NEED = Need(0, 0.0)
 
 Key = tuple[str, str, str]
 """Kind, namespace and name of a policy."""
@@ -45,10 +48,12 @@ class Fleet:
             self.changing = defaultdict(set)
         for each in found:
             self.observed(each, trial=each.memory is not None and each.memory.trial is not None)
-        needs = {each.name: _need(each) for each in found if _shares(each)}
+        needs = _needs(found)
         if whole:
-            self.budgets = _budgets(found, needs)
-        competing = sorted(found, key=lambda each: -needs[each.name].load if _shares(each) else 0)
+            unknown = {each.name for each in found} - needs.keys()
+            kept = {name: most for name, most in self.budgets.items() if name in unknown}
+            self.budgets = kept | _budgets(found, needs)
+        competing = sorted(found, key=lambda each: -needs.get(each.name, NO_NEED).load)
         return [*competing, *others]
 
     def observed(self, seen: Observation, *, trial: bool) -> None:
@@ -80,6 +85,16 @@ def _shares(seen: Observation) -> bool:
     return any(b.cores or b.memory or b.changes_at_once for b in budgets)
 
 
+def _needs(found: Iterable[Observation]) -> dict[Name, Need]:
+    """The needs of the pipelines that share something; of one whose need fails, none."""
+    needs: dict[Name, Need] = {}
+    for each in found:
+        if _shares(each):
+            with contained(each.parent):
+                needs[each.name] = _need(each)
+    return needs
+
+
 def _need(seen: Observation) -> Need:
     memory = remembered(seen)
     signals = None if isinstance(seen.signals, Missing) else seen.signals
@@ -91,7 +106,7 @@ def _budgets(seen: Iterable[Observation], needs: Mapping[Name, Need]) -> dict[Na
     claims: dict[Key, list[Claim]] = defaultdict(list)
     layers: dict[Key, Layer] = {}
     for each in seen:
-        if each.spec.suspend or not _shares(each):
+        if each.spec.suspend or each.name not in needs:
             continue
         claim = _claim(each, needs[each.name])
         for layer in each.rules.layers:
