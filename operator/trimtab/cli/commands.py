@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import click
+import yaml
 
 from trimtab.api.knobs import COMPRESSIONS, PRODUCER_BATCH, PRODUCER_IN_FLIGHT, PRODUCER_LINGER
 from trimtab.api.quantities import parse_duration
@@ -51,17 +52,30 @@ def _of_pipelines(command: Callable[..., None]) -> Callable[..., None]:
 
 @main.command()
 @_of_pipelines
-def explain(
-    name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
-) -> None:
-    """Explain in words what a StreamPipeline does and why."""
-    from trimtab.cli.explain import explain as in_words  # noqa: PLC0415
+@click.option("--all", "everything", is_flag=True, help="Also what trimtab never moves.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+)
+def explain(everything: bool, output: str, **which: Any) -> None:
+    """Explain in words what a StreamPipeline does and why; begins with what is for you to do."""
+    from trimtab.cli.explain import explained  # noqa: PLC0415
 
     try:
-        found = _pipelines(name, namespace, filename, kubeconfig)
+        found = _pipelines(**which)
         if not found:
             raise click.UsageError("name a pipeline: NAME or -f FILE")
-        click.echo("\n\n".join(in_words(manifest) for manifest in found))
+        words = [explained(manifest) for manifest in found]
+        documents = [each.document() for each in words]
+        if output == "json":
+            click.echo(json.dumps(documents if len(words) > 1 else documents[0], indent=1))
+        elif output == "yaml":
+            click.echo(yaml.safe_dump_all(documents, sort_keys=False, width=100), nl=False)
+        else:
+            click.echo("\n\n".join(each.text(everything=everything) for each in words))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
 
@@ -204,6 +218,7 @@ def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
     from trimtab.simulation.figures import figures  # noqa: PLC0415
     from trimtab.simulation.run import simulate as run_simulation  # noqa: PLC0415
     from trimtab.simulation.scenario import as_shipped, load_scenario  # noqa: PLC0415
+    from trimtab.simulation.summary import summary  # noqa: PLC0415
 
     try:
         loaded = as_shipped(load_scenario(scenario))
@@ -223,6 +238,7 @@ def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
                 if told.action != "Hold":
                     words = f"{told.action} {told.reason}: {told.message}"
                     click.echo(f"  {tick.at_s:7.0f} s  {words}")
+        click.echo(f"  {summary(run).words}")
 
 
 @main.group()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from trimtab.api.common import Condition, get_condition, timestamp
 from trimtab.api.knobs import KNOBS
@@ -14,7 +16,8 @@ from trimtab.api.v1alpha1.status import JvmStatus, StreamPipelineStatus
 from trimtab.cli import capacity, governance
 from trimtab.cli.manifests import read
 from trimtab.cli.reaction import Pace
-from trimtab.cli.rows import line, row
+from trimtab.cli.rows import HEADING, line, row
+from trimtab.cli.todo import to_do
 from trimtab.ports import Manifest
 from trimtab.tuning import reflex, regime
 from trimtab.tuning.advice import oversize, pods
@@ -25,23 +28,66 @@ from trimtab.tuning.policy import Policy
 UNSEEN = "no operator has processed it yet"
 
 
-def explain(manifest: Manifest) -> str:
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A pipeline in words, part by part."""
+
+    title: str
+    to_do: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    """Rows; one that goes on has no heading."""
+    decisions: tuple[str, ...] = ()
+
+    def text(self, *, everything: bool = False) -> str:
+        """For a terminal; what never changes only with `everything`."""
+        never = [f"  {name}: {why}" for name, why in UNTOUCHED.items()]
+        folded = f"Never moved {len(never)} things are left to you; --all names them"
+        return "\n".join([
+            self.title, "",
+            "For you to do", *(f"  {each}" for each in self.to_do or ("nothing",)),
+            *self.facts,
+            "Decisions, newest last", *(f"  {each}" for each in self.decisions or ("none yet",)),
+            *(["Never moved", *never] if everything else [folded]),
+        ])  # fmt: skip
+
+    def document(self) -> dict[str, Any]:
+        """For programs: the same words by name."""
+        facts: dict[str, str] = {}
+        heading = ""
+        for each in self.facts:
+            heading = each[:HEADING].strip() if each[:1].strip() else heading
+            more = each[HEADING:] if each[:1].strip() else each.strip()
+            facts[heading] = f"{facts[heading]}; {more}" if heading in facts else more
+        return {
+            "title": self.title,
+            "forYouToDo": list(self.to_do),
+            "facts": facts,
+            "decisions": list(self.decisions),
+        }
+
+
+def explain(manifest: Manifest, *, everything: bool = False) -> str:
     """The object in words. Pure.
 
     Raises:
         BadInputError: not a valid StreamPipeline; says what is wrong.
     """
+    return explained(manifest).text(everything=everything)
+
+
+def explained(manifest: Manifest) -> Explained:
+    """The object in words, part by part; raises BadInputError like `explain`."""
     spec, status = read(manifest)
     meta = manifest["metadata"]
     title = f"StreamPipeline {meta.get('namespace', '-')}/{meta['name']}"
     policy, suspended = governance.in_force(spec, status), ", suspended" if spec.suspend else ""
-    lines = [f"{title}, mode {policy.mode}{suspended}", ""]
+    title = f"{title}, mode {policy.mode}{suspended}"
     if status.observed_generation < 0:
-        return "\n".join([*lines, row("Goal", policy.goal_text()), "", UNSEEN])
+        return Explained(title, facts=(row("Goal", policy.goal_text()), UNSEEN))
     memory, unread = _memory(status)
     wide = pods.with_cores(spec, pods.cores_in_force(spec, memory))
     executor = wide.resources.executor
-    lines += [
+    facts = (
         row("Goal", _goal(policy, status)),
         row("Lag", _lag(status)),
         row("Regime", unread or _regime(memory, status)),
@@ -60,14 +106,8 @@ def explain(manifest: Manifest) -> str:
         row("Partitions", capacity.partitions(policy, executor.cores, status)),
         *capacity.partitions_advice(status),
         *capacity.capacity(memory, policy, executor.cores, status),
-        "Decisions, newest last",
-        *(_decisions(status) or ["  none yet"]),
-        "For you to do",
-        *(_for_a_person(status) or ["  nothing"]),
-        "Never moved",
-        *(f"  {name}: {why}" for name, why in UNTOUCHED.items()),
-    ]
-    return "\n".join(lines)
+    )
+    return Explained(title, tuple(to_do(meta["name"], status)), facts, tuple(_decisions(status)))
 
 
 def _sometimes(
@@ -228,7 +268,7 @@ def _reaction(memory: ControllerState | None, policy: Policy, status: StreamPipe
 
 
 def _decisions(status: StreamPipelineStatus) -> list[str]:
-    return [f"  {line(f'{d.time} {d.action} {d.reason}: {d.message}')}" for d in status.decisions]
+    return [line(f"{d.time} {d.action} {d.reason}: {d.message}") for d in status.decisions]
 
 
 def _ledger(status: StreamPipelineStatus) -> str:
@@ -239,17 +279,3 @@ def _ledger(status: StreamPipelineStatus) -> str:
     if not status.ledger.mismatches:
         return "every record read since the driver started was written"
     return f"{status.ledger.mismatches} records were read but not written, or the reverse"
-
-
-def _for_a_person(status: StreamPipelineStatus) -> list[str]:
-    """Stalled, saturated, and missing metrics while the query runs."""
-    ready, metrics = _found(status, Type.READY), _found(status, Type.METRICS_AVAILABLE)
-    found = [c for t in (Type.STALLED, Type.SATURATED) if (c := _found(status, t))]
-    needed = [c for c in found if c.status == "True"]
-    if metrics and metrics.status == "False" and ready and ready.status == "True":
-        needed.append(metrics)
-    lines = []
-    for condition in needed:
-        reason = "" if condition.reason == condition.type else f" {condition.reason}"
-        lines.append(f"  {line(f'{condition.type}{reason}: {condition.message}')}")
-    return lines

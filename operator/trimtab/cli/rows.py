@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+HEADING = 12
+"""Characters of a heading."""
+
 
 def row(heading: str, words: str) -> str:
     """One line under a heading."""
-    return f"{heading:<12}{line(words)}"
+    return f"{heading:<{HEADING}}{line(words)}"
 
 
 def line(words: str) -> str:

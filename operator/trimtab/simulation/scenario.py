@@ -275,7 +275,12 @@ def load_scenario(path: Path) -> Scenario:
         BadInputError: the file cannot be read or is not a scenario; names each invalid field.
     """
     try:
-        scenario = Scenario.model_validate(yaml.safe_load(path.read_text()))
+        document = yaml.safe_load(path.read_text())
+        if isinstance(document, dict) and "kind" in document:
+            raise BadInputError(
+                f"{path} is a {document['kind']}, not a scenario: docs/simulation.md shows one"
+            )
+        scenario = Scenario.model_validate(document)
     except OSError as error:
         raise BadInputError(f"cannot read {path}: {error.strerror}") from error
     except yaml.YAMLError as error:

@@ -245,6 +245,32 @@ def test_what_needs_a_person() -> None:
         assert words in rows
 
 
+def test_what_is_for_a_person_comes_first_a_recommendation_too() -> None:
+    standing = {
+        "generation": 3, "since": "2026-01-01T00:00:00Z", "changes": ["executors 1 -> 4"],
+        "load": "1.84", "predictedLoad": "0.71", "cores": "1 -> 4",
+    }  # fmt: skip
+    text = explain(pipeline(recommendation=standing))
+    assert text.splitlines()[2] == "For you to do"
+    assert (
+        "Recommended: executors 1 -> 4; load 1.84 -> 0.71, cores 1 -> 4. To apply it: kubectl"
+        " annotate --overwrite spl clicks trimtab.dev/approve=3"
+    ) in text
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_programs_get_the_same_words_by_name(tmp_path: Path, output: str) -> None:
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(pipeline()))
+    done = CliRunner().invoke(main, ["explain", "-f", str(file), "-o", output])
+    read = yaml.safe_load(done.output)  # JSON is YAML
+    assert read["title"] == "StreamPipeline n/clicks, mode Auto"
+    assert read["forYouToDo"] == []
+    assert read["facts"]["Lag"] == "200 records, the oldest 8s old"
+    assert "2 executors" in read["facts"]["Capacity"]
+    assert read["decisions"][0].endswith("Concurrency: executors 1 -> 2")
+
+
 def test_a_driver_that_does_not_run_needs_nobody_for_its_metrics() -> None:
     conditions = [
         condition("Ready", "False", "DriverStarting"),
@@ -347,7 +373,8 @@ def test_the_first_rule_is_told_by_the_half_that_does_not_hold() -> None:
 
 
 def test_what_is_never_moved_is_told_with_its_reason() -> None:
-    told = part(explain(pipeline()), "Never moved")
+    told = part(explain(pipeline(), everything=True), "Never moved")
+    assert "--all names them" in part(explain(pipeline()), "Never moved")
     assert "spark.speculation: a second attempt of a task would write its records twice" in told
 
 
