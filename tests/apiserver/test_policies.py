@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from tests.apiserver.conftest import ROOT, Kubectl
 from tests.apiserver.test_loop import Stage
 
 from trimtab.adapters.kubernetes import KubernetesCluster
 from trimtab.adapters.memory import ManualClock
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec
+from trimtab.cli import main
 
 pytestmark = pytest.mark.apiserver
 Json = dict[str, Any]
@@ -100,6 +102,11 @@ def test_a_policy_sets_what_a_pipeline_may_do_and_both_say_so(
     events = kubectl("get", "events", "-n", namespace, "-o", "json").stdout
     about = [(e["involvedObject"]["kind"], e["reason"]) for e in json.loads(events)["items"]]
     assert about.count(("TuningPolicy", "InvalidSpec")) == 1
+    for options in (["-n", namespace], ["-A"], ["-A", "-l", "team=none"]):
+        done = CliRunner().invoke(main, ["top", "--kubeconfig", str(kubeconfig), *options])
+        assert done.exit_code == 0, done.output
+        listed = [line.split()[:2] for line in done.output.splitlines()]
+        assert ([namespace, "clicks"] in listed) is ("team=none" not in options)
     before = [stage.get(kind, name) for kind, name in (("tpol", "team"), ("tpol", "typo"))]
     stage.tick(2)
     after = [stage.get(kind, name) for kind, name in (("tpol", "team"), ("tpol", "typo"))]

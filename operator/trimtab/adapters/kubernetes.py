@@ -9,16 +9,14 @@ from typing import Any
 import kubernetes.client
 import kubernetes.config
 from kubernetes.client.exceptions import ApiException
-from kubernetes.config import ConfigException
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
-from trimtab.adapters.calls import TIMEOUT_S, LimitedClient, made, translated
-from trimtab.api.common import FIELD_MANAGER, GROUP, VERSION, timestamp
-from trimtab.api.kinds import KINDS, STREAM_PIPELINE
+from trimtab.adapters.calls import LimitedClient, made
+from trimtab.api.common import FIELD_MANAGER, GROUP, timestamp
+from trimtab.api.kinds import KINDS
 from trimtab.errors import (
-    BadInputError,
     ConflictError,
     ExistsError,
     GoneError,
@@ -220,34 +218,6 @@ class KubernetesCluster:
     def _check(self) -> None:
         if not self._may_write():
             raise UnavailableError("this operator no longer holds the Lease, so it writes nothing")
-
-
-def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
-    """One StreamPipeline, read with the current context of a kubeconfig; None means kubectl's.
-
-    Raises:
-        BadInputError: there is no kubeconfig, or no such pipeline.
-        UnavailableError: the API server did not answer.
-    """
-    try:
-        _, current = kubernetes.config.list_kube_config_contexts(kubeconfig)
-        kubernetes.config.load_kube_config(kubeconfig)
-    except (ConfigException, TypeError) as error:  # TypeError: the file is empty
-        raise BadInputError(f"the kubeconfig cannot be used: {error}") from error
-    where = namespace or current["context"].get("namespace") or "default"
-    api = kubernetes.client.CustomObjectsApi()
-    try:
-        found = api.get_namespaced_custom_object(
-            GROUP, VERSION, where, STREAM_PIPELINE.plural, name, _request_timeout=TIMEOUT_S
-        )
-    except ApiException as error:
-        if error.status == 404:
-            message = f"there is no StreamPipeline {name!r} in namespace {where!r}"
-            raise BadInputError(message) from error
-        raise translated(error) from error
-    except HTTPError as error:
-        raise UnavailableError(f"the API server did not answer: {error}") from error
-    return dict(found)
 
 
 def _plain(answer: Any) -> Manifest:

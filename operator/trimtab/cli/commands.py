@@ -95,6 +95,23 @@ def _one_of(
 
 
 @main.command()
+@click.option("--kubeconfig", help="Defaults to kubectl's configuration.")
+@click.option("-n", "--namespace", help="Defaults to the namespace of the current context.")
+@click.option("-A", "--all-namespaces", is_flag=True)
+@click.option("-l", "--selector", default="", help="Label selector, as kubectl takes it.")
+@click.option("-f", "--filename", type=click.File(), help="YAML or JSON; - reads standard input.")
+@click.option("-w", "--watch", is_flag=True, help="Again every 5 seconds, until interrupted.")
+def top(watch: bool, **which: Any) -> None:
+    """Show all StreamPipelines in a table, those that need somebody first."""
+    from trimtab.cli.top import shown  # noqa: PLC0415
+
+    try:
+        shown(which, click.echo, again=watch)
+    except TrimtabError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
 @_of_pipelines
 def diff(
     name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
@@ -197,7 +214,7 @@ def _pipelines(
 
 def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
     try:
-        from trimtab.adapters.kubernetes import read_pipeline  # noqa: PLC0415
+        from trimtab.adapters.pipelines import read_pipeline  # noqa: PLC0415
     except ImportError as error:
         raise BadInputError(
             f"{error.name} is not installed: pip install 'trimtab[operator]', or use"
