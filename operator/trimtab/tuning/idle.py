@@ -66,7 +66,7 @@ def _sleep_on(snapshot: Snapshot, memory: ControllerState, idle: Idle) -> Step:
 def _awake(snapshot: Snapshot) -> str:
     """Why a sleeping pipeline must wake up; empty if it need not."""
     if not snapshot.policy.moves_executors or snapshot.policy.idle_after_s is None:
-        return "the spec no longer allows zero executors"
+        return "the spec or a policy no longer allows zero executors"
     if snapshot.signals is None:
         return f"whether records wait is unknown: {snapshot.no_signals}"
     return "" if snapshot.signals.idle else _input(snapshot.signals)

@@ -12,7 +12,9 @@ from trimtab.api.reasons import Action, Reason
 from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning import idle
 from trimtab.tuning.controller_state import ControllerState, Idle
-from trimtab.tuning.snapshot import Snapshot
+from trimtab.tuning.governance.windows import Closed
+from trimtab.tuning.law import decide
+from trimtab.tuning.snapshot import ExternalConstraints, Snapshot
 
 QUIET = {"input_rate": 0.0, "input_rate_long": 0.0, "lag_records": 0.0}
 STATE = ControllerState(generation=3, settings=START)
@@ -66,10 +68,26 @@ def test_executors_that_the_tuner_must_not_touch_stay(policy: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize(
+    ("policy", "closed"),
+    [({"conflict": "two policies fight"}, ""), ({}, "no window is open")],
+)
+def test_policies_keep_a_pipeline_from_falling_asleep_and_not_from_waking(
+    policy: dict[str, Any], closed: str
+) -> None:
+    outside = ExternalConstraints(closed=Closed(closed))
+    idle_now = replace(STATE, idle=Idle(since_s=0.0))
+    awake = replace(look(600.0, idle_now, policy=policy), constraints=outside)
+    assert idle.step(awake, idle_now) is None
+    woken = replace(look(600.0, ASLEEP, policy=policy, lag_records=7.0), constraints=outside)
+    decided = decide(woken, ASLEEP)
+    assert decided[0].reason is Reason.AWAKE
+
+
+@pytest.mark.parametrize(
     ("changes", "why"),
     [({"lag_records": 7.0}, "7 records wait after 2h without input"),
      ({"input_rate": 7.0}, "records come in after 2h"),
-     ({"policy": {"idle_after_s": None}}, "the spec no longer allows zero executors")],
+     ({"policy": {"idle_after_s": None}}, "the spec or a policy no longer allows zero executors")],
 )  # fmt: skip
 def test_the_first_record_brings_them_back(changes: dict[str, Any], why: str) -> None:
     decided = idle.step(look(7200.0, ASLEEP, **changes), ASLEEP)
