@@ -217,7 +217,7 @@ def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> M
         from trimtab.adapters.pipelines import read_pipeline  # noqa: PLC0415
     except ImportError as error:
         raise BadInputError(
-            f"{error.name} is not installed: pip install 'trimtab[operator]', or use"
+            f"{error.name} is not installed: pip install 'trimtab[cli]', or use"
             f" kubectl get spl {name} -o yaml | trimtab explain -f -"
         ) from error
     return read_pipeline(name, namespace, kubeconfig)

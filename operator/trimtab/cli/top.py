@@ -51,7 +51,7 @@ def _read(
         from trimtab.adapters.pipelines import list_pipelines  # noqa: PLC0415
     except ImportError as error:
         raise BadInputError(
-            f"{error.name} is not installed: pip install 'trimtab[operator]', or use"
+            f"{error.name} is not installed: pip install 'trimtab[cli]', or use"
             " kubectl get spl -A -o yaml | trimtab top -f -"
         ) from error
     return list_pipelines(namespace, kubeconfig, selector, everywhere=all_namespaces)
