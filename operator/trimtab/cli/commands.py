@@ -227,35 +227,20 @@ def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> M
 @click.option("--scenario", type=click.Path(path_type=Path), required=True)
 @click.option("--seeds", default="1", help="Comma-separated numbers.")
 @click.option("--json", "as_json", is_flag=True, help="List of figures, one object per seed.")
-def simulate(scenario: Path, seeds: str, as_json: bool) -> None:
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with a chart."
+)
+def simulate(scenario: Path, seeds: str, as_json: bool, html: Path | None) -> None:
     """Run a scenario file in virtual time with the operator's own control core.
 
     The driver is read directly, as the chart has it, unless plant.metrics.direct_s says otherwise.
     """
-    from trimtab.simulation.figures import figures  # noqa: PLC0415
-    from trimtab.simulation.run import simulate as run_simulation  # noqa: PLC0415
-    from trimtab.simulation.scenario import as_shipped, load_scenario  # noqa: PLC0415
-    from trimtab.simulation.summary import summary  # noqa: PLC0415
+    from trimtab.cli.simulate import simulated  # noqa: PLC0415
 
     try:
-        loaded = as_shipped(load_scenario(scenario))
-        numbers = [int(seed) for seed in seeds.split(",")]
-        runs = [run_simulation(loaded, seed) for seed in numbers]
+        click.echo(simulated(scenario, seeds, html, as_json=as_json))
     except TrimtabError as error:
         raise click.ClickException(str(error)) from error
-    except ValueError as error:
-        raise click.ClickException(f"--seeds: expected numbers like 1,2,3 ({error})") from error
-    if as_json:
-        click.echo(json.dumps([figures(run) for run in runs], indent=1))
-        return
-    for run in runs:
-        click.echo(f"seed {run.seed}:")
-        for tick in run.ticks:
-            for told in tick.decision.told:
-                if told.action != "Hold":
-                    words = f"{told.action} {told.reason}: {told.message}"
-                    click.echo(f"  {tick.at_s:7.0f} s  {words}")
-        click.echo(f"  {summary(run).words}")
 
 
 @main.group()
