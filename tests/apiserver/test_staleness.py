@@ -17,7 +17,7 @@ from tests.faults.record import WHOLE, Book
 from tests.faults.rules import HANG, Disorder, Fault, Repeat, drop, expired, keep
 from tests.faults.world import differences
 
-from trimtab.api.kinds import OURS, WATCHED
+from trimtab.api.kinds import watched_in
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(600)]
 
@@ -29,8 +29,10 @@ LATE_S = 2.0
 STEPS = 5
 """Of the controllers until a broker and its topics are as an edit says."""
 TRIES = 5 if WHOLE else 1
-KINDS = {kind.plural for kind in WATCHED}
-PARENTS = {kind.plural for kind in OURS}
+SEEN = watched_in(("stale",))
+"""By an operator of one namespace."""
+KINDS = {kind.plural for kind in SEEN}
+PARENTS = {kind.plural for kind in SEEN if kind.ours}
 OLD = {"everything": KINDS, "parents": PARENTS, "children": KINDS - PARENTS}
 Shape = dict[str, Any]
 
