@@ -6,15 +6,14 @@ directory. Used by `tests/kafka` and by hand: `python -m dev.kafka DIRECTORY`.
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
+from dev.localcluster.controlplane import free_ports
 from dev.localcluster.jars import ensure_jars
 from dev.localcluster.paths import from_environment
 
@@ -29,20 +28,6 @@ def jars(profile: str) -> Path:
         CommandError: Maven could not fetch them.
     """
     return ensure_jars(from_environment(), profile)
-
-
-def free_port() -> int:
-    """A TCP port on which nothing is listening."""
-    return free_ports(1)[0]
-
-
-def free_ports(count: int) -> list[int]:
-    """Different TCP ports on which nothing is listening."""
-    with ExitStack() as open_:
-        probes = [open_.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 class KafkaBroker:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.producer.proxy import DelayingProxy
-from dev.kafka import KafkaBroker, free_port
+from dev.kafka import KafkaBroker
+from dev.localcluster.controlplane import free_ports
 
 TOPIC = "load"
 
@@ -25,7 +26,7 @@ def proxied(
     round_trips_ms: Sequence[float], partitions: int = 4
 ) -> Iterator[dict[float, DelayingProxy]]:
     """The proxies through which the broker is reached."""
-    ports = {ms: free_port() for ms in round_trips_ms}
+    ports = dict(zip(round_trips_ms, free_ports(len(round_trips_ms)), strict=True))
     proxies = {ms: DelayingProxy(ports[ms], ms / 2000) for ms in round_trips_ms}
     names = {ms: f"D{index}" for index, ms in enumerate(round_trips_ms)}
     with contextlib.ExitStack() as stack:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from dev.localcluster.binaries import binary
+from dev.localcluster.controlplane import free_ports
 from dev.localcluster.paths import from_environment
 from prometheus_client import CollectorRegistry, Gauge
 from tests.contracts.metrics import GENERATION, MetricSourceContract
@@ -75,17 +75,10 @@ def crowd() -> int:
     return http.serve(0, registry, {})
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """A server that scrapes a driver, and others with its labels."""
-    folder, port = tmp_path_factory.mktemp("prometheus"), free_port()
+    folder, port = tmp_path_factory.mktemp("prometheus"), free_ports(1)[0]
     here = {"namespace": "n", "pipeline": "clicks", "cluster": CLUSTER}
     pods = [
         (exporter(a_driver()), here | {"pod": "clicks-driver-0"}),
@@ -158,7 +151,7 @@ class TestPrometheus(MetricSourceContract):
 
     @pytest.fixture
     def away(self) -> Prometheus:
-        return Prometheus(f"http://127.0.0.1:{free_port()}", 1.0, WallClock(), count)
+        return Prometheus(f"http://127.0.0.1:{free_ports(1)[0]}", 1.0, WallClock(), count)
 
     def test_a_series_comes_with_its_labels(self, source: MetricSource) -> None:
         """Of the one driver, among those that have its labels."""

@@ -11,7 +11,6 @@ import copy
 import json
 import os
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import IO, Any
 
 import pytest
@@ -190,21 +189,28 @@ class Stage:
             self.check_ledger()
         return load.verify(self.kube, self.image, summary, PATIENCE * limit_s)
 
-    def _is_zero(self, promql: str) -> bool:
-        return self.metric(promql) == 0
+    def known(self, promql: str) -> float:
+        """A figure; a query that finds no answer just then is asked again."""
+        answers: list[float] = []
+
+        def answered() -> bool:
+            value = self.metric(promql)
+            answers.extend([] if value is None else [value])
+            return bool(answers)
+
+        self.wait("Prometheus answers", 60, answered)
+        return answers[0]
 
     def check_ledger(self) -> None:
         """The driver's own book: the same records on both sides of the query, by XOR and sum."""
         own = f'namespace="{self.kube.namespace}",pipeline="clicks"'
-        mismatches = f"sum(trimtab_ledger_mismatch_total{{{own}}})"
-        self.wait("no mismatch is counted", 60, partial(self._is_zero, mismatches))
+        assert self.known(f"sum(trimtab_ledger_mismatch_total{{{own}}})") == 0
         for measure in ("xor", "sum", "records_total"):
             source, sink = (
                 f'trimtab_ledger_{measure}{{{own},side="{s}"}}' for s in ("source", "sink")
             )
             differs = f"sum(abs({source} - ignoring(side) {sink}))"
-            # a query may find no answer just then; what differs at rest stays so
-            self.wait(f"both sides' {measure} agree", 60, partial(self._is_zero, differs))
+            assert self.known(differs) == 0, f"the ledger's {measure} differs"
 
 
 def manifests(name: str) -> list[Json]:

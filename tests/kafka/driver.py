@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dev.kafka import free_port
+from dev.localcluster.controlplane import free_ports
 from tests.kafka.classes import archive, class_path
 
 REPO = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ class Driver:
     ) -> None:
         """`defaults` are for spark-defaults.conf, which may set what a pipeline may not."""
         self.directory = directory
-        self.port = free_port()
+        self.port = free_ports(1)[0]
         self.generation = 0
         self.source: dict[str, Any] = {"startingOffsets": "earliest"}
         self.starts = 0
