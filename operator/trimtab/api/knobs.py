@@ -108,6 +108,9 @@ ALL_KNOBS = (
 )  # fmt: skip
 """Every knob that the control law moves."""
 
+BY_NAME: Mapping[str, Knob] = {knob.name: knob for knob in ALL_KNOBS}
+"""The same by name."""
+
 FIXED_KNOBS = (MAX_PER_PARTITION, FETCH_PARTITION, FETCH_MAX)
 """Every knob that no law moves: `initial` and `pinned` both set it, `pinned` last."""
 

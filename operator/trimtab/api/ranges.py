@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, WithJsonSchema, create_model, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.knobs import ALL_KNOBS, SCOPE, Knob
+from trimtab.api.knobs import ALL_KNOBS, BY_NAME, SCOPE, Knob
 from trimtab.api.quantities import Duration, between
 
 _ORDER = "min must not be greater than max"
@@ -138,13 +138,11 @@ class _KnobRules(ApiModel):
 
 KnobRules = create_model("KnobRules", __base__=_KnobRules, __doc__=_KnobRules.__doc__, **_tree())
 
-_BY_NAME = {knob.name: knob for knob in ALL_KNOBS}
-
 
 def _said(model: BaseModel, prefix: str) -> Iterator[tuple[str, Range]]:
     for field in type(model).model_fields:
         value, name = getattr(model, field), prefix + field
         if isinstance(value, KnobRule):
-            yield name, value.range(_BY_NAME[name])
+            yield name, value.range(BY_NAME[name])
         elif value is not None:
             yield from _said(value, f"{name}.")

@@ -12,6 +12,7 @@ from trimtab.api.knobs import ALL_KNOBS, Knob, KnobValues
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.cli.manifests import read
+from trimtab.cli.rows import columns
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.tuning.controller_state import ControllerState
@@ -28,10 +29,7 @@ def diff(manifest: Manifest) -> str:
         BadInputError: not a valid StreamPipeline, or no operator has set anything yet.
     """
     spec, status = read(manifest)
-    rows = [HEAD, *_rows(spec, _memory(manifest, status))]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
-    padded = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(text.rstrip() for text in padded)
+    return "\n".join(columns([HEAD, *_rows(spec, _memory(manifest, status))]))
 
 
 def patch(manifest: Manifest) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 HEADING = 12
 """Characters of a heading."""
 
@@ -9,6 +11,14 @@ HEADING = 12
 def row(heading: str, words: str) -> str:
     """One line under a heading."""
     return f"{heading:<{HEADING}}{line(words)}"
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table, each column as wide as its longest cell."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip()
 
 
 def line(words: str) -> str:

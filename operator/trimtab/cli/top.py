@@ -13,7 +13,7 @@ from trimtab.api.quantities import counted
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.cli.manifests import pipelines_in
-from trimtab.cli.rows import line
+from trimtab.cli.rows import columns, line
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 
@@ -61,16 +61,10 @@ def table(manifests: Iterable[Manifest]) -> str:
     """The pipelines as lines of text: Stalled, then goals that are missed, then by load."""
     found = sorted(((_rank(each), _row(each)) for each in manifests), key=lambda one: one[0])
     rows = [HEAD, *(row for _, row in found)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
     cores = sum(int(row[HEAD.index("CORES")] or 0) for row in rows[1:])
     missed = sum(row[HEAD.index("MET")] == "False" for row in rows[1:])
     count = counted(len(rows) - 1, "pipeline")
-    lines.append(f"{count}, goals missed: {missed}, cores: {cores}")
-    return "\n".join(lines)
+    return "\n".join([*columns(rows), f"{count}, goals missed: {missed}, cores: {cores}"])
 
 
 def _status(manifest: Manifest) -> StreamPipelineStatus:

@@ -40,7 +40,7 @@ def status(
     seen: Seen, old: TuningPolicyStatus, pipelines: Iterable[Observation], now_s: float
 ) -> TuningPolicyStatus:
     """The status of one policy."""
-    selected = [each for each in pipelines if _selects(seen, each.parent)]
+    selected = [each for each in pipelines if seen.selects(each.parent)]
     ready, reason, message = _verdict(seen, selected)
     generation = seen.manifest["metadata"].get("generation", 0)
     condition = Condition(
@@ -57,11 +57,6 @@ def status(
         pipelines=len(selected),
         cores=sum(_cores(each) for each in selected),
     )
-
-
-def _selects(seen: Seen, parent: Manifest) -> bool:
-    meta = parent["metadata"]
-    return seen.layer.selects(meta["namespace"], meta.get("labels") or {})
 
 
 def _verdict(seen: Seen, selected: Sequence[Observation]) -> tuple[bool, str, str]:
@@ -97,4 +92,4 @@ def _over(seen: Seen, selected: Sequence[Observation]) -> str:
 def _cores(seen: Observation) -> int:
     if seen.memory is None or seen.spec.suspend:
         return 0
-    return seen.memory.in_force.executors * seen.policy.capacity(seen.memory.settings).cores
+    return seen.policy.executor_cores(seen.memory.in_force)

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import yaml
-from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError
 
 from trimtab.api.common import ApiModel, faults
-from trimtab.api.knobs import ALL_KNOBS
-from trimtab.api.v1alpha1.tuning import Mode
+from trimtab.api.v1alpha1.tuning import KnobName, Mode
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 from trimtab.simulation.run import Run, simulate
@@ -25,15 +24,6 @@ from trimtab.tuning.governance.rules import Rules, rules
 
 TEST = "PolicyTest"
 """Kind of a document that holds one test."""
-
-
-def _check_knob(name: str) -> str:
-    if name not in {knob.name for knob in ALL_KNOBS}:
-        raise ValueError(f"there is no knob {name!r}")
-    return name
-
-
-Knobs = list[Annotated[str, AfterValidator(_check_knob)]]
 
 
 class Pipeline(ApiModel):
@@ -50,8 +40,8 @@ class Expectation(ApiModel):
     """At least, of the seconds after the scenario's warm-up."""
     core_hours: float | None = Field(None, ge=0, alias="coreHours")
     """At most."""
-    moves: Knobs = Field(default_factory=list)
-    never_moves: Knobs = Field(default_factory=list, alias="neverMoves")
+    moves: list[KnobName] = Field(default_factory=list)
+    never_moves: list[KnobName] = Field(default_factory=list, alias="neverMoves")
     mode: Mode | None = None
     """In force."""
 
@@ -175,7 +165,7 @@ def _failures(expect: Expectation, ran: Run, seen: Summary) -> Iterator[str]:
 
 def _moved(ran: Run) -> dict[str, str]:
     """The first move of each knob that moved, with its time."""
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     for tick in ran.changes:
         before, after = tick.before.settings.numbers(), tick.after.settings.numbers()
         words = f"{', '.join(tick.decision.changes)} at {tick.at_s:.0f} s"

@@ -208,6 +208,13 @@ class ControllerState:
         """The settings that the driver should run: without executors while asleep."""
         return replace(self.settings, executors=0) if self.asleep else self.settings
 
+    def enforced(self, settings: Settings) -> ControllerState:
+        """The memory with settings that limits or a budget demand; an open trial ends unjudged."""
+        generation = self.generation + 1
+        return replace(
+            self, generation=generation, settings=settings, trial=None, evidence=NOT_SEEN
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the status; `from_dict` restores the same memory.
 

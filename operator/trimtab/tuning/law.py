@@ -59,14 +59,7 @@ def _out_of_limits(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     changes = memory.settings.differences(clamped)
     message = f"limits and pinned values: {', '.join(changes)}"
     decision = Decision(Action.CHANGE, Reason.CLAMPED, message, clamped, changes)
-    after = replace(
-        memory,
-        generation=memory.generation + 1,
-        settings=clamped,
-        trial=None,
-        evidence=NOT_SEEN,
-    )
-    return decision, after
+    return decision, memory.enforced(clamped)
 
 
 def _executors_refused(snapshot: Snapshot, memory: ControllerState) -> Step | None:

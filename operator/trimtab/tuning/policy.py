@@ -131,6 +131,10 @@ class Policy:
             settings.executors, settings.cores or self.cores, settings.tasks(partitions)
         )
 
+    def executor_cores(self, settings: Settings) -> int:
+        """The task slots of the executors that some settings ask for."""
+        return settings.executors * (settings.cores or self.cores)
+
     def executors_of(self, cores: int) -> tuple[int, int]:
         """The fewest and the most executors with `cores` cores that the limits allow."""
         most = self.max_executors

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.api.knobs import (
-    ALL_KNOBS,
+    BY_NAME,
     EXECUTOR_CORES,
     EXECUTORS,
     KNOBS,
@@ -22,7 +22,6 @@ from trimtab.api.knobs import (
     SCOPE,
     TOPIC_PARTITIONS,
     TRIGGER,
-    Knob,
     KnobValues,
 )
 
@@ -84,7 +83,7 @@ class Settings:
     def differences(self, other: Settings) -> tuple[str, ...]:
         """`executors 1 -> 4` for every knob that differs; `unset` if it has no value."""
         mine, theirs = self.numbers(), other.numbers()
-        names = dict.fromkeys([*_KNOBS, *mine, *theirs])
+        names = dict.fromkeys([*BY_NAME, *mine, *theirs])
         return tuple(
             f"{name} {_shown(name, mine)} -> {_shown(name, theirs)}"
             for name in names
@@ -119,10 +118,7 @@ _FIELDS = {
 """The field of each knob."""
 
 
-_KNOBS: Mapping[str, Knob] = {knob.name: knob for knob in ALL_KNOBS}
-
-
 def _shown(name: str, values: Mapping[str, float]) -> str:
     if name not in values:
         return "unset"
-    return _KNOBS[name].format(values[name]) if name in _KNOBS else f"{values[name]:g}"
+    return BY_NAME[name].format(values[name]) if name in BY_NAME else f"{values[name]:g}"

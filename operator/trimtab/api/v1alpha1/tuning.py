@@ -8,13 +8,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.knobs import ALL_KNOBS, KnobValues
+from trimtab.api.knobs import BY_NAME, KnobValues
 
 
 def _check_knob(name: str) -> str:
-    names = [knob.name for knob in ALL_KNOBS]
-    if name not in names:
-        raise ValueError(f"there is no knob {name!r}: write one of {', '.join(names)}")
+    if name not in BY_NAME:
+        raise ValueError(f"there is no knob {name!r}: write one of {', '.join(BY_NAME)}")
     return name
 
 
@@ -104,17 +103,15 @@ class JvmTuning(ApiModel):
     executor: bool = Field(True, description="False: resources.executor.memory is never raised.")
 
 
-Approval = Annotated[
-    list[
-        Annotated[
-            str,
-            AfterValidator(_check_knob),
-            WithJsonSchema({"type": "string", "enum": [knob.name for knob in ALL_KNOBS]}),
-        ]
-    ],
-    Field(max_length=len(ALL_KNOBS)),
+KnobName = Annotated[
+    str,
+    AfterValidator(_check_knob),
+    WithJsonSchema({"type": "string", "enum": list(BY_NAME)}),
 ]
-"""Names of knobs that the control law moves."""
+"""Name of a knob that the control law moves."""
+
+Approval = Annotated[list[KnobName], Field(max_length=len(BY_NAME))]
+"""Knobs whose changes wait for a person."""
 
 
 class Tuning(ApiModel):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from trimtab.ports import Name
+from trimtab.ports import Key, Name
 from trimtab.reconcile.contained import contained
 from trimtab.reconcile.decide.memory import remembered
 from trimtab.reconcile.observe.observation import Allowance, Observation
@@ -18,14 +18,6 @@ from trimtab.tuning.governance.need import Need, need
 from trimtab.tuning.snapshot import Snapshot
 
 NO_NEED = Need(0, 0.0)
-
-Key = tuple[str, str, str]
-"""Kind, namespace and name of a policy."""
-
-
-def key_of(layer: Layer) -> Key:
-    """The key of a policy."""
-    return layer.kind, layer.namespace, layer.name
 
 
 @dataclass(slots=True)
@@ -60,7 +52,7 @@ class Fleet:
         """Whether a pipeline is in the middle of a change."""
         for layer in seen.rules.layers:
             if layer.spec.budget.changes_at_once is not None:
-                counted = self.changing[key_of(layer)]
+                counted = self.changing[layer.key]
                 (counted.add if trial else counted.discard)(seen.name)
 
     def allowance(self, seen: Observation) -> Allowance:
@@ -70,7 +62,7 @@ class Fleet:
     def _others(self, seen: Observation) -> str:
         for layer in seen.rules.layers:
             most = layer.spec.budget.changes_at_once
-            others = self.changing[key_of(layer)] - {seen.name} if most is not None else set()
+            others = self.changing[layer.key] - {seen.name} if most is not None else set()
             if most is not None and len(others) >= most:
                 return (
                     f"{len(others)} of the pipelines of {layer.title} are in the middle of a"
@@ -111,8 +103,8 @@ def _budgets(seen: Iterable[Observation], needs: Mapping[Name, Need]) -> dict[Na
         claim = _claim(each, needs[each.name])
         for layer in each.rules.layers:
             if layer.spec.budget.cores or layer.spec.budget.memory:
-                layers[key_of(layer)] = layer
-                claims[key_of(layer)].append(claim)
+                layers[layer.key] = layer
+                claims[layer.key].append(claim)
     found: dict[Name, int] = {}
     for key, claimed in claims.items():
         budget = layers[key].spec.budget

@@ -18,7 +18,7 @@ from trimtab.reconcile.observe.observation import Observation
 from trimtab.reconcile.observe.references import Words
 from trimtab.reconcile.observe.signals import Missing
 from trimtab.reconcile.status.conditions import Situation, conditions
-from trimtab.reconcile.status.gauges import Executors, gauges
+from trimtab.reconcile.status.gauges import gauges
 from trimtab.reconcile.status.news import news
 from trimtab.reconcile.status.report import status
 from trimtab.tuning.advice import jvm, oversize, partitions, pods
@@ -88,7 +88,7 @@ def outcome(seen: Observation) -> Outcome:
     out = Outcome(
         new, events.announcements(seen, wide, new, told_now), tuple(told_now),
         leftovers=leftovers(seen, planned), changing=memory.trial is not None,
-        readings=gauges(new, situation, Executors(wide.resources.executor.memory)),
+        readings=gauges(new, situation, wide.resources.executor.memory),
     )  # fmt: skip
     if planned.obstacle is not None:
         return replace(out, scaled=scaled(seen.stateful_set, suspended=seen.spec.suspend))

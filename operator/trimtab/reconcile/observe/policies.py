@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trimtab.ports import Key, Manifest, key_of
+from trimtab.ports import Manifest
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.tuning.governance.layers import Layer
 from trimtab.tuning.governance.reading import MODELS, read
@@ -21,10 +21,10 @@ class Seen:
     """Of one that cannot be read, only what it selects, as far as that can be."""
     wrong: str = ""
 
-    @property
-    def key(self) -> Key:
-        """The object."""
-        return key_of(self.manifest)
+    def selects(self, parent: Manifest) -> bool:
+        """Whether it is for a pipeline."""
+        meta = parent["metadata"]
+        return self.layer.selects(meta["namespace"], meta.get("labels") or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,7 @@ class Policies:
         """What they say together about one pipeline."""
         if not self.seen:
             return NO_RULES
-        meta = parent["metadata"]
-        labels = meta.get("labels") or {}
-        found = [each for each in self.seen if each.layer.selects(meta["namespace"], labels)]
+        found = [each for each in self.seen if each.selects(parent)]
         wrong = tuple(f"{each.layer.title}: {each.wrong}" for each in found if each.wrong)
         return rules((each.layer for each in found if not each.wrong), wrong)
 

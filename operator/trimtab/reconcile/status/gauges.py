@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from trimtab.api.knobs import KnobValues
 from trimtab.api.reasons import BottleneckKind
@@ -18,20 +17,16 @@ WANTED = {Type.READY, Type.GOAL_MET, Type.METRICS_AVAILABLE, Type.TUNING}
 """Conditions that should be True; the others should be False."""
 
 
-@dataclass(frozen=True, slots=True)
-class Executors:
-    """The size of one executor."""
-
-    memory: int
-    """Bytes."""
-
-
 def gauges(
-    status: StreamPipelineStatus, situation: Situation, executors: Executors
+    status: StreamPipelineStatus, situation: Situation, executor_bytes: int
 ) -> tuple[Reading, ...]:
-    """All that is known."""
+    """All that is known; `executor_bytes` is the memory of one executor."""
     policy, snapshot = situation.policy, situation.snapshot
-    found = [*_conditions(status), *_settings(status, situation, executors), *_advice(situation)]
+    found = [
+        *_conditions(status),
+        *_settings(status, situation, executor_bytes),
+        *_advice(situation),
+    ]
     if policy is not None:
         found += _goal(policy, snapshot.signals if snapshot else None)
     decision = situation.decision
@@ -69,7 +64,7 @@ def _conditions(status: StreamPipelineStatus) -> Iterator[Reading]:
 
 
 def _settings(
-    status: StreamPipelineStatus, situation: Situation, executors: Executors
+    status: StreamPipelineStatus, situation: Situation, executor_bytes: int
 ) -> Iterator[Reading]:
     memory, policy = situation.memory, situation.policy
     yield Reading("regime_info", 1.0, {"regime": memory.regime})
@@ -80,9 +75,8 @@ def _settings(
         yield Reading("policy_info", 1.0, labels)
     if policy is not None and not situation.suspended:
         settings = memory.in_force
-        cores = policy.capacity(settings).cores
-        yield Reading("executor_cores", float(settings.executors * cores))
-        yield Reading("executor_memory_bytes", float(settings.executors * executors.memory))
+        yield Reading("executor_cores", float(policy.executor_cores(settings)))
+        yield Reading("executor_memory_bytes", float(settings.executors * executor_bytes))
 
 
 def _advice(situation: Situation) -> Iterator[Reading]:

@@ -13,10 +13,7 @@ def recommendation(memory: ControllerState, policy: Policy | None) -> Recommenda
     standing = memory.recommendation
     if standing is None or policy is None:
         return None
-    now, then = (
-        settings.executors * policy.capacity(settings).cores
-        for settings in (memory.settings, standing.settings)
-    )
+    now, then = (policy.executor_cores(each) for each in (memory.settings, standing.settings))
     return RecommendationStatus(
         generation=standing.generation,
         since=timestamp(standing.since_s),

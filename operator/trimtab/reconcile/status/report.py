@@ -135,7 +135,7 @@ def _cores(situation: Situation) -> int | None:
     policy, settings = situation.policy, situation.memory.in_force
     if policy is None or situation.suspended:
         return None if policy is None else 0
-    return settings.executors * policy.capacity(settings).cores
+    return policy.executor_cores(settings)
 
 
 def _goal(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trimtab.api.knobs import ALL_KNOBS, EXECUTOR_CORES, EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS
+from trimtab.api.knobs import BY_NAME, EXECUTOR_CORES, EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS
 from trimtab.api.quantities import parse_duration
 from trimtab.api.ranges import Range
 from trimtab.api.v1alpha1.limits import ExecutorRange, Limits
@@ -15,7 +15,6 @@ from trimtab.api.v1alpha1.tuning import Dwell, Mode, Profile, Tuning, TuningBoun
 from trimtab.tuning.governance.rules import MODES, KnobRange, Rules, Said, shown
 from trimtab.tuning.policy import Policy
 
-_KNOBS = {knob.name: knob for knob in ALL_KNOBS}
 _ENDS = {"least": "min", "most": "max", "step": "maxStep", "locked": "locked"}
 
 
@@ -164,7 +163,7 @@ def _told(name: str, said: Said) -> SetBy:
 
 
 def _ends(name: str, known: KnobRange) -> Iterator[SetBy]:
-    knob = _KNOBS[name]
+    knob = BY_NAME[name]
     for end, layer in known.set_by.items():
         value = getattr(known.range, end)
         text = "true" if end == "locked" else knob.format(value)

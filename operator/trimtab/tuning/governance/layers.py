@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from trimtab.api.kinds import CLUSTER_TUNING_POLICY
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
+from trimtab.ports import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class Layer:
     def title(self) -> str:
         """How it is named in messages and in a pipeline's status."""
         return f"{self.kind}/{self.name}"
+
+    @property
+    def key(self) -> Key:
+        """The object that it is."""
+        return self.kind, self.namespace, self.name
 
     @property
     def of_cluster(self) -> bool:

@@ -8,7 +8,6 @@ from trimtab.api.quantities import counted
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision, Step, hold
-from trimtab.tuning.dwell import NOT_SEEN
 from trimtab.tuning.snapshot import Snapshot
 
 
@@ -29,11 +28,5 @@ def over_budget(snapshot: Snapshot, memory: ControllerState) -> Step | None:
     settings = replace(memory.settings, executors=most)
     changes = memory.settings.differences(settings)
     message = f"the shared budget leaves {counted(most, 'executor')}: {', '.join(changes)}"
-    after = replace(
-        memory,
-        generation=memory.generation + 1,
-        settings=settings,
-        trial=None,
-        evidence=NOT_SEEN,
-    )
-    return Decision(Action.CHANGE, Reason.OVER_BUDGET, message, settings, changes), after
+    decision = Decision(Action.CHANGE, Reason.OVER_BUDGET, message, settings, changes)
+    return decision, memory.enforced(settings)

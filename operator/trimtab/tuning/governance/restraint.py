@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from trimtab.api.knobs import ALL_KNOBS
+from trimtab.api.knobs import BY_NAME
 from trimtab.api.ranges import Range
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal, Veto
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
-
-_KNOBS = {knob.name: knob for knob in ALL_KNOBS}
 
 
 def within(policy: Policy, settings: Settings) -> Settings:
@@ -75,9 +73,9 @@ def _bounds(context: Context, proposal: Proposal) -> Iterator[str]:
     now, new = context.settings.numbers(), proposal.settings.numbers()
     for name, allowed in context.policy.ranges.items():
         if new.get(name) != now.get(name) and _bounded(allowed):
-            ends = ("any" if end is None else _KNOBS[name].format(end)
+            ends = ("any" if end is None else BY_NAME[name].format(end)
                     for end in (allowed.least, allowed.most))  # fmt: skip
-            yield f"{name} may be {' to '.join(ends)}, {_KNOBS[name].format(new[name])} is needed"
+            yield f"{name} may be {' to '.join(ends)}, {BY_NAME[name].format(new[name])} is needed"
 
 
 def _bounded(allowed: Range) -> bool:
