@@ -19,9 +19,8 @@ SMALL_GIB = 2.0
 DRIVER_GIB, NAMESPACE_GIB = 2.0, 4.0
 """Memory of a broker with its drivers; of a namespace with its Kafka, driver and executors."""
 
-NAMESPACES, BROKERS = 1, 2
-"""At most this many of each at a time. Two namespaces take as long as one after the other on two
-cores, and batches then come too late for the tests."""
+NAMESPACES, BROKERS = 2, 2
+"""At most this many of each at a time: tests mostly wait, and two side by side fill two cores."""
 
 E2E_CORES, KAFKA_CORES = 2.0, 1.2
 """Cores that these phases use on average. With both on two cores, brokers took two minutes to start
