@@ -37,7 +37,7 @@ def _row(repeats: Sequence[Outcome]) -> str:
     right = sum(each.right for each in repeats)
     samples = ", ".join(f"{kind} {count}" for kind, count in named.most_common()) or "nothing"
     moved = _said(repeats, "Change")
-    verdicts = [_said(repeats, action) for action in ("Keep", "Revert")]
+    verdicts = [_said(repeats, action) for action in ("Keep", "Revert", "Unproven")]
     failures = "; ".join(each.failure for each in repeats if each.failure)
     cells = (
         repeats[0].title, f"{right} of {many}", samples, moved or "none",

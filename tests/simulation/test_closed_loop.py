@@ -89,8 +89,8 @@ def test_when_the_input_stops_the_executors_are_released_although_no_batch_ends(
     assert run.final.executors == 1
     released = [t for t in run.changes if t.decision.reason is Reason.EXECUTORS_RELEASED]
     assert released[-1].at_s > 400
-    kept = next(t for t in run.ticks if "nothing comes in" in t.decision.message)
-    assert kept.decision.action is Action.KEEP
+    stays = next(t for t in run.ticks if "nothing comes in" in t.decision.message)
+    assert stays.decision.action is Action.UNPROVEN
     assert figures(run)["exact"]
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import kubernetes.client
 import kubernetes.config
-from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
-from urllib3.exceptions import HTTPError
 
-from trimtab.adapters.calls import TIMEOUT_S, translated
+from trimtab.adapters.calls import TIMEOUT_S, made
 from trimtab.api.common import GROUP, VERSION
 from trimtab.api.kinds import STREAM_PIPELINE
-from trimtab.errors import BadInputError, UnavailableError
+from trimtab.errors import BadInputError, GoneError
 from trimtab.ports import Manifest
+from trimtab.workloads.names import history_name
 
 _PAGE = 500
 
@@ -27,18 +27,42 @@ def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> M
         UnavailableError: the API server did not answer.
     """
     api, where = _connected(namespace, kubeconfig)
+    kind = STREAM_PIPELINE
     try:
-        found = api.get_namespaced_custom_object(
-            GROUP, VERSION, where, STREAM_PIPELINE.plural, name, _request_timeout=TIMEOUT_S
+        return dict(
+            made(
+                partial(
+                    api.get_namespaced_custom_object,
+                    GROUP,
+                    VERSION,
+                    where,
+                    kind.plural,
+                    name,
+                    _request_timeout=TIMEOUT_S,
+                )
+            )
         )
-    except ApiException as error:
-        if error.status == 404:
-            message = f"there is no StreamPipeline {name!r} in namespace {where!r}"
-            raise BadInputError(message) from error
-        raise translated(error) from error
-    except HTTPError as error:
-        raise UnavailableError(f"the API server did not answer: {error}") from error
-    return dict(found)
+    except GoneError as error:
+        raise BadInputError(f"there is no {kind.name} {name!r} in namespace {where!r}") from error
+
+
+def read_history(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
+    """The ConfigMap with the decisions of one StreamPipeline; raises like `read_pipeline`."""
+    _, where = _connected(namespace, kubeconfig)
+    api, named = kubernetes.client.CoreV1Api(), history_name(name)
+    try:
+        found = made(
+            partial(
+                api.read_namespaced_config_map,
+                name=named,
+                namespace=where,
+                _request_timeout=TIMEOUT_S,
+            )
+        )
+    except GoneError as error:
+        message = f"there is no history of a StreamPipeline {name!r} in namespace {where!r}"
+        raise BadInputError(message) from error
+    return {"metadata": {"name": named}, "binaryData": dict(found.binary_data or {})}
 
 
 def list_pipelines(
@@ -46,26 +70,18 @@ def list_pipelines(
 ) -> list[Manifest]:
     """The StreamPipelines of a namespace, or of all; raises like `read_pipeline`."""
     api, where = _connected(namespace, kubeconfig)
+    plural = STREAM_PIPELINE.plural
+    read = (
+        partial(api.list_cluster_custom_object, GROUP, VERSION, plural)
+        if everywhere
+        else partial(api.list_namespaced_custom_object, GROUP, VERSION, where, plural)
+    )
     found: list[Manifest] = []
     token = ""
     while True:
         options = {"label_selector": selector, "limit": _PAGE, "_continue": token}
         given: dict[str, Any] = {name: value for name, value in options.items() if value}
-        try:
-            page = (
-                api.list_cluster_custom_object(
-                    GROUP, VERSION, STREAM_PIPELINE.plural, _request_timeout=TIMEOUT_S, **given
-                )
-                if everywhere
-                else api.list_namespaced_custom_object(
-                    GROUP, VERSION, where, STREAM_PIPELINE.plural, _request_timeout=TIMEOUT_S,
-                    **given,
-                )
-            )  # fmt: skip
-        except ApiException as error:
-            raise translated(error) from error
-        except HTTPError as error:
-            raise UnavailableError(f"the API server did not answer: {error}") from error
+        page = made(partial(read, _request_timeout=TIMEOUT_S, **given))
         found += page["items"]
         token = page["metadata"].get("continue") or ""
         if not token:

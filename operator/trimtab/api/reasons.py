@@ -12,6 +12,8 @@ class Action(StrEnum):
     CHANGE = "Change"
     KEEP = "Keep"
     REVERT = "Revert"
+    UNPROVEN = "Unproven"
+    """Ends a trial without a verdict; the change stays."""
     RECOMMEND = "Recommend"
 
 

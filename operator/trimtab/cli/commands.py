@@ -13,7 +13,9 @@ import yaml
 
 from trimtab.api.knobs import COMPRESSIONS, PRODUCER_BATCH, PRODUCER_IN_FLIGHT, PRODUCER_LINGER
 from trimtab.api.quantities import parse_duration
-from trimtab.errors import BadInputError, TrimtabError
+from trimtab.cli.cluster import reader
+from trimtab.cli.past import history, why
+from trimtab.errors import TrimtabError
 from trimtab.ports import Manifest
 
 
@@ -21,6 +23,10 @@ from trimtab.ports import Manifest
 @click.version_option(package_name="trimtab")
 def main() -> None:
     """Deploys Kafka + Spark pipelines on Kubernetes and tunes them to meet their goals."""
+
+
+main.add_command(history)
+main.add_command(why)
 
 
 @main.command()
@@ -213,14 +219,8 @@ def _pipelines(
 
 
 def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
-    try:
-        from trimtab.adapters.pipelines import read_pipeline  # noqa: PLC0415
-    except ImportError as error:
-        raise BadInputError(
-            f"{error.name} is not installed: pip install 'trimtab[cli]', or use"
-            f" kubectl get spl {name} -o yaml | trimtab explain -f -"
-        ) from error
-    return read_pipeline(name, namespace, kubeconfig)
+    instead = f"kubectl get spl {name} -o yaml | trimtab explain -f -"
+    return dict(reader(instead).read_pipeline(name, namespace, kubeconfig))
 
 
 @main.command()

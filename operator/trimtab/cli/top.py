@@ -12,9 +12,9 @@ from trimtab.api.common import get_condition
 from trimtab.api.quantities import counted
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
+from trimtab.cli.cluster import reader
 from trimtab.cli.manifests import pipelines_in
 from trimtab.cli.rows import columns, line
-from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 
 HEAD = (
@@ -47,14 +47,10 @@ def _read(
 ) -> list[Manifest]:  # fmt: skip
     if filename:
         return pipelines_in(filename.read(), None, namespace)
-    try:
-        from trimtab.adapters.pipelines import list_pipelines  # noqa: PLC0415
-    except ImportError as error:
-        raise BadInputError(
-            f"{error.name} is not installed: pip install 'trimtab[cli]', or use"
-            " kubectl get spl -A -o yaml | trimtab top -f -"
-        ) from error
-    return list_pipelines(namespace, kubeconfig, selector, everywhere=all_namespaces)
+    found = reader("kubectl get spl -A -o yaml | trimtab top -f -").list_pipelines(
+        namespace, kubeconfig, selector, everywhere=all_namespaces
+    )
+    return list(found)
 
 
 def table(manifests: Iterable[Manifest]) -> str:

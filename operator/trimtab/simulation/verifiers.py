@@ -29,7 +29,8 @@ def nothing_moves_in_a_trial(run: Run) -> bool:
 
     Limits and a raise of the driver itself end it without a verdict.
     """
-    ends, over = {Action.REVERT, Action.KEEP}, {Reason.CLAMPED, Reason.RAISED_BY_DRIVER}
+    ends = {Action.REVERT, Action.KEEP, Action.UNPROVEN}
+    over = {Reason.CLAMPED, Reason.RAISED_BY_DRIVER}
     return all(
         t.decision.action in ends or t.decision.closed or t.decision.reason in over
         for t in run.changes

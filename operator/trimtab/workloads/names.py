@@ -45,6 +45,11 @@ def tuning_name(pipeline: str) -> str:
     return f"{pipeline}-tuning"
 
 
+def history_name(pipeline: str) -> str:
+    """The ConfigMap with the decisions so far."""
+    return f"{pipeline}-history"
+
+
 def claim_name(pipeline: str) -> str:
     """The claim with the checkpoint."""
     return f"{pipeline}-checkpoint"

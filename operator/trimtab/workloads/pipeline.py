@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from trimtab.api.contract import (
@@ -17,6 +18,7 @@ from trimtab.api.contract import (
     SourceOptions,
     TransformDocument,
 )
+from trimtab.api.history import HISTORY_KEY, NEWEST_KEY, Entry, name_of, packed
 from trimtab.api.kinds import EXECUTORS
 from trimtab.api.knobs import FIXED_KNOBS
 from trimtab.api.pod_user import DEFAULT_USER
@@ -37,6 +39,7 @@ from trimtab.workloads.names import (
     driver_account,
     driver_name,
     executor_account,
+    history_name,
     job_name,
     labels,
     tuning_name,
@@ -152,6 +155,14 @@ def tuning_document(parent: Manifest, settings: Settings, reflex: Reflex | None 
     if reflex is not None:
         data[REFLEX_KEY] = reflex.to_json()
     return child(parent, "ConfigMap", name, labels(parent), {"data": data})
+
+
+def history_map(parent: Manifest, entries: Sequence[Entry]) -> Manifest:
+    """The ConfigMap with the history."""
+    name = history_name(parent["metadata"]["name"])
+    data = {NEWEST_KEY: name_of(entries[-1])}
+    body = {"data": data, "binaryData": {HISTORY_KEY: packed(entries)}}
+    return child(parent, "ConfigMap", name, labels(parent), body)
 
 
 def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:

@@ -20,6 +20,7 @@ NAMESPACE = "n"
 SCRAPE_S = CONFIG.scrape_s
 PARENT = ("StreamPipeline", NAMESPACE, "clicks")
 TUNING = ("ConfigMap", NAMESPACE, "clicks-tuning")
+HISTORY = ("ConfigMap", NAMESPACE, "clicks-history")
 POD = ("Pod", NAMESPACE, "clicks-driver-0")
 
 

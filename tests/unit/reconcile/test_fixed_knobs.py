@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.unit.reconcile.stage import PARENT, TUNING, Stage, series
+from tests.unit.reconcile.stage import HISTORY, PARENT, TUNING, Stage, series
 
 from trimtab.ports import Sample
 
@@ -34,7 +34,7 @@ def test_an_edit_is_a_new_generation_that_the_driver_applies(stage: Stage) -> No
     pinned = {"fetch": {"maxBytes": 4096}, "maxRecordsPerPartition": 500, "minPartitions": 24}
     stage.edit("tuning.pinned", pinned)
     stage.tick()
-    assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING)]
+    assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING), ("apply", HISTORY)]
     assert settings(stage) == pinned | {
         "executors": 1, "trigger": "10s", "maxOffsetsPerTrigger": 2500,
     }  # fmt: skip

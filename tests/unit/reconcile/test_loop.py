@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.unit.reconcile.stage import NAMESPACE, PARENT, TUNING, Stage, series
+from tests.unit.reconcile.stage import HISTORY, NAMESPACE, PARENT, TUNING, Stage, series
 from tests.unit.workloads.manifests import changed, example
 
 from trimtab.api.contract import FORM
@@ -33,7 +33,7 @@ def raised(stage: Stage) -> None:
 
 def test_the_status_is_written_before_the_tuning_document(stage: Stage) -> None:
     raised(stage)
-    assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING)]
+    assert stage.cluster.writes == [("status", PARENT), ("apply", TUNING), ("apply", HISTORY)]
     assert stage.document()["generation"] == stage.status()["controller"]["generation"] == 2
     assert stage.document()["settings"]["executors"] > 1
 

@@ -23,13 +23,13 @@ def test_a_raise_of_which_no_batch_tells_is_put_back_and_remembered() -> None:
     assert after.score.trials == 0, "nothing was judged"
 
 
-def test_a_release_of_which_no_batch_tells_is_kept() -> None:
+def test_a_release_of_which_no_batch_tells_stays_unproven() -> None:
     fewer = open_trial(
         opened_at_s=NOW_S - 310, batch="1/20", raises=False, before=replace(START, executors=5)
     )
     before = on_trial(fewer)
     decision, after = decide(snapshot(after_change(4, 3.6), before), before)
-    assert (decision.action, decision.reason) == (Action.KEEP, Reason.TRIAL_KEPT)
+    assert (decision.action, decision.reason) == (Action.UNPROVEN, Reason.TRIAL_UNPROVEN)
     assert after.settings.executors == 4
 
 

@@ -2,7 +2,7 @@
 
 1. The status, with the object's resource version as a precondition: the write-ahead record. On a
    conflict, the rest is dropped.
-2. The tuning document, derived from the status.
+2. The tuning document, derived from the status; after a decision, the history.
 3. The other children, derived from spec and status; the driver's pod is deleted if any of its
    inputs that users control has changed.
 
@@ -20,10 +20,11 @@ from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.apply.children import differs, write_child, write_children
 from trimtab.reconcile.decide.outcome import Outcome
 from trimtab.reconcile.observe.cache import ObjectCache
-from trimtab.reconcile.observe.refusals import WRITTEN, Refusal
+from trimtab.reconcile.observe.refusals import WRITTEN, Refusal, joined
 from trimtab.reconcile.status.report import differ, merge_patch
 from trimtab.reconcile.tick import TickContext
 from trimtab.workloads.names import driver_pod
+from trimtab.workloads.ownership import own
 
 log = logging.getLogger(__name__)
 
@@ -38,19 +39,31 @@ def write(
     _tell(parent, outcome, tick)
     if outcome.scaled:
         tick.writer.apply(outcome.scaled, parent)
+    refused = WRITTEN if outcome.children is None else _document(parent, outcome, tick)
+    unkept = _remember(parent, outcome.history_map, tick)
     if outcome.children is None:
         _clean(parent, outcome, tick)
         return
-    refused = _document(parent, outcome, tick)
     if refused == WRITTEN and not _stands(parent, outcome, tick.cache):
         return  # a conflict: a driver that starts now would find older source options
-    refusal = write_children(parent, outcome.children, tick, refused)
+    refusal = write_children(parent, outcome.children, tick, joined((refused, unkept)))
     tick.cache.refuse(key_of(parent), refusal)
     if outcome.restart and refusal == WRITTEN:
         namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
         log.info("%s/%s: the driver restarts with new inputs", namespace, name)
         tick.writer.delete(("Pod", namespace, driver_pod(name)), parent, uid=uid)
     _clean(parent, outcome, tick)
+
+
+def _remember(parent: Manifest, history: Manifest | None, tick: TickContext) -> Refusal:
+    """Write the history if it has news; what a conflict keeps out is added in the next tick."""
+    if history is None:
+        return WRITTEN
+    live = own(tick.cache.get(*key_of(history)), parent)
+    if live:
+        version = {"resourceVersion": live["metadata"]["resourceVersion"]}
+        history = history | {"metadata": history["metadata"] | version}
+    return tick.writer.apply(history, parent)
 
 
 def _clean(parent: Manifest, outcome: Outcome, tick: TickContext) -> None:
@@ -89,6 +102,12 @@ def _stands(parent: Manifest, outcome: Outcome, cache: ObjectCache) -> bool:
 def _tell(parent: Manifest, outcome: Outcome, tick: TickContext) -> None:
     """Report the same reason and message as Event, metric and log line."""
     namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]
+    for entry in outcome.history:
+        numbers = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
+        where = {"namespace": namespace, "pipeline": name}
+        log.info(
+            "%s/%s: decision %s", namespace, name, entry.reason, extra=where | {"decision": numbers}
+        )
     for decision in outcome.decisions:
         tick.telemetry.decision(namespace, name, decision.action, decision.reason)
     for told in outcome.events:

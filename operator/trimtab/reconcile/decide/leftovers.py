@@ -9,7 +9,7 @@ from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.decide.plan import Plan
 from trimtab.reconcile.observe.observation import Observation
 from trimtab.settings import OperatorSettings
-from trimtab.workloads.names import tuning_name
+from trimtab.workloads.names import history_name, tuning_name
 
 GIVEN_UP = ("NetworkPolicy", "PodDisruptionBudget")
 """The kinds that settings or a spec may give up again."""
@@ -38,7 +38,8 @@ def leftovers(seen: Observation, planned: Plan) -> tuple[Manifest, ...]:
         return given_up(seen.owned, seen.config, seen.spec)
     meta = seen.parent["metadata"]
     needed = {key_of(child)[::2] for child in planned.children}
-    needed |= {("ConfigMap", tuning_name(meta["name"])), ("ConfigMap", seen.pod.job)}
+    kept = (tuning_name(meta["name"]), history_name(meta["name"]), seen.pod.job)
+    needed |= {("ConfigMap", name) for name in kept}
     needed |= {(kind, seen.pod.account) for kind in LEFT}
     unneeded = [each for each in seen.owned if key_of(each)[::2] not in needed]
     return tuple(each for each in unneeded if seen.pod.ready or each["kind"] in GIVEN_UP)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from trimtab.api.history import Entry
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.ports import Manifest, Reading
-from trimtab.reconcile.decide import events
+from trimtab.reconcile.decide import events, history
 from trimtab.reconcile.decide.events import Announcement
 from trimtab.reconcile.decide.executors import missing_executors
 from trimtab.reconcile.decide.leftovers import leftovers
@@ -28,7 +29,7 @@ from trimtab.tuning.governance import windows
 from trimtab.tuning.knobs import clamp
 from trimtab.tuning.law import decide
 from trimtab.tuning.snapshot import ExternalConstraints, Snapshot
-from trimtab.workloads import driver
+from trimtab.workloads import driver, pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,10 @@ class Outcome:
     """Generation of the settings: the children wait until the document has it."""
     restart: bool = False
     """Whether to delete the driver's pod, so that it restarts with new inputs."""
+    history: tuple[Entry, ...] = ()
+    """What is new in the history."""
+    history_map: Manifest | None = None
+    """The history with it; None: nothing is new."""
     leftovers: tuple[Manifest, ...] = ()
     """Objects of ours that nothing needs any more."""
     readings: tuple[Reading, ...] = ()
@@ -85,8 +90,10 @@ def outcome(seen: Observation) -> Outcome:
     )
     new = status(seen.status, situation)
     told_now = news(seen.status.decisions, decision)
+    entries = history.added(seen.history, new, situation)
     out = Outcome(
         new, events.announcements(seen, wide, new, told_now), tuple(told_now),
+        history=entries, history_map=_history(seen, entries),
         leftovers=leftovers(seen, planned), changing=memory.trial is not None,
         readings=gauges(new, situation, wide.resources.executor.memory),
     )  # fmt: skip
@@ -131,6 +138,12 @@ def scaled(live: Manifest | None, *, suspended: bool) -> Manifest | None:
     """The driver's StatefulSet scaled down to what it may have; None if it has no more."""
     most = 0 if suspended else 1
     return driver.scaled(live, most) if live and live["spec"].get("replicas", 1) > most else None
+
+
+def _history(seen: Observation, new: tuple[Entry, ...]) -> Manifest | None:
+    """The history with what is new; None if nothing is."""
+    known = history.entries(seen.history) if new else ()
+    return pipeline.history_map(seen.parent, (*known, *new)) if new else None
 
 
 def _decided(

@@ -32,7 +32,7 @@ from trimtab.tuning.policy import Policy
 from trimtab.tuning.recommending import ANNOTATION
 from trimtab.tuning.snapshot import Signals
 from trimtab.workloads import pipeline
-from trimtab.workloads.names import claim_name, driver_name, tuning_name
+from trimtab.workloads.names import claim_name, driver_name, history_name, tuning_name
 from trimtab.workloads.names import driver_pod as driver_pod_name
 from trimtab.workloads.ownership import of_predecessor, ours, own
 
@@ -91,6 +91,8 @@ class Observation:
     """The tuning document that the driver reads."""
     reflex: Reflex | None
     """What the driver may do by itself, as it reads it."""
+    history: Manifest | None
+    """The ConfigMap with the decisions so far."""
     refused: Refusal | None
     """Why children could not be written last; None if all were, or before any was."""
     topic_fixed: str
@@ -184,6 +186,7 @@ def observe(
         jvms=jvms(metrics if fresh else None),
         document=_document(parent, referred, tick),
         reflex=_reflex(parent, cache),
+        history=own(cache.get("ConfigMap", namespace, history_name(name)), parent),
         refused=_refused(parent, status, cache),
         topic_fixed=partitions.fixed(parent, spec, cache, gathered.metrics),
         rules=rules,

@@ -18,7 +18,7 @@ from trimtab.tuning.policy import Policy
 from trimtab.tuning.regime import Band
 from trimtab.tuning.snapshot import Snapshot
 from trimtab.tuning.trials.comparison import Comparison
-from trimtab.tuning.trials.outcome import Outcome
+from trimtab.tuning.trials.outcome import Outcome, unproven
 from trimtab.tuning.trials.trial import JUDGED, needed, put_back
 
 CLEAR_GAIN = 1.5
@@ -61,7 +61,7 @@ def judge(
         message = f"{went} while the release was on trial"
         return Outcome(Action.REVERT, Reason.RISE_OVERTOOK, message, trial.before)
     if _load_changed(trial, load, band):
-        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, f"{went} meanwhile", settings)
+        return unproven(f"{went} meanwhile", settings)
     if _only_paused(trial, snapshot, model, load, band):
         words = "the batch was only late: the settings before it are enough again"
         return put_back(trial, settings, Reason.BATCH_WAS_LATE, words)

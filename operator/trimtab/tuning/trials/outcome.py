@@ -29,3 +29,9 @@ class Outcome:
     settings: Settings
     judged: bool = False
     """Whether batches decided, so that the prediction can be scored."""
+
+
+def unproven(words: str, settings: Settings) -> Outcome:
+    """The end of a trial that shows nothing for or against the change, which stays."""
+    message = f"{words}: nothing shows whether the change helped; it stays"
+    return Outcome(Action.UNPROVEN, Reason.TRIAL_UNPROVEN, message, settings)

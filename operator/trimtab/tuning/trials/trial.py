@@ -18,7 +18,7 @@ from trimtab.tuning.knobs import named
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
-from trimtab.tuning.trials.outcome import Outcome, expires_after_s
+from trimtab.tuning.trials.outcome import Outcome, expires_after_s, unproven
 
 SETTLE_AFTER_START = 3
 """Batches left out after executors started."""
@@ -128,8 +128,7 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
     if failed := knob.failed(trial, snapshot):
         return failed
     if signals.idle and not trial.raises:
-        message = "kept: nothing comes in, so fewer are enough until something does"
-        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, message, settings)
+        return unproven("nothing comes in, so fewer are enough until something does", settings)
     waited_s = snapshot.now_s - max(trial.opened_at_s, trial.missing_at_s)
     return _unproven(trial, snapshot) if waited_s > _patience_s(trial, snapshot) else None
 
@@ -147,7 +146,7 @@ def _unproven(trial: Trial, snapshot: Snapshot) -> Outcome:
     settings, age_s = snapshot.settings, snapshot.now_s - trial.opened_at_s
     words = f"too few batches came in {age_s:.0f} s to compare"
     if not trial.raises:
-        return Outcome(Action.KEEP, Reason.TRIAL_KEPT, f"kept: {words}", settings)
+        return unproven(words, settings)
     return put_back(trial, settings, Reason.TRIAL_UNPROVEN, words)
 
 
