@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
 from tests.faults.record import Row
 from tests.kafka.driver import Driver
+
+from trimtab.api.connection import KafkaConnection
+from trimtab.kafka.admin import KafkaAdmin, Retention
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -120,6 +124,32 @@ def test_what_would_be_lost_is_refused_at_the_first_start(
     fault.said = f"Stalled/TransformFailed: {said['message']}"
 
 
+WEEK_S = 7 * 86_400.0
+"""What a broker keeps by default."""
+
+
+def test_what_topics_keep_is_read(broker: KafkaBroker, topics: tuple[str, str]) -> None:
+    admin, owner = KafkaAdmin(KafkaConnection(broker.bootstrap), 10.0), broker.admin()
+    changes = {
+        topics[0]: {"retention.ms": "-1", "retention.bytes": "1048576"},
+        topics[1]: {"cleanup.policy": "compact"},
+    }
+    for name, config in changes.items():
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in config.items()
+        ]
+        topic = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=entries)
+        for done in owner.incremental_alter_configs([topic]).values():
+            done.result(10)
+    sent(broker, topics[0], ["a", "b"])
+    assert admin.retention([topics[0], topics[1], "missing"]) == {
+        topics[0]: Retention(None, 1 << 20),
+        topics[1]: Retention(),
+    }
+    assert admin.first_offsets({topics[0]: 2}) == {(topics[0], 0): 0, (topics[0], 1): 0}
+
+
 def sent(broker: KafkaBroker, topic: str, values: Iterable[str], partition: int = 0) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in values:
@@ -174,6 +204,9 @@ def test_a_query_goes_on_by_another_address_and_tells_how_old_what_waits_is(
     age = f'lag_seconds{{partition="0",topic="{topics[0]}"}}'
     metrics = second.until(lambda m: m.get(age, 0) > 1)
     assert metrics[age] <= time.time() - began + 1
+    metrics = second.until(lambda m: m.get("retention_seconds", 0) > 0)
+    assert metrics["retention_seconds"] == WEEK_S
+    assert WEEK_S - 120 < metrics["retention_deadline_seconds"] < WEEK_S
     second.until(second.committed(20))
     assert second.terminate() == 0
     found = delivered(broker, topics[1])

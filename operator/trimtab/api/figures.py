@@ -200,10 +200,9 @@ DRIVER: tuple[Figure, ...] = (
         "Partitions whose position is beyond their end: the topic is another one, or lost its end",
         _TUNER,
     ),
-    gauge(
-        "partitions_out_of_sync",
-        "Under-replicated partitions of the source", _TUNER,
-    ),
+    gauge("partitions_out_of_sync", "Under-replicated partitions of the source", _TUNER),
+    gauge("retention_deadline_seconds", "Until Kafka deletes the first unread record", _TUNER),
+    gauge("retention_seconds", "How long Kafka keeps that topic's records", _TUNER),
     counter("records", "Records committed since this driver started"),
     counter("batches", "Batches committed since this driver started", _TUNER),
     counter("phase_seconds", "Time in batches by phase", phase=""),

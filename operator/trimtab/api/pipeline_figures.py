@@ -22,6 +22,7 @@ PIPELINE: tuple[Figure, ...] = (
     _of_pipeline("observed_records_per_second", "Input over a minute"),
     _of_pipeline("load_ratio", "Load of the last decision: 1 is exactly what the goal allows"),
     _of_pipeline("lag_seconds", "Age of the oldest record that waits"),
+    _of_pipeline("retention_deadline_seconds", "Until Kafka deletes the first unread record"),
     _of_pipeline(
         "regime_info", "1 for the regime of the load",
         regime="Unknown, Within, Over, Under, CatchingUp",

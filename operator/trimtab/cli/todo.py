@@ -10,12 +10,12 @@ from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.cli.rows import line
 from trimtab.tuning.recommending import ANNOTATION
 
-BAD = (Type.STALLED, Type.SATURATED, Type.EXECUTORS_MISSING)
+BAD = (Type.STALLED, Type.RECORDS_EXPIRING, Type.SATURATED, Type.EXECUTORS_MISSING)
 """Conditions that need somebody while they are True."""
 
 
 def to_do(name: str, status: StreamPipelineStatus) -> Iterator[str]:
-    """Stalled, saturated, missing executors or metrics, and what waits for approval."""
+    """Conditions that need somebody, missing metrics, and what waits for approval."""
     found = [c for t in BAD if (c := get_condition(status.conditions, t)) and c.status == "True"]
     ready = get_condition(status.conditions, Type.READY)
     metrics = get_condition(status.conditions, Type.METRICS_AVAILABLE)

@@ -18,14 +18,14 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.errors import UnavailableError
 from trimtab.kafka import reader
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import DescribeClusterResult, TopicDescription
+    from confluent_kafka.admin import ConfigEntry, DescribeClusterResult, TopicDescription
 
 T = TypeVar("T")
 
@@ -42,6 +42,15 @@ class KafkaIdentity:
 
     cluster: str | None
     topics: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What a topic keeps of its records, in each partition; None: no limit."""
+
+    seconds: float | None = None
+    size: int | None = None
+    """Bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +119,41 @@ class KafkaAdmin:
         Raises:
             UnavailableError: one of them did not answer.
         """
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        return self._offsets(partitions, OffsetSpec.latest(), level)
+
+    def first_offsets(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
+        """The offset of the oldest record of each partition; raises UnavailableError."""
+        return self._offsets(partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
+
+    def retention(self, topics: Sequence[str]) -> dict[str, Retention]:
+        """What the topics keep; one whose configuration may not be read is missing.
+
+        Raises:
+            UnavailableError: no broker answered.
+        """
+        wanted = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
+        asked = self._call(self._admin.describe_configs, wanted)
+        found = {}
+        for resource, future in asked.items():
+            try:
+                found[str(resource.name)] = _retention(future.result(self._timeout_s + 1))
+            except (KafkaException, TimeoutError):
+                continue
+        return found
+
+    def _offsets(
+        self, partitions: Mapping[str, int], which: OffsetSpec, level: IsolationLevel
+    ) -> dict[tuple[str, int], int]:
         wanted = [
             TopicPartition(topic, number)
             for topic, count in partitions.items()
             for number in range(count)
         ]
-        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        latest = dict.fromkeys(wanted, OffsetSpec.latest())
         try:
-            asked = self._call(self._admin.list_offsets, latest, isolation_level=level)
+            asked = self._call(
+                self._admin.list_offsets, dict.fromkeys(wanted, which), isolation_level=level
+            )
             answers = {tp: self._result(future) for tp, future in asked.items()}
         except _NoTopicError as error:
             raise UnavailableError(f"Kafka has not all of its topics: {error}") from error
@@ -163,6 +198,14 @@ class KafkaAdmin:
     def _unavailable(self, error: Exception) -> UnavailableError:
         words = f"Kafka at {self._connection.servers} does not answer: {_message(error)}"
         return UnavailableError(words)
+
+
+def _retention(config: Mapping[str, ConfigEntry]) -> Retention:
+    """What a topic's configuration keeps; a topic that is only compacted deletes nothing by age."""
+    if "delete" not in str(config["cleanup.policy"].value):
+        return Retention()
+    time_ms, size = (int(str(config[n].value)) for n in ("retention.ms", "retention.bytes"))
+    return Retention(time_ms / 1000 if time_ms >= 0 else None, size if size >= 0 else None)
 
 
 class _NoTopicError(Exception):

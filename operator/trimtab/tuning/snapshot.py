@@ -50,6 +50,9 @@ class Batch:
         return f"{self.run}/{self.id}"
 
 
+EXPIRES_SOON = 0.25
+"""Share of the retention: with less left, waiting for a window risks the unread records."""
+
 STALE_SCRAPES = 3
 """Missed scrapes after which nothing is known about a driver."""
 
@@ -106,6 +109,10 @@ class Signals:
     """The fullest executor heap seen, garbage included."""
     out_of_sync: int | None = None
     """Under-replicated partitions of the source."""
+    expires_s: float | None = None
+    """Until Kafka deletes the first record that is not yet read."""
+    kept_s: float | None = None
+    """How long Kafka keeps a record."""
     beyond_end: int | None = None
     """Partitions of the source that end before the query's position."""
     hottest_share: float | None = None
@@ -128,6 +135,13 @@ class Signals:
     """Keys in the state of the query; None if it keeps no state."""
     pause_s: Mapping[str, float] = field(default_factory=dict)
     """Mean measured pause in seconds of the changes so far, by how they are applied."""
+
+    @property
+    def expiring(self) -> bool:
+        """Whether Kafka will soon delete records that are not yet read. Unknown is not."""
+        if self.expires_s is None or self.kept_s is None:
+            return False
+        return self.expires_s < EXPIRES_SOON * self.kept_s
 
     @property
     def idle(self) -> bool:

@@ -35,12 +35,13 @@ def exported(stage: Stage) -> dict[str, dict[tuple[str, ...], float]]:
 def test_a_pipeline_over_its_goal_says_all_that_an_alert_asks() -> None:
     stage = started("clicks")
     put(stage, "team", mode="Recommend")
-    run(stage, "clicks")
+    run(stage, "clicks", retention_deadline_seconds=80_000, retention_seconds=86_400)
     found = exported(stage)
     told = stage.status()
     missing = {figure.name for figure in PIPELINE} - found.keys()
     assert missing == {"pipeline_goal_records_per_second", "pipeline_effective"}
     assert found["pipeline_goal_seconds"] == {CLICKS: 15.0}
+    assert found["pipeline_retention_deadline_seconds"] == {CLICKS: 80_000.0}
     assert found["pipeline_load_ratio"][CLICKS] > 1.0
     assert found["pipeline_mode_info"] == {(*CLICKS, "Recommend"): 1.0}
     assert found["pipeline_condition"][*CLICKS, "Ready"] == 1.0

@@ -44,7 +44,7 @@ def started(*names: str, **spec: Any) -> Stage:
     return stage
 
 
-def run(stage: Stage, *names: str, ticks: int = 4) -> None:
+def run(stage: Stage, *names: str, ticks: int = 4, **more: float) -> None:
     """Ticks under an input that one executor does not carry; each brings a new batch."""
     for _ in range(ticks):
         now_s = stage.clock.now_s + 10
@@ -52,7 +52,7 @@ def run(stage: Stage, *names: str, ticks: int = 4) -> None:
             series(
                 name, now_s, batch_id=int(now_s), batch_duration_seconds=22.9,
                 settings_generation=stage.document(name)["generation"],
-                batch_settings_generation=stage.document(name)["generation"], **OVERLOAD,
+                batch_settings_generation=stage.document(name)["generation"], **(OVERLOAD | more),
             )
             for name in names
         ))  # fmt: skip
@@ -101,6 +101,23 @@ def test_what_a_policy_forbids_is_not_done_and_told(
     assert stage.condition("Tuning")[1] == reason
     message = next(c for c in stage.status()["conditions"] if c["type"] == "Tuning")["message"]
     assert words in message
+
+
+def test_records_that_expire_unread_do_not_wait_for_a_window() -> None:
+    stage = started("clicks")
+    put(stage, "team", **CLOSED)
+    run(stage, "clicks", retention_deadline_seconds=3600.0, retention_seconds=4.1 * 3600)
+    assert stage.document()["settings"]["executors"] > 1
+    assert stage.condition("RecordsExpiring") == ("True", "RetentionNear")
+    assert [reason for reason, *_ in stage.cluster.events].count("RetentionNear") == 1
+
+
+def test_a_window_holds_while_they_do_not() -> None:
+    stage = started("clicks")
+    put(stage, "team", **CLOSED)
+    run(stage, "clicks", retention_deadline_seconds=3600.0, retention_seconds=3.9 * 3600)
+    assert stage.document()["settings"]["executors"] == 1
+    assert stage.condition("RecordsExpiring") == ("False", "NotExpiring")
 
 
 def test_outside_of_windows_raises_may_be_allowed() -> None:

@@ -27,6 +27,7 @@ class ConditionType(StrEnum):
     SATURATED = "Saturated"
     EXECUTORS_MISSING = "ExecutorsMissing"
     SUSPENDED = "Suspended"
+    RECORDS_EXPIRING = "RecordsExpiring"
 
 
 class GoalStatus(StatusModel):

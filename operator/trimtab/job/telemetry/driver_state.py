@@ -83,6 +83,16 @@ class PartitionLag:
 
 
 @dataclass(frozen=True, slots=True)
+class Expiry:
+    """When Kafka deletes the first record that is not yet committed."""
+
+    seconds: float
+    """Until then."""
+    kept_s: float
+    """How long Kafka keeps a record at the input of now."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutorLoad:
     """Two measures of one executor, as ratios; see `sampler.executor_loads`."""
 
@@ -234,6 +244,8 @@ class DriverState:
     """When the lag was polled, in seconds since 1970."""
     reads_committed: bool = True
     """Whether the query leaves out what is in open or aborted transactions."""
+    expiry: Expiry | None = None
+    """None: nothing waits, or it is not known what the topics keep."""
     out_of_sync: int | None = None
     """Partitions of the source whose replicas are not all in sync."""
     heartbeat: float | None = None

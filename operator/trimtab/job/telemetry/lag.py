@@ -20,7 +20,9 @@ from trimtab.errors import UnavailableError
 from trimtab.job.batches.progress import QUANTILES
 from trimtab.job.clock import Clock, wall_s
 from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.telemetry import retention
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
+from trimtab.job.telemetry.retention import RetentionWatch
 from trimtab.kafka.admin import Topics
 
 log = logging.getLogger(__name__)
@@ -40,7 +42,7 @@ HISTORY = 2000
 """Samples kept; when full, every other one is dropped, so that the history reaches further back."""
 
 
-class Kafka(Protocol):
+class Kafka(retention.Kafka, Protocol):
     """What the poller needs of Kafka; everything raises UnavailableError."""
 
     def look(self, topics: Sequence[str]) -> Topics:
@@ -135,6 +137,7 @@ class LagPoller:
         self._looked_s = self._read_s = -math.inf
         self._partitions: Mapping[str, int] = {}
         self._beyond: dict[tuple[str, int], int] = {}
+        self._retention, self._compared_s = RetentionWatch(kafka, topics), -math.inf
 
     def poll(self, now: float) -> None:
         """Poll once; without an answer the lag is unknown, never an old value."""
@@ -144,7 +147,7 @@ class LagPoller:
         except UnavailableError as error:
             log.warning("lag is unknown: %s", error)
             self._looked_s = -math.inf
-            self._driver.lag = self._driver.out_of_sync = None
+            self._driver.lag = self._driver.out_of_sync = self._driver.expiry = None
             return
         # read after the ends: a commit in between makes the lag smaller, never negative
         committed = self._committed()
@@ -154,6 +157,18 @@ class LagPoller:
         lag = self._with_ages(lag, committed, now)
         with self._driver.writing() as driver:
             driver.lag, driver.polled_s = lag, now
+        self._compare(lag, now)
+
+    def _compare(self, lag: Mapping[tuple[str, int], PartitionLag], now: float) -> None:
+        """Compare the lag with what the topics keep."""
+        if now - self._compared_s < LOOK_S:
+            return
+        self._compared_s = now
+        try:
+            self._driver.expiry = self._retention.look(now, self._partitions, lag)
+        except UnavailableError as error:
+            log.warning("it is unknown when unread records expire: %s", error)
+            self._driver.expiry = None
 
     def _with_ages(
         self, lag: dict[tuple[str, int], PartitionLag], committed: Offsets | None, now: float

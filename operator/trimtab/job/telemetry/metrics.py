@@ -202,6 +202,9 @@ def _source(driver: DriverState) -> Iterator[Metric]:
     yield _one("lag_polled_timestamp_seconds", driver.polled_s if partitions else None)
     yield _one("partitions_out_of_sync", driver.out_of_sync)
     beyond = [each.beyond for each in driver.lag.values()] if driver.lag else None
+    expiry = driver.expiry
+    yield _one("retention_deadline_seconds", expiry.seconds if expiry else None)
+    yield _one("retention_seconds", expiry.kept_s if expiry else None)
     yield _one("partitions_beyond_end", None if beyond is None else sum(beyond))
 
 

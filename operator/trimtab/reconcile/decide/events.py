@@ -105,7 +105,7 @@ def _late(status: StreamPipelineStatus) -> int:
 
 
 def _problems(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[Announcement]:
-    for type_ in (Type.STALLED, Type.EXECUTORS_MISSING):
+    for type_ in (Type.STALLED, Type.EXECUTORS_MISSING, Type.RECORDS_EXPIRING):
         before, now = get_condition(old.conditions, type_), get_condition(new.conditions, type_)
         if now and now.status == "True" and (before is None or before.reason != now.reason):
             yield Announcement(now.reason, now.message, warning=True)

@@ -180,11 +180,15 @@ def _constraints(seen: Observation, memory: ControllerState) -> ExternalConstrai
         topic_fixed=seen.topic_fixed,
         executors_missing=missing.message if missing else "",
         executors_refused=missing.refused if missing else False,
-        closed=windows.closed(seen.rules, seen.now_s),
+        closed=windows.OPEN if _expiring(seen) else windows.closed(seen.rules, seen.now_s),
         approved=seen.approved,
         others_changing=seen.allowance.others_changing,
         budget_executors=seen.allowance.executors,
     )
+
+
+def _expiring(seen: Observation) -> bool:
+    return not isinstance(seen.signals, Missing) and seen.signals.expiring
 
 
 def _restarting(seen: Observation, planned: Plan) -> bool:

@@ -67,6 +67,8 @@ def signals(
         gc_ratio=seen.number("gc_ratio"),
         heap_used=seen.number("heap_used_ratio"),
         out_of_sync=seen.whole("partitions_out_of_sync"),
+        expires_s=seen.number("retention_deadline_seconds"),
+        kept_s=seen.number("retention_seconds"),
         beyond_end=seen.whole("partitions_beyond_end"),
         hottest_share=_share(seen.number("hottest_rate"), seen.number("input_rate_long")),
         executor_load=seen.number("executor_load"),

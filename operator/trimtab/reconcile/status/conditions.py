@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trimtab.api.common import Condition, get_condition, set_condition, timestamp
-from trimtab.api.quantities import counted
+from trimtab.api.quantities import counted, format_duration
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.tuning import Mode
@@ -94,7 +94,9 @@ _STATUS: dict[bool | None, Literal["True", "False", "Unknown"]] = {
     False: "False",
     None: "Unknown",
 }
-_NUMBERS = {Type.TUNING, Type.GOAL_MET, Type.METRICS_AVAILABLE, Type.SATURATED}
+_NUMBERS = {
+    Type.TUNING, Type.GOAL_MET, Type.METRICS_AVAILABLE, Type.SATURATED, Type.RECORDS_EXPIRING,
+}  # fmt: skip
 """Conditions whose messages contain measured numbers, which alone are no reason to write."""
 
 
@@ -121,6 +123,7 @@ def _verdicts(situation: Situation) -> dict[Type, Verdict]:
         Type.SUSPENDED: Verdict(
             situation.suspended, "Suspended" if situation.suspended else "Active"
         ),
+        Type.RECORDS_EXPIRING: _expiring(situation),
     }
 
 
@@ -166,6 +169,20 @@ def _ready(situation: Situation, stalled: Verdict) -> Verdict:
     if not driver.ready:
         return Verdict(False, "DriverStarting", "the query has not started yet")
     return Verdict(True, "QueryRunning", "the query runs with the requested settings")
+
+
+def _expiring(situation: Situation) -> Verdict:
+    signals = situation.snapshot.signals if situation.snapshot else None
+    if signals is None or signals.expires_s is None or signals.kept_s is None:
+        return Verdict(None, "Unknown", "nothing waits, or it is not known how long Kafka keeps it")
+    if not signals.expiring:
+        return Verdict(False, "NotExpiring")
+    left, kept = (format_duration(round(each)) for each in (signals.expires_s, signals.kept_s))
+    words = (
+        f"Kafka deletes the first unread record in {left}, and keeps records for {kept}: raise the"
+        " executors' limits or the topic's retention. Windows of policies are ignored meanwhile"
+    )
+    return Verdict(True, "RetentionNear", words)
 
 
 def _executors(situation: Situation) -> int:

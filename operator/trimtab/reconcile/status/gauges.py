@@ -52,6 +52,8 @@ def _goal(policy: Policy, signals: Signals | None) -> Iterator[Reading]:
         yield Reading("observed_records_per_second", signals.input_rate_long)
     if signals.lag_s is not None:
         yield Reading("lag_seconds", signals.lag_s)
+    if signals.expires_s is not None:
+        yield Reading("retention_deadline_seconds", signals.expires_s)
 
 
 def _conditions(status: StreamPipelineStatus) -> Iterator[Reading]:

@@ -15,7 +15,7 @@ from trimtab.job.telemetry.lag import (
     LagPoller,
     weighted_quantiles,
 )
-from trimtab.kafka.admin import Topics
+from trimtab.kafka.admin import Retention, Topics
 
 
 def history(*samples: tuple[float, int]) -> EndHistory:
@@ -55,6 +55,8 @@ class FakeKafka:
         self.levels: list[bool] = []
         self.written: dict[tuple[str, int], float] = {}
         self.asked: list[Offsets] = []
+        self.kept: Mapping[str, Retention] | None = {}
+        self.firsts: Offsets = {}
 
     def look(self, topics: Sequence[str]) -> Topics:
         assert topics == ["in"]
@@ -66,6 +68,16 @@ class FakeKafka:
         if self.ends is None or partitions != {"in": 2}:
             raise UnavailableError("no answer")
         return self.ends
+
+    def retention(self, topics: Sequence[str]) -> Mapping[str, Retention]:
+        assert topics == ["in"]
+        if self.kept is None:
+            raise UnavailableError("no answer")
+        return self.kept
+
+    def first_offsets(self, partitions: Mapping[str, int]) -> Offsets:
+        assert partitions == {"in": 2}
+        return self.firsts
 
     def timestamps(self, positions: Offsets) -> Mapping[tuple[str, int], float]:
         self.asked.append(dict(positions))
