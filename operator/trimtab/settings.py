@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast, get_args
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trimtab.api.figures import DRIVER
 from trimtab.api.network import NetworkSettings
@@ -33,9 +33,22 @@ _MATCHED = frozenset(
 _VALUES = {
     "TRIMTAB_NETWORK_POLICIES": "networkPolicy",
     "TRIMTAB_POD_SECURITY_CONTEXT": "podSecurityContext",
+    "TRIMTAB_PRICING": "pricing",
 }
 """The chart's values that variables with JSON come from."""
 M = TypeVar("M", bound=BaseModel)
+
+
+class Pricing(BaseModel):
+    """What is paid for what pods reserve, in any currency; 0: it is not known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    cpu_hour: float = Field(0.0, alias="cpuHour", ge=0, le=1e6)
+    gib_hour: float = Field(0.0, alias="gibHour", ge=0, le=1e6)
+
+
+FREE = Pricing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,7 @@ class OperatorSettings:
     """Namespace and name of the Lease whose holder acts; None: this is the only operator."""
     network: NetworkSettings | None = None
     """None: no NetworkPolicies."""
+    pricing: Pricing = FREE
     identity: str = ""
     """The name of this operator's pod, which holds the Lease."""
 
@@ -102,6 +116,7 @@ class OperatorSettings:
             pod_user=_document(env, "TRIMTAB_POD_SECURITY_CONTEXT", PodUser) or DEFAULT_USER,
             lease=_lease(env),
             network=_document(env, "TRIMTAB_NETWORK_POLICIES", NetworkSettings),
+            pricing=_document(env, "TRIMTAB_PRICING", Pricing) or FREE,
             identity=env.get("TRIMTAB_POD_NAME", ""),
         )
 

@@ -47,6 +47,12 @@ PIPELINE: tuple[Figure, ...] = (
     _of_pipeline("trial_open", "1 while a change is on trial, else 0"),
     _of_pipeline("executor_cores", "Task slots of the executors that the settings ask for"),
     _of_pipeline("executor_memory_bytes", "Memory of these executors"),
+    _of_pipeline("executor_seconds", "Time of executors asked for so far, all together"),
+    _of_pipeline("core_seconds", "CPU that the pods have reserved so far, in core-seconds"),
+    _of_pipeline("memory_byte_seconds", "Memory that they have reserved so far"),
+    _of_pipeline("static_core_seconds", "The same, had the executors of the peak run all the time"),
+    _of_pipeline("cost", "What they have cost so far, in the currency of the chart's prices"),
+    _of_pipeline("cost_per_hour", "What they cost now"),
     _of_pipeline("advice_given", "Recommendations so far"),
     _of_pipeline("advice_asked", "Checks of standing recommendations so far"),
     _of_pipeline(

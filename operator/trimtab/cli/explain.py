@@ -14,6 +14,7 @@ from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import JvmStatus, StreamPipelineStatus
 from trimtab.cli import capacity, governance
+from trimtab.cli.cost import cost
 from trimtab.cli.manifests import read
 from trimtab.cli.reaction import Pace
 from trimtab.cli.rows import HEADING, line, row
@@ -97,6 +98,7 @@ def explained(manifest: Manifest) -> Explained:
         row("Bounds", _bounds(memory, policy)),
         row("Executors", _executors_now(status)),
         row("Settings", _settings(memory, status)),
+        row("Cost", cost(status)),
         *_sometimes(memory, policy, status),
         *_jvm(wide, status),
         row("Trial", _trial(memory)),

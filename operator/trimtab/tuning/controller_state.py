@@ -23,6 +23,7 @@ from trimtab.tuning.quiet import NOT_QUIET, Quiet
 from trimtab.tuning.recommendation import NO_ADVICE_YET, AdviceRecord, Recommendation
 from trimtab.tuning.recurrence import NEVER, Recurrence
 from trimtab.tuning.settings import Settings
+from trimtab.tuning.spent import NOTHING_YET, Spent
 
 MAX_PAUSES = 32
 
@@ -196,6 +197,8 @@ class ControllerState:
     recommendation: Recommendation | None = None
     """The change that waits for approval."""
     advice_record: AdviceRecord = NO_ADVICE_YET
+    spent: Spent = NOTHING_YET
+    """What the pods have reserved so far."""
     schema: int = SCHEMA
 
     @property
@@ -276,7 +279,7 @@ class ControllerState:
 
 FLAT: Mapping[str, type] = {
     "evidence": DwellCounter, "scope_evidence": DwellCounter, "score": Score,
-    "forecasts": Record, "recurrence": Recurrence, "advice_record": AdviceRecord,
+    "forecasts": Record, "recurrence": Recurrence, "advice_record": AdviceRecord, "spent": Spent,
 }  # fmt: skip
 """Parts that hold plain values only."""
 

@@ -220,5 +220,5 @@ def _lasting(node: Any) -> Any:
         return [_lasting(item) for item in node]
     if not isinstance(node, dict):
         return node
-    passing = {"resourceVersion", "uid", "time", "lastTransitionTime"}
+    passing = {"resourceVersion", "uid", "time", "lastTransitionTime", "spent", "cost"}
     return {k: _lasting(v) for k, v in node.items() if k not in passing}

@@ -162,6 +162,28 @@ class AdviceRecordStatus(StatusModel):
     )
 
 
+class CostStatus(StatusModel):
+    """What the pods reserve: CPU and memory that they request, the driver included."""
+
+    since: str = Field(max_length=40)
+    executor_hours: str = Field(alias="executorHours", max_length=24)
+    core_hours: str = Field(alias="coreHours", max_length=24)
+    gib_hours: str = Field(alias="gibHours", max_length=24)
+    static_executors: int | None = Field(
+        None,
+        alias="staticExecutors",
+        description="Executors that the highest input so far needs, if they run all the time.",
+    )
+    static_core_hours: str | None = Field(
+        None, alias="staticCoreHours", max_length=24, description="What these would have reserved."
+    )
+    now: str = Field(max_length=64, description="What is reserved now.")
+    step: str = Field(max_length=64, description="What one executor more or less reserves.")
+    money: str | None = Field(
+        None, max_length=128, description="At the prices of the chart, if it has any."
+    )
+
+
 class PolicyValue(StatusModel):
     """A value that a policy set for the pipeline."""
 
@@ -192,6 +214,7 @@ class StreamPipelineStatus(StatusModel):
     goal: GoalStatus | None = None
     load: str | None = Field(None, max_length=16, description="Load of a recent decision.")
     cores: int | None = Field(None, description="Task slots of the executors asked for.")
+    cost: CostStatus | None = None
     lag: LagStatus | None = None
     partitions: int | None = Field(None, description="Partitions of the source's topics.")
     partitions_advice: PartitionsAdvice | None = Field(

@@ -10,6 +10,7 @@ from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.ports import Manifest, Reading
 from trimtab.reconcile.decide import events, history
+from trimtab.reconcile.decide.cost import size_of, spent
 from trimtab.reconcile.decide.events import Announcement
 from trimtab.reconcile.decide.executors import missing_executors
 from trimtab.reconcile.decide.leftovers import leftovers
@@ -67,7 +68,8 @@ def outcome(seen: Observation) -> Outcome:
     wide = pods.with_cores(seen.spec, pods.cores_in_force(seen.spec, seen.memory))
     planned = plan(seen, wide)
     snapshot, decision, memory = _decided(seen, planned)
-    memory = replace(told(memory, seen), advice=_advice(seen, wide, snapshot, decision, memory))
+    advice = _advice(seen, wide, snapshot, decision, memory)
+    memory = replace(told(memory, seen), advice=advice, spent=spent(seen, wide, snapshot, memory))
     situation = Situation(
         generation=seen.parent["metadata"]["generation"],
         now_s=seen.now_s,
@@ -87,6 +89,8 @@ def outcome(seen: Observation) -> Outcome:
         set_by=seen.set_by,
         pace_s=seen.pace_s,
         indirect=seen.indirect,
+        executor=size_of(wide.resources.executor, 1),
+        pricing=seen.config.pricing,
     )
     new = status(seen.status, situation)
     told_now = news(seen.status.decisions, decision)

@@ -15,12 +15,14 @@ from trimtab.reconcile.observe.driver_pod import DriverPod
 from trimtab.reconcile.observe.executor_pods import Cause
 from trimtab.reconcile.observe.gather import DriverMetrics
 from trimtab.reconcile.observe.signals import Missing
+from trimtab.settings import FREE, Pricing
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision
 from trimtab.tuning.governance.governed import SetBy
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot, observed_latency
+from trimtab.tuning.spent import NOTHING, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ class Situation:
     """Seconds between two samples, and between two decisions."""
     indirect: str = ""
     """Why the driver was not read directly although it was to be; empty otherwise."""
+    executor: Size = NOTHING
+    """What one executor reserves."""
+    pricing: Pricing = FREE
 
 
 def conditions(old: tuple[Condition, ...], situation: Situation) -> tuple[Condition, ...]:

@@ -10,6 +10,7 @@ from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.ports import Reading
 from trimtab.reconcile.status.conditions import Situation
+from trimtab.reconcile.status.cost import cost_readings
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals, observed_latency
 
@@ -26,6 +27,7 @@ def gauges(
         *_conditions(status),
         *_settings(status, situation, executor_bytes),
         *_advice(situation),
+        *cost_readings(situation),
     ]
     if policy is not None:
         found += _goal(policy, snapshot.signals if snapshot else None)

@@ -29,6 +29,7 @@ from trimtab.api.v1alpha1.status import (
 )
 from trimtab.reconcile.observe.gather import DriverMetrics
 from trimtab.reconcile.status.conditions import Situation, conditions
+from trimtab.reconcile.status.cost import cost
 from trimtab.reconcile.status.news import news
 from trimtab.reconcile.status.recommendation import recommendation, record
 from trimtab.tuning.capacity.load import in_flight_s
@@ -99,6 +100,7 @@ def _status(
         mode=situation.policy.mode if situation.policy else old.mode,
         load=_load(old.load, decision, fresh=fresh),
         cores=_cores(situation),
+        cost=cost(situation) if fresh or old.cost is None else old.cost,
         goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
         lag=_lag(old.lag, snapshot, fresh=fresh),
         partitions=(signals.partitions if signals else None) or old.partitions,
