@@ -70,28 +70,11 @@ def outcome(seen: Observation) -> Outcome:
     snapshot, decision, memory = _decided(seen, planned)
     advice = _advice(seen, wide, snapshot, decision, memory)
     memory = replace(told(memory, seen), advice=advice, spent=spent(seen, wide, snapshot, memory))
-    situation = Situation(
-        generation=seen.parent["metadata"]["generation"],
-        now_s=seen.now_s,
-        policy=seen.policy,
-        suspended=seen.spec.suspend,
-        obstacle=planned.obstacle or _refused(seen),
-        waiting=_waiting(seen) or seen.references.not_ready,
-        extra_drivers=seen.extra_drivers,
-        driver=replace(seen.pod, failure=oversize.failure(seen.pod.failure, seen.advice.oversize)),
-        inputs=planned.inputs,
-        metrics=seen.metrics,
-        missing=seen.missing,
+    situation = replace(
+        _situation(seen, wide, planned),
         missing_executors=missing_executors(seen, memory.in_force.executors),
-        snapshot=snapshot,
-        decision=decision,
-        memory=memory,
-        set_by=seen.set_by,
-        pace_s=seen.pace_s,
-        indirect=seen.indirect,
-        executor=size_of(wide.resources.executor, 1),
-        pricing=seen.config.pricing,
-    )
+        snapshot=snapshot, decision=decision, memory=memory,
+    )  # fmt: skip
     new = status(seen.status, situation)
     told_now = news(seen.status.decisions, decision)
     entries = history.added(seen.history, new, situation)
@@ -109,6 +92,28 @@ def outcome(seen: Observation) -> Outcome:
         children=_children(seen, planned),
         generation=memory.generation,
         restart=_outdated(seen, wide, planned),
+    )
+
+
+def _situation(seen: Observation, wide: StreamPipelineSpec, planned: Plan) -> Situation:
+    """What the status says before anything is decided."""
+    return Situation(
+        generation=seen.parent["metadata"]["generation"],
+        now_s=seen.now_s,
+        policy=seen.policy,
+        suspended=seen.spec.suspend,
+        obstacle=planned.obstacle or _refused(seen),
+        waiting=_waiting(seen) or seen.references.not_ready,
+        extra_drivers=seen.extra_drivers,
+        driver=replace(seen.pod, failure=oversize.failure(seen.pod.failure, seen.advice.oversize)),
+        inputs=planned.inputs,
+        metrics=seen.metrics,
+        missing=seen.missing,
+        set_by=seen.set_by,
+        pace_s=seen.pace_s,
+        indirect=seen.indirect,
+        executor=size_of(wide.resources.executor, 1),
+        pricing=seen.config.pricing,
     )
 
 
