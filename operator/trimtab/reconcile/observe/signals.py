@@ -53,8 +53,7 @@ def signals(
         running_timed=bool(seen.number("batch_running_timed")),
         running_executors_min=seen.whole("batch_running_executors_min"),
         **_input_rates(seen),
-        lag_records=seen.number("lag_records"),
-        lag_s=seen.number("lag_s"),
+        **_waiting(seen),
         partitions=seen.whole("partitions"),
         partition_bytes=_share(seen.number("batch_bytes"), seen.number("partitions")),
         fetch_bytes=_fetch_bytes(seen),
@@ -67,8 +66,6 @@ def signals(
         gc_ratio=seen.number("gc_ratio"),
         heap_used=seen.number("heap_used_ratio"),
         out_of_sync=seen.whole("partitions_out_of_sync"),
-        expires_s=seen.number("retention_deadline_seconds"),
-        kept_s=seen.number("retention_seconds"),
         beyond_end=seen.whole("partitions_beyond_end"),
         hottest_share=_share(seen.number("hottest_rate"), seen.number("input_rate_long")),
         executor_load=seen.number("executor_load"),
@@ -85,6 +82,16 @@ def signals(
 def _input_rates(seen: DriverMetrics) -> dict[str, float | None]:
     over = ("", "_long", "_2m", "_4m", "_15m")
     return {f"input_rate{span}": seen.number(f"input_rate{span}") for span in over}
+
+
+def _waiting(seen: DriverMetrics) -> dict[str, float | None]:
+    """What is not yet read, how old it is, and how long it may wait."""
+    return {
+        "lag_records": seen.number("lag_records"),
+        "lag_s": seen.number("lag_s"),
+        "expires_s": seen.number("retention_deadline_seconds"),
+        "kept_s": seen.number("retention_seconds"),
+    }
 
 
 def _heartbeat(seen: DriverMetrics, now_s: float, scrape_s: float) -> float | Missing:
