@@ -42,6 +42,8 @@ def test_a_pipeline_over_its_goal_says_all_that_an_alert_asks() -> None:
     assert missing == {"pipeline_goal_records_per_second", "pipeline_effective"}
     assert found["pipeline_goal_seconds"] == {CLICKS: 15.0}
     assert found["pipeline_load_ratio"][CLICKS] > 1.0
+    lower, higher = (found["pipeline_load_bound_ratio"][*CLICKS, b] for b in ("lower", "higher"))
+    assert 0 < lower < higher < found["pipeline_load_ratio"][CLICKS]
     assert found["pipeline_mode_info"] == {(*CLICKS, "Recommend"): 1.0}
     assert found["pipeline_condition"][*CLICKS, "Ready"] == 1.0
     assert found["pipeline_recommended"][*CLICKS, "executors"] == told["recommended"]["executors"]

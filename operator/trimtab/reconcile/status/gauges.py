@@ -10,6 +10,7 @@ from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.ports import Reading
 from trimtab.reconcile.status.conditions import Situation
+from trimtab.tuning import regime
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals, observed_latency
 
@@ -29,6 +30,7 @@ def gauges(
     ]
     if policy is not None:
         found += _goal(policy, snapshot.signals if snapshot else None)
+        found += _bounds(policy, situation)
     decision = situation.decision
     if decision and decision.load:
         found.append(Reading("load_ratio", decision.load.value))
@@ -52,6 +54,12 @@ def _goal(policy: Policy, signals: Signals | None) -> Iterator[Reading]:
         yield Reading("observed_records_per_second", signals.input_rate_long)
     if signals.lag_s is not None:
         yield Reading("lag_seconds", signals.lag_s)
+
+
+def _bounds(policy: Policy, situation: Situation) -> Iterator[Reading]:
+    band = regime.band(policy, situation.memory, situation.now_s)
+    yield Reading("load_bound_ratio", band.lower, {"bound": "lower"})
+    yield Reading("load_bound_ratio", band.higher, {"bound": "higher"})
 
 
 def _conditions(status: StreamPipelineStatus) -> Iterator[Reading]:
