@@ -81,9 +81,9 @@ def _pipelines() -> Panel:
         "Pipelines", "One line each; the name leads to its own dashboard.",
         {
             "goal met": Query(condition("GoalMet")),
-            " ": Query("max " + info.format("mode", WHERE)),
+            "_mode": Query("max " + info.format("mode", WHERE)),
             "load": Query(of("load_ratio")),
-            "  ": Query("max " + info.format("regime", WHERE)),
+            "_regime": Query("max " + info.format("regime", WHERE)),
             "cores": Query(of("executor_cores")),
             "executors": Query(of("effective", 'knob="executors"')),
             "lag": Query(of("lag_seconds")),
@@ -168,7 +168,7 @@ def board() -> Board:
     alerts = table(
         "Alerts",
         "The alerts of trimtab that are pending or firing.",
-        {" ": Query(f"ALERTS{{{ALERT}}}")},
+        {"_firing": Query(f"ALERTS{{{ALERT}}}")},
         24,
     )
     namespaces = "label_values(trimtab_pipeline_condition, pipeline_namespace)"

@@ -70,20 +70,24 @@ def ranking(title: str, about: str, query: Query, width: int = 8, **more: Any) -
 
 
 def table(title: str, about: str, columns: dict[str, Query], width: int, **more: Any) -> Panel:
-    """One line for each set of labels; `columns` names the value of each query."""
+    """One line for each set of labels.
+
+    `columns` names the value of each query; one that begins with `_` is not shown, because the
+    labels of its series say all.
+    """
     letters = [f"Value #{chr(ord('A') + n)}" for n in range(len(columns))]
-    if len(columns) == 1:
-        letters = ["Value"]
-    names = dict(zip(letters, columns, strict=True)) | {
-        "pipeline_namespace": "namespace", "alertname": "alert", "alertstate": "state",
-    }  # fmt: skip
-    hidden = {"Time": True} | {letter: True for letter, name in names.items() if not name.strip()}
+    values = dict(zip(letters if len(columns) > 1 else ["Value"], columns, strict=True))
+    hidden = ["Time", "__name__", *(each for each, name in values.items() if name[0] == "_")]
+    names = {"pipeline_namespace": "namespace", "alertname": "alert", "alertstate": "state"}
+    organize = {
+        "excludeByName": dict.fromkeys(hidden, True),
+        "renameByName": names | values,
+    }
     return Panel(
         title, about, tuple(columns.values()), width, kind="table",
         options={"showHeader": True, "cellHeight": "sm"},
         transformations=(
-            {"id": "merge", "options": {}},
-            {"id": "organize", "options": {"excludeByName": hidden, "renameByName": names}},
+            {"id": "merge", "options": {}}, {"id": "organize", "options": organize},
         ),
         **more,
     )  # fmt: skip

@@ -44,7 +44,7 @@ DEADLINE = (
 
 @dataclass(frozen=True)
 class Case:
-    """Series by the minute, in promtool's notation, and from which minute on an alert fires."""
+    """Series in promtool's notation, and from which minute on an alert fires."""
 
     alert: str
     what: str
@@ -52,6 +52,8 @@ class Case:
     fires: int
     """The first minute; `NEVER` in two hours."""
     labels: dict[str, str] = field(default_factory=lambda: dict(OF))
+    every: str = "1m"
+    """Time between two values."""
 
     def __str__(self) -> str:
         return f"{self.alert.removeprefix('Trimtab')}-{self.what.replace(' ', '-')}"
@@ -59,7 +61,7 @@ class Case:
 
 CASES = (
     Case("OperatorDown", "nothing is scraped", {}, 5, {}),
-    Case("OperatorDown", "it hangs", {TICKS: "0+6x10 60x100"}, 20, {}),
+    Case("OperatorDown", "it hangs", {TICKS: "0+3x20 60x200"}, 20, {}, "30s"),
     Case("OperatorDown", "all stand by", {TICKS + '{pod="a"}': "0x120"}, 5, {}),
     Case("OperatorDown", "it ticks", {TICKS: "0+6x120"}, NEVER),
     Case("OperatorDown", "one of two stands by",
@@ -125,7 +127,7 @@ def suite(case: Case) -> dict[str, Any]:
         expected = [{"labels": series, "value": 1}]
         checks.append({"expr": firing, "eval_time": f"{case.fires}m", "exp_samples": expected})
     inputs = [{"series": name, "values": values} for name, values in case.series.items()]
-    test = {"interval": "1m", "input_series": inputs, "promql_expr_test": checks}
+    test = {"interval": case.every, "input_series": inputs, "promql_expr_test": checks}
     return {"rule_files": [str(FILE)], "evaluation_interval": "1m", "tests": [test]}
 
 
