@@ -106,10 +106,11 @@ fix: $(STAMP) ## format, and mend what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-generate: $(STAMP) ## CRDs from the models, into crds/ and the chart; tables of docs/metrics.md
+generate: $(STAMP) ## CRDs from the models, into crds/ and the chart; dashboards; tables of docs/metrics.md
 	$(BIN)/python -m trimtab.api.crd crds
 	cp crds/*.yaml charts/trimtab/files/crds/
 	$(BIN)/python -m trimtab.api.figures_page docs/metrics.md
+	$(BIN)/python -m dev.dashboards charts/trimtab/files/dashboards
 
 clean: ## what builds left in the checkout; never the caches
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache

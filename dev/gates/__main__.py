@@ -16,7 +16,8 @@ from dev.gates.schedule import BAD, Room, run_all
 from dev.localcluster import console
 from dev.localcluster.paths import REPO
 
-GENERATED = (Path("crds"), Path("charts/trimtab/files/crds"))
+CHART_FILES = Path("charts/trimtab/files")
+GENERATED = (Path("crds"), CHART_FILES / "crds", CHART_FILES / "dashboards")
 
 
 def snapshot(folders: Sequence[Path]) -> dict[str, bytes]:

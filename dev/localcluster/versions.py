@@ -87,6 +87,17 @@ def _kubernetes(name: str) -> GoTool:
     )
 
 
+def _prometheus(name: str) -> GoTool:
+    return GoTool(
+        name=name,
+        directory="prometheus",
+        package=f"github.com/prometheus/prometheus/cmd/{name}",
+        module="github.com/prometheus/prometheus",
+        tags="remove_all_sd,enable_kubernetes_sd",
+        version_variable="github.com/prometheus/common/version.Version",
+    )
+
+
 # In the order of first use, so that those who need only the API server wait least.
 GO_TOOLS = (
     GoTool("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"),
@@ -104,13 +115,13 @@ GO_TOOLS = (
         "github.com/rancher/local-path-provisioner",
     ),
     GoTool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "helm.sh/helm/v4"),
+    _prometheus("prometheus"),
+    _prometheus("promtool"),
     GoTool(
-        "prometheus",
-        "prometheus",
-        "github.com/prometheus/prometheus/cmd/prometheus",
-        "github.com/prometheus/prometheus",
-        tags="remove_all_sd,enable_kubernetes_sd",
-        version_variable="github.com/prometheus/common/version.Version",
+        "controller-gen",
+        "controllertools",
+        "sigs.k8s.io/controller-tools/cmd/controller-gen",
+        "sigs.k8s.io/controller-tools",
     ),
 )
 

@@ -336,3 +336,43 @@ def test_no_pod_writes_to_its_root_or_without_a_limit() -> None:
         for container in spec["containers"]:
             assert container["securityContext"]["readOnlyRootFilesystem"]
             assert "ephemeral-storage" in container["resources"]["requests"]
+
+
+def test_the_operator_takes_what_a_platform_asks_of_pods(kubectl: Kubectl) -> None:
+    manifests = rendered(
+        "operator.priorityClassName=system-cluster-critical", "operator.podAnnotations.a=b",
+        "operator.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+        ".topologyKey=kubernetes.io/hostname",
+        "operator.extraEnv[0].name=HTTPS_PROXY", "operator.extraEnv[0].value=http://p:3128",
+        "operator.serviceAccount.annotations.role=reader",
+    )  # fmt: skip
+    (deployment,) = of(manifests, "Deployment", "t-operator")
+    (account,) = of(manifests, "ServiceAccount", "t-operator")
+    template = deployment["spec"]["template"]
+    assert account["metadata"]["annotations"] == {"role": "reader"}
+    annotations = template["metadata"]["annotations"]
+    assert (annotations["a"], annotations["prometheus.io/port"]) == ("b", "9100")
+    assert template["spec"]["priorityClassName"] == "system-cluster-critical"
+    assert "podAntiAffinity" in template["spec"]["affinity"]
+    (container,) = template["spec"]["containers"]
+    assert {"name": "HTTPS_PROXY", "value": "http://p:3128"} in container["env"]
+    for manifest in (deployment, account):
+        kubectl(
+            "apply", "--dry-run=server", "--validate=strict", "-n", "default", "-f", "-",
+            manifest=manifest,
+        )  # fmt: skip
+
+
+def test_the_chart_s_own_variables_are_nobody_else_s() -> None:
+    assert "extraEnv" in helm(OWN, "operator.extraEnv[0].name=TRIMTAB_LEASE").stderr
+
+
+def test_the_chart_names_the_kinds_that_it_brings() -> None:
+    chart = yaml.safe_load((ROOT / "charts/trimtab/Chart.yaml").read_text())
+    named = yaml.safe_load(chart["annotations"]["artifacthub.io/crds"])
+    crds = [yaml.safe_load(path.read_text()) for path in (ROOT / "crds").glob("*.yaml")]
+    assert {(each["kind"], each["name"], each["version"]) for each in named} == {
+        (crd["spec"]["names"]["kind"], crd["metadata"]["name"], version["name"])
+        for crd in crds
+        for version in crd["spec"]["versions"]
+    }

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dev.localcluster.binaries import binary
 from dev.localcluster.controlplane import free_ports
-from dev.localcluster.paths import from_environment
 from prometheus_client import CollectorRegistry, Gauge
+from tests.apiserver.servers import serving
 from tests.contracts.metrics import GENERATION, MetricSourceContract
 from tests.unit.job.telemetry.test_metrics import full_state
 
@@ -78,7 +75,7 @@ def crowd() -> int:
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """A server that scrapes a driver, and others with its labels."""
-    folder, port = tmp_path_factory.mktemp("prometheus"), free_ports(1)[0]
+    folder = tmp_path_factory.mktemp("prometheus")
     here = {"namespace": "n", "pipeline": "clicks", "cluster": CLUSTER}
     pods = [
         (exporter(a_driver()), here | {"pod": "clicks-driver-0"}),
@@ -104,21 +101,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             },
         ],
     }
-    (folder / "prometheus.yml").write_text(json.dumps(config))
-    server = subprocess.Popen(
-        [
-            binary(from_environment(), "prometheus"), f"--config.file={folder}/prometheus.yml",
-            f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}",
-            "--enable-feature=native-histograms",
-        ],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    source = Prometheus(f"http://127.0.0.1:{port}", 5.0, WallClock(), count)
-    try:
-        yield source
-    finally:
-        server.terminate()
-        server.wait(30)
+    with serving(folder, config, "--enable-feature=native-histograms") as url:
+        yield Prometheus(url, 5.0, WallClock(), count)
 
 
 @pytest.fixture(autouse=True)

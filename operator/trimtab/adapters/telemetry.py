@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from trimtab.api.figure import PREFIX, Figure
 from trimtab.api.figures import BY_NAME
 from trimtab.api.pipeline_figures import PIPELINE
 from trimtab.ports import Clock, Name, Reading
+
+# else each counter also exports when it was made, as a gauge
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class PrometheusTelemetry:

@@ -10,6 +10,7 @@ _TUNER, _NOW, _QUERY = Reader.TUNER, Reader.NOW, Reader.QUERY
 _ROLE = "driver, executor"
 _HOW = "live, query, driver"
 _SIDE = "source, sink"
+_QUANTILES = {"quantile": "0.5, 0.95, 0.99"}
 
 DRIVER: tuple[Figure, ...] = (
     gauge("pipeline_info", "1 for the uid of the pipeline that the driver runs", _TUNER, uid=""),
@@ -45,14 +46,14 @@ DRIVER: tuple[Figure, ...] = (
         "1 if the last batch was a timed one: computed before it was written", _TUNER,
     ),
     gauge("batch_limit_binding", "1 if maxOffsetsPerTrigger limited the last batch"),
-    gauge(
-        "batch_record_latency_seconds", "Record timestamp to commit, in the last batch", _TUNER,
-        quantile="0.5, 0.95, 0.99",
+    Figure(
+        "batch_record_latency_seconds", Type.SUMMARY,
+        "Record timestamp to commit, in the last batch", _TUNER, _QUANTILES,
     ),
-    gauge(
-        "batch_wait_seconds",
+    Figure(
+        "batch_wait_seconds", Type.SUMMARY,
         "How long the last batch's records were in Kafka before its commit, as the polls of the lag"
-        " saw them come", _TUNER, quantile="0.5, 0.95, 0.99",
+        " saw them come", _TUNER, _QUANTILES,
     ),
     gauge("batch_running_seconds", "Age of the running batch; 0 if there is none", _TUNER),
     gauge("batch_running_records", "Records of the running batch", _TUNER),

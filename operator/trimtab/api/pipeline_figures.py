@@ -21,6 +21,10 @@ PIPELINE: tuple[Figure, ...] = (
     _of_pipeline("goal_records_per_second", "Rate that the goal asks for"),
     _of_pipeline("observed_records_per_second", "Input over a minute"),
     _of_pipeline("load_ratio", "Load of the last decision: 1 is exactly what the goal allows"),
+    _of_pipeline(
+        "load_bound_ratio", "Bounds in force, between which the load moves nothing",
+        bound="lower, higher",
+    ),
     _of_pipeline("lag_seconds", "Age of the oldest record that waits"),
     _of_pipeline("retention_deadline_seconds", "Until Kafka deletes the first unread record"),
     _of_pipeline(

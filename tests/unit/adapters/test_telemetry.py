@@ -44,6 +44,8 @@ def test_a_pipeline_over_its_goal_says_all_that_an_alert_asks() -> None:
     assert found["pipeline_goal_seconds"] == {CLICKS: 15.0}
     assert found["pipeline_retention_deadline_seconds"] == {CLICKS: 80_000.0}
     assert found["pipeline_load_ratio"][CLICKS] > 1.0
+    lower, higher = (found["pipeline_load_bound_ratio"][*CLICKS, b] for b in ("lower", "higher"))
+    assert 0 < lower < higher < found["pipeline_load_ratio"][CLICKS]
     assert found["pipeline_mode_info"] == {(*CLICKS, "Recommend"): 1.0}
     assert found["pipeline_condition"][*CLICKS, "Ready"] == 1.0
     assert found["pipeline_recommended"][*CLICKS, "executors"] == told["recommended"]["executors"]

@@ -38,7 +38,9 @@ def test_every_query_names_what_a_driver_exports() -> None:
     assert named == read, "the table says who reads a figure"
 
 
-@pytest.mark.parametrize("page", ["docs/metrics.md", "docs/tuning.md", "docs/api.md", "README.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/metrics.md", "docs/runbook.md", "docs/tuning.md", "docs/api.md", "README.md"]
+)
 def test_the_docs_name_what_is_exported(page: str) -> None:
     known = {figure.series for figure in (*DRIVER, *OPERATOR, *PIPELINE)}
     named = set(re.findall(rf"\b{PREFIX}([a-z][a-z_]+)", Path(page).read_text()))

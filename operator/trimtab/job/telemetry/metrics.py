@@ -80,6 +80,15 @@ def _by(name: str, values: Mapping[str, float]) -> Metric:
     return _family(name, {(label,): value for label, value in values.items()})
 
 
+def _quantiles(name: str, values: Mapping[float, float]) -> Metric:
+    """A summary of one batch: quantiles without count and sum, which would be those of all."""
+    figure = BY_NAME[name]
+    family = Metric(PREFIX + name, figure.help, "summary")
+    for quantile, value in values.items():
+        family.add_sample(PREFIX + name, {"quantile": str(quantile)}, value)
+    return family
+
+
 def _settings(driver: DriverState) -> Iterator[Metric]:
     yield _by("pipeline_info", {driver.pipeline_uid: 1.0} if driver.pipeline_uid else {})
     yield _one("settings_generation", driver.settings_generation)
@@ -124,10 +133,9 @@ def _last(batch: CommittedBatch, waits: Mapping[float, float] | None) -> Iterato
     yield _one("batch_timed", batch.timed)
     yield _one("batch_limit_binding", report.limit_binding)
     if report.latency is not None:
-        ages = {str(quantile): age for quantile, age in report.latency.quantiles.items()}
-        yield _by("batch_record_latency_seconds", ages)
+        yield _quantiles("batch_record_latency_seconds", report.latency.quantiles)
     if waits is not None:
-        yield _by("batch_wait_seconds", {str(quantile): age for quantile, age in waits.items()})
+        yield _quantiles("batch_wait_seconds", waits)
     if report.state is not None:
         yield _one("state_rows", report.state.rows)
         yield _one("state_bytes", report.state.bytes)

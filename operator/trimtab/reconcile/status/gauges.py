@@ -11,6 +11,7 @@ from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.ports import Reading
 from trimtab.reconcile.status.conditions import Situation
 from trimtab.reconcile.status.cost import cost_readings
+from trimtab.tuning import regime
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.snapshot import Signals, observed_latency
 
@@ -31,6 +32,7 @@ def gauges(
     ]
     if policy is not None:
         found += _goal(policy, snapshot.signals if snapshot else None)
+        found += _bounds(policy, situation)
     decision = situation.decision
     if decision and decision.load:
         found.append(Reading("load_ratio", decision.load.value))
@@ -56,6 +58,12 @@ def _goal(policy: Policy, signals: Signals | None) -> Iterator[Reading]:
         yield Reading("lag_seconds", signals.lag_s)
     if signals.expires_s is not None:
         yield Reading("retention_deadline_seconds", signals.expires_s)
+
+
+def _bounds(policy: Policy, situation: Situation) -> Iterator[Reading]:
+    band = regime.band(policy, situation.memory, situation.now_s)
+    yield Reading("load_bound_ratio", band.lower, {"bound": "lower"})
+    yield Reading("load_bound_ratio", band.higher, {"bound": "higher"})
 
 
 def _conditions(status: StreamPipelineStatus) -> Iterator[Reading]:

@@ -1,0 +1,1 @@
+"""The Grafana dashboards that the chart ships: `python -m dev.dashboards FOLDER` writes them."""
