@@ -16,7 +16,7 @@ from dev.gates.schedule import BAD, Room, run_all
 from dev.localcluster import console
 from dev.localcluster.paths import REPO
 
-GENERATED = (Path("crds"), Path("charts/trimtab/files/crds"))
+GENERATED = (Path("crds"), Path("charts/trimtab/files/crds"), Path("docs/reference"))
 
 
 def snapshot(folders: Sequence[Path]) -> dict[str, bytes]:

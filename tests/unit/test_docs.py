@@ -84,7 +84,8 @@ def test_every_knob_is_told_with_its_limits() -> None:
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.stem)
 def test_links_lead_somewhere(path: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", path.read_text())
+    text = re.sub("`[^`\n]*`", "", path.read_text())  # a pattern in backquotes is no link
+    links = re.findall(r"\]\(([^)#]+)\)", text)
     here = [link for link in links if not link.startswith("https://")]
     assert [link for link in here if not (path.parent / link).exists()] == []
 
