@@ -1,4 +1,4 @@
-"""A page for each kind of object: every field with its type, default, limits and meaning."""
+"""A page for each kind of object: every field with its type, default, meaning and limits."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def _sections(part: str, schema: Schema) -> Iterator[str]:
 
 def _section(title: str, rows: list[Row]) -> Iterator[str]:
     yield from ("", f"## {title}", "")
-    yield from ("| field | type | default | limits | meaning |", "|---|---|---|---|---|")
+    yield from ("| field | type | default | meaning, and limits |", "|---|---|---|---|")
     for name, schema, needed in rows:
         default = "required" if needed else _default(schema)
-        words = schema.get("description", "").replace("\n", " ")
-        cells = (f"`{name}`", _type(schema), default, _plain(_limits(schema)), _plain(words))
-        yield f"| {' | '.join(cells)} |"
+        words, limits = schema.get("description", "").replace("\n", " "), _limits(schema)
+        meaning = "<br>".join(_plain(each) for each in (words, limits) if each)
+        yield f"| {' | '.join((f'`{name}`', _type(schema), default, meaning))} |"
 
 
 def _rows(schema: Schema, name: str) -> Iterator[Row]:

@@ -42,18 +42,19 @@ def test_every_field_is_told_with_its_meaning(name: str, crd: Schema) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "cells"),
+    ("schema", "kind", "default", "limits"),
     [
-        ({"type": "integer", "minimum": 1, "maximum": 8, "default": 2}, "integer | `2` | 1 to 8"),
-        ({"type": "number", "minimum": 0, "exclusiveMinimum": True}, "number |  | above 0"),
-        ({"type": "string", "enum": ["a", "b"]}, "string |  | `a`, `b`"),
-        ({"type": "boolean", "default": False}, "boolean | `false` | "),
-        ({"type": "array", "items": {"type": "string"}}, "list of string |  | "),
+        ({"type": "integer", "minimum": 1, "maximum": 8, "default": 2}, "integer", "`2`", "1 to 8"),
+        ({"type": "number", "minimum": 0, "exclusiveMinimum": True}, "number", "", "above 0"),
+        ({"type": "string", "enum": ["a", "b"]}, "string", "", "`a`, `b`"),
+        ({"type": "boolean", "default": False}, "boolean", "`false`", ""),
+        ({"type": "array", "items": {"type": "string"}}, "list of string", "", ""),
     ],
 )
-def test_a_field_is_a_row(schema: Schema, cells: str) -> None:
+def test_a_field_is_a_row(schema: Schema, kind: str, default: str, limits: str) -> None:
     row = list(fields._section("s", [("f", {**schema, "description": "<a|b>"}, False)]))[-1]
-    assert row == f"| `f` | {cells} | &lt;a\\|b> |"
+    told = f"&lt;a\\|b>{'<br>' if limits else ''}{limits}"
+    assert row == f"| `f` | {kind} | {default} | {told} |"
 
 
 def test_every_command_has_its_help() -> None:
