@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,25 @@ def test_the_navigation_lists_every_page_once_and_nothing_else() -> None:
         str(path) for path in pages if not any(str(path).startswith(folder) for folder in BESIDE)
     } - set(listed)
     assert missing == set()
+
+
+@pytest.mark.parametrize("folder", sorted(BESIDE - {"bench/peers"}))
+def test_what_is_beside_the_navigation_is_listed_on_a_page(folder: str) -> None:
+    text = (ROOT / folder / "README.md").read_text()
+    pages = [path for path in (ROOT / folder).rglob("*.md") if path != ROOT / folder / "README.md"]
+    names = [str(path.relative_to(ROOT / folder)) for path in pages]
+    assert [name for name in names if f"]({name})" not in text] == []
+
+
+def test_a_picture_reads_on_any_background() -> None:
+    pictures = list((ROOT / "docs/pictures").glob("*.svg"))
+    assert len(pictures) >= 5
+    for path in pictures:
+        text = path.read_text()
+        assert '<rect class="card"' in text, path.name
+        assert "prefers-color-scheme: dark" in text, path.name
+        assert "<title" in text, path.name
+        assert re.findall(r"(?:href|src)=", text) == [], path.name
 
 
 def test_the_site_takes_nothing_from_other_hosts() -> None:
