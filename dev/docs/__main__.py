@@ -28,7 +28,8 @@ CONFIG = "mkdocs.yml"
 def copied(repo: Path, build: Path) -> None:
     """Copy the pages and the configuration; nothing of an earlier build stays."""
     pages = build / "pages"
-    shutil.rmtree(pages, ignore_errors=True)
+    for old in (pages, build / "site"):
+        shutil.rmtree(old, ignore_errors=True)
     for name in PAGES:
         source, target = repo / name, pages / name
         target.parent.mkdir(parents=True, exist_ok=True)

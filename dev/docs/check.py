@@ -13,6 +13,9 @@ LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sourc
 NOT_LOADED = {"canonical", "prev", "next", "alternate"}
 """The `rel` of a `link` that is only a hint."""
 
+FETCHED = {"mermaid", "glightbox", "pyodide"}
+"""Classes of elements for which the theme fetches a script from another host."""
+
 
 class Page(HTMLParser):
     """The anchors of one page, what it links to, and what it loads."""
@@ -22,11 +25,13 @@ class Page(HTMLParser):
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.loads: list[str] = []
+        self.classes: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect what this element has."""
         has = {name: value or "" for name, value in attrs}
         self.ids |= {has[name] for name in ("id", "name") if name in has}
+        self.classes |= set(has.get("class", "").split())
         if tag == "a" and "href" in has:
             self.links.append(has["href"])
         elif has.get(LOADED.get(tag, "")) and has.get("rel") not in NOT_LOADED:
@@ -53,6 +58,8 @@ def faults(site: Path) -> Iterator[str]:
     pages = {path: _read(path) for path in paths}
     for path, page in pages.items():
         name = path.relative_to(site)
+        for each in sorted(FETCHED & page.classes):
+            yield f"{name}: {each} fetches a script from another host"
         for address in page.loads:
             url = urlsplit(address)
             if url.netloc:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from dev.docs import check
-from dev.docs.__main__ import CONFIG, PAGES, copied
+from dev.docs.__main__ import CONFIG, PAGES, built, copied
 
 ROOT = Path(__file__).parents[3]
 BESIDE = {"docs/decisions", "examples", "bench/peers"}
@@ -68,11 +68,30 @@ def test_what_is_copied_lies_as_in_the_repository(tmp_path: Path) -> None:
         path.write_text(name)
     (build / "pages").mkdir(parents=True)
     (build / "pages" / "old.md").touch()
+    (build / "site").mkdir()
     copied(repo, build)
     found = {str(p.relative_to(build / "pages")) for p in (build / "pages").rglob("*")}
     assert {"README.md", "docs/page.md", "bench/peers/README.md"} <= found
     assert (build / CONFIG).read_text() == CONFIG
     assert not (build / "pages" / "old.md").exists()
+    assert not (build / "site").exists()
+
+
+@pytest.mark.parametrize(
+    ("link", "fault"),
+    [("#a", None), ("#b", "anchor does not exist"), ("other.md", "page does not exist")],
+)
+def test_a_dead_link_fails_the_build_and_is_told_plainly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], link: str, fault: str | None
+) -> None:
+    (tmp_path / CONFIG).write_text("site_name: t\ndocs_dir: pages\nsite_dir: site\n")
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "README.md").write_text(f"# A\n\n[to]({link})\n")
+    assert built(tmp_path) is (fault is None)
+    told = capsys.readouterr().out
+    assert (fault or "No issues found") in told
+    assert "\x1b" not in told
+    assert "Traceback" not in told
 
 
 @pytest.fixture
@@ -95,6 +114,7 @@ def site(tmp_path: Path) -> Path:
         ('<a href="a/#end">', "a/#end has no such anchor"),
         ('<a href="#end">', "#end has no such anchor"),
         ('<img src="a/x.png">', "a/x.png leads nowhere"),
+        ('<pre class="mermaid">', "mermaid fetches a script"),
         ('<script src="https://example.org/x.js">', "loads https://example.org/x.js from another"),
         ('<link rel="stylesheet" href="//example.org/f">', "loads //example.org/f from another"),
     ],
