@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -147,6 +148,33 @@ def test_every_sample_of_the_cli_names_a_command_and_its_options() -> None:
         name, *words = shlex.split(sample)
         known = {option for parameter in cli.commands[name].params for option in parameter.opts}
         assert {word for word in words if re.match("--?[a-z]", word)} <= known, sample
+
+
+def in_the_schema(path: str) -> bool:
+    """Whether the chart has a value of this name."""
+    node = json.loads(read("charts/trimtab/values.schema.json"))
+    for name in path.split("."):
+        node = node.get("properties", {}).get(name)
+        if node is None:
+            return False
+    return True
+
+
+def leaves(values: Any, prefix: str = "") -> Iterator[str]:
+    if not isinstance(values, dict):
+        yield prefix
+        return
+    for name, each in values.items():
+        yield from leaves(each, f"{prefix}.{name}".strip("."))
+
+
+def test_every_value_of_the_chart_that_is_named_exists() -> None:
+    text = "\n".join(path.read_text() for path in DOCS)
+    named = re.findall(r"--set ([A-Za-z.]+)=", text)
+    (values, *_) = re.findall(r"```yml\n(# values.yaml\n.*?)```", read("docs/first-hour.md"), re.S)
+    named += leaves(yaml.safe_load(values))
+    assert {"prometheus.url", "images.kafka", "networkPolicy.metricsFrom"} <= set(named)
+    assert [name for name in named if not in_the_schema(name)] == []
 
 
 def test_the_scenarios_of_the_samples_run() -> None:
