@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality demo-bottlenecks check fix generate venv lint types contracts unit clean
+.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality demo-bottlenecks check fix generate docs venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -106,11 +106,15 @@ fix: $(STAMP) ## format, and mend what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-generate: $(STAMP) ## CRDs from the models, into crds/ and the chart; dashboards; tables of docs/metrics.md
+generate: $(STAMP) ## CRDs from the models, into crds/ and the chart; dashboards; tables of docs/metrics.md; docs/reference
 	$(BIN)/python -m trimtab.api.crd crds
 	cp crds/*.yaml charts/trimtab/files/crds/
 	$(BIN)/python -m trimtab.api.figures_page docs/metrics.md
+	$(BIN)/python -m dev.docs.reference docs/reference
 	$(BIN)/python -m dev.dashboards charts/trimtab/files/dashboards
+
+docs: $(STAMP) ## the documentation as a site, into build/site; a dead link fails
+	$(BIN)/python -m dev.docs
 
 clean: ## what builds left in the checkout; never the caches
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -17,7 +17,9 @@ from dev.localcluster import console
 from dev.localcluster.paths import REPO
 
 CHART_FILES = Path("charts/trimtab/files")
-GENERATED = (Path("crds"), CHART_FILES / "crds", CHART_FILES / "dashboards")
+GENERATED = (
+    Path("crds"), CHART_FILES / "crds", CHART_FILES / "dashboards", Path("docs/reference"),
+)  # fmt: skip
 
 
 def snapshot(folders: Sequence[Path]) -> dict[str, bytes]:

@@ -79,6 +79,7 @@ def phases(memory_gib: float, repo: Path = REPO) -> list[Phase]:
         Phase("lint", ("make", "lint"), 300, after=ready),
         Phase("contracts", ("make", "contracts"), 300, after=ready),
         Phase("types", ("make", "types"), 900, after=ready),
+        Phase("docs", ("make", "docs"), 300, after=ready),
         Phase("unit", unit, 1500, ("tests/unit", "tests/simulation"), ready, cores=UNIT_CORES),
         Phase(DOCTOR, (*LOCALCLUSTER, "doctor", "--install"), 900, after=ready),
         *(replace(each, needs_cluster=True) for each in _after_doctor(memory_gib, repo)),

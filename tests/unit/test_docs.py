@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from trimtab.api import kinds
 from trimtab.api.crd import all_crds
 from trimtab.api.knobs import KNOBS
 from trimtab.api.reasons import BottleneckKind
@@ -23,7 +23,6 @@ from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
 from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.cli import main as cli
-from trimtab.job.termination import Reason
 from trimtab.simulation.expectations import PolicyTest
 from trimtab.simulation.scenario import Scenario
 from trimtab.simulation.verifiers import VERIFIERS
@@ -84,7 +83,8 @@ def test_every_knob_is_told_with_its_limits() -> None:
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.stem)
 def test_links_lead_somewhere(path: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", path.read_text())
+    text = re.sub("`[^`\n]*`", "", path.read_text())  # a pattern in backquotes is no link
+    links = re.findall(r"\]\(([^)#]+)\)", text)
     here = [link for link in links if not link.startswith("https://")]
     assert [link for link in here if not (path.parent / link).exists()] == []
 
@@ -94,20 +94,8 @@ def first_words(name: str) -> set[str]:
     return {word for row in rows for word in re.findall(r"`([A-Za-z_0-9]+)`", row.split("|")[1])}
 
 
-def test_every_condition_and_every_reason_of_the_driver_is_told() -> None:
-    told = first_words("docs/api.md")
-    assert {str(c) for c in ConditionType} <= told
-    assert {str(r) for r in Reason} <= told
-
-
-def test_every_reason_that_the_loop_gives_is_told() -> None:
-    sources = "".join(
-        path.read_text() for path in (ROOT / "operator/trimtab/reconcile").rglob("*.py")
-    )
-    words = re.findall(r'(?:return |\(|obstacle=\()"([A-Z][A-Za-z]+)", ', sources)
-    given = set(words) - set(kinds.KINDS)
-    assert {"KafkaClusterNotFound", "Unschedulable", "InvalidSpec"} <= given
-    assert {reason for reason in given if f"`{reason}`" not in read("docs/api.md")} == set()
+def test_every_condition_is_told() -> None:
+    assert {str(c) for c in ConditionType} <= first_words("docs/api.md")
 
 
 def test_every_reason_of_a_decision_is_given_and_told() -> None:
@@ -160,6 +148,37 @@ def test_every_sample_of_the_cli_names_a_command_and_its_options() -> None:
         name, *words = shlex.split(sample)
         known = {option for parameter in cli.commands[name].params for option in parameter.opts}
         assert {word for word in words if re.match("--?[a-z]", word)} <= known, sample
+
+
+def in_the_schema(path: str) -> bool:
+    """Whether the chart has a value of this name, or takes any below it."""
+    schema = json.loads(read("charts/trimtab/values.schema.json"))
+    node = schema
+    for name in path.split("."):
+        if reference := node.get("$ref"):
+            node = schema["definitions"][reference.rpartition("/")[2]]
+        more = node.get("additionalProperties")
+        node = node.get("properties", {}).get(name, more if isinstance(more, dict) else None)
+        if node is None:
+            return False
+    return True
+
+
+def leaves(values: Any, prefix: str = "") -> Iterator[str]:
+    if not isinstance(values, dict):
+        yield prefix
+        return
+    for name, each in values.items():
+        yield from leaves(each, f"{prefix}.{name}".strip("."))
+
+
+def test_every_value_of_the_chart_that_is_named_exists() -> None:
+    text = "\n".join(path.read_text() for path in DOCS)
+    named = re.findall(r"--set ([A-Za-z.]+)=", text)
+    (values, *_) = re.findall(r"```yml\n(# values.yaml\n.*?)```", read("docs/first-hour.md"), re.S)
+    named += leaves(yaml.safe_load(values))
+    assert {"prometheus.url", "images.kafka", "networkPolicy.metricsFrom"} <= set(named)
+    assert [name for name in named if not in_the_schema(name)] == []
 
 
 def test_the_scenarios_of_the_samples_run() -> None:

@@ -91,12 +91,16 @@ def faults(error: ValidationError) -> str:
 class Condition(StatusModel):
     """One entry of status.conditions, by the Kubernetes convention."""
 
-    type: str = Field(max_length=64)
-    status: Literal["True", "False", "Unknown"]
-    reason: str = Field(max_length=128)
-    message: str = Field("", max_length=1024)
-    observed_generation: int = Field(0, alias="observedGeneration", ge=0)
-    last_transition_time: str = Field(alias="lastTransitionTime", max_length=40)
+    type: str = Field(max_length=64, description="What it is about.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it is the case.")
+    reason: str = Field(max_length=128, description="Why, in one word for programs.")
+    message: str = Field("", max_length=1024, description="Why, for people.")
+    observed_generation: int = Field(
+        0, alias="observedGeneration", ge=0, description="The metadata.generation it is about."
+    )
+    last_transition_time: str = Field(
+        alias="lastTransitionTime", max_length=40, description="When its status last changed."
+    )
 
 
 def timestamp(now_s: float) -> str:

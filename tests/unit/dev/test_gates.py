@@ -307,6 +307,12 @@ def test_whatever_needs_a_cluster_comes_after_the_doctor() -> None:
     assert "cluster" in before("apiserver"), "it would find the other API server"
 
 
+def test_the_site_is_built_from_the_generated_pages() -> None:
+    (docs,) = (phase for phase in listed.phases(MEMORY_GIB) if phase.name == "docs")
+    assert (docs.argv, docs.after) == (("make", "docs"), ("generated files",))
+    assert Path("docs/reference") in program.GENERATED
+
+
 def test_every_folder_of_tests_belongs_to_one_phase() -> None:
     folders = sorted(folder for phase in listed.phases(MEMORY_GIB) for folder in phase.tests)
     tests = Path(__file__).parents[2]

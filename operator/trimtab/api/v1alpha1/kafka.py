@@ -176,17 +176,26 @@ class KafkaClusterSpec(ApiModel):
 class RaisedTopic(StatusModel):
     """A topic with more partitions than in the spec, because a pipeline requested them."""
 
-    name: str = Field(max_length=249)
-    partitions: int
+    name: str = Field(max_length=249, description="The topic.")
+    partitions: int = Field(description="Its partitions now.")
 
 
 class KafkaClusterStatus(StatusModel):
     """What is known about the cluster."""
 
-    observed_generation: int = Field(-1, alias="observedGeneration")
-    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
-    bootstrap_servers: str | None = Field(None, alias="bootstrapServers", max_length=1024)
-    ready_replicas: int = Field(0, alias="readyReplicas")
+    observed_generation: int = Field(
+        -1, alias="observedGeneration", description="The metadata.generation that this is about."
+    )
+    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = Field(
+        (), description="What is the case, and why; one of each type."
+    )
+    bootstrap_servers: str | None = Field(
+        None,
+        alias="bootstrapServers",
+        max_length=1024,
+        description="Where its brokers are: host:port, comma separated.",
+    )
+    ready_replicas: int = Field(0, alias="readyReplicas", description="Brokers that are in sync.")
     update_revision: str | None = Field(
         None,
         alias="updateRevision",

@@ -137,7 +137,11 @@ class ClusterTuningPolicySpec(TuningPolicySpec):
 class TuningPolicyStatus(StatusModel):
     """What became of a policy."""
 
-    observed_generation: int = Field(-1, alias="observedGeneration")
-    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
+    observed_generation: int = Field(
+        -1, alias="observedGeneration", description="The metadata.generation that this is about."
+    )
+    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = Field(
+        (), description="What is the case, and why; one of each type."
+    )
     pipelines: int | None = Field(None, description="Pipelines that it selects.")
     cores: int | None = Field(None, description="Task slots that they have now.")

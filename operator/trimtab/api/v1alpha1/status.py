@@ -33,15 +33,19 @@ class ConditionType(StrEnum):
 class GoalStatus(StatusModel):
     """The goal and its observed value, as strings for people."""
 
-    target: str = Field(max_length=64)
-    observed: str | None = Field(None, max_length=64)
+    target: str = Field(max_length=64, description="The goal, in words.")
+    observed: str | None = Field(
+        None, max_length=64, description="What was seen of it; absent: not known."
+    )
 
 
 class LagStatus(StatusModel):
     """Records and seconds behind the end of the topics."""
 
-    records: int | None = None
-    time: str | None = Field(None, max_length=32)
+    records: int | None = Field(
+        None, description="Records written but not yet committed by the query."
+    )
+    time: str | None = Field(None, max_length=32, description="Age of the oldest of them.")
 
 
 class PaceStatus(StatusModel):
@@ -54,8 +58,8 @@ class PaceStatus(StatusModel):
 class BottleneckStatus(StatusModel):
     """What limits the pipeline, with the evidence."""
 
-    kind: str = Field(max_length=32)
-    evidence: str = Field("", max_length=512)
+    kind: str = Field(max_length=32, description="Its name; None: nothing limits it.")
+    evidence: str = Field("", max_length=512, description="The figures that show it.")
 
 
 class FlowStatus(StatusModel):
@@ -65,7 +69,7 @@ class FlowStatus(StatusModel):
         max_length=32,
         description="Flowing; Starved: slots idle while records wait; Blocked: delivery is slow.",
     )
-    evidence: str = Field("", max_length=512)
+    evidence: str = Field("", max_length=512, description="The figures that show it.")
 
 
 class LedgerStatus(StatusModel):
@@ -94,16 +98,16 @@ class ExecutorsStatus(StatusModel):
 class PartitionsAdvice(StatusModel):
     """How many partitions of the source would remove the bottleneck."""
 
-    partitions: int
-    reason: str = Field(max_length=1024)
+    partitions: int = Field(description="How many.")
+    reason: str = Field(max_length=1024, description="Why, and who adds them.")
 
 
 class OversizeStatus(StatusModel):
     """A batch that is replayed as planned, with more records than the limit allows now."""
 
-    batch: int
-    records: int
-    limit: int
+    batch: int = Field(description="Its number.")
+    records: int = Field(description="Records that it was planned with.")
+    limit: int = Field(description="Records that a new batch may have.")
     replays: int = Field(description="How often it has been replayed.")
 
 
@@ -116,7 +120,7 @@ class JvmAdvice(StatusModel):
     )
     collector: str | None = Field(None, max_length=16, description="Serial, Parallel or G1.")
     overhead: Quantity | None = Field(None, description="Part of the pod outside the heap.")
-    reason: str = Field(max_length=1024)
+    reason: str = Field(max_length=1024, description="The collections that call for it.")
 
 
 class JvmStatus(StatusModel):
@@ -132,9 +136,9 @@ class RecommendationStatus(StatusModel):
     generation: int = Field(
         description="Its number: the annotation trimtab.dev/approve with this value applies it."
     )
-    since: str = Field(max_length=40)
+    since: str = Field(max_length=40, description="When it was made.")
     changes: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=8)] = Field(
-        default_factory=list
+        default_factory=list, description="What it would change, as in executors 1 -> 3."
     )
     load: str = Field(max_length=16, description="Load when it was made.")
     predicted_load: str = Field(
@@ -188,28 +192,32 @@ class PolicyValue(StatusModel):
     """A value that a policy set for the pipeline."""
 
     field: str = Field(max_length=64, description="What was set, such as mode or executors.max.")
-    value: str = Field(max_length=128)
+    value: str = Field(max_length=128, description="The value.")
     policy: str = Field(max_length=320, description="Kind and name of the policy.")
 
 
 class DecisionRecord(StatusModel):
     """One decision, with its reason in words."""
 
-    time: str = Field(max_length=40)
-    action: str = Field(max_length=32)
-    reason: str = Field(max_length=64)
-    message: str = Field("", max_length=1024)
-    generation: int = 0
+    time: str = Field(max_length=40, description="When it was taken.")
+    action: str = Field(max_length=32, description="Change, Keep, Revert or Recommend.")
+    reason: str = Field(max_length=64, description="Why, in one word for programs.")
+    message: str = Field("", max_length=1024, description="Why, with the figures, for people.")
+    generation: int = Field(0, description="Generation of the settings that it left in force.")
     changes: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=8)] = Field(
-        default_factory=list
+        default_factory=list, description="What it changed, as in executors 1 -> 3."
     )
 
 
 class StreamPipelineStatus(StatusModel):
     """What the operator knows about the pipeline."""
 
-    observed_generation: int = Field(-1, alias="observedGeneration")
-    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
+    observed_generation: int = Field(
+        -1, alias="observedGeneration", description="The metadata.generation that this is about."
+    )
+    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = Field(
+        (), description="What is the case, and why; one of each type."
+    )
     mode: str | None = Field(None, max_length=16, description="The mode in force.")
     goal: GoalStatus | None = None
     load: str | None = Field(None, max_length=16, description="Load of a recent decision.")
@@ -234,7 +242,9 @@ class StreamPipelineStatus(StatusModel):
     recommended: KnobValues | None = None
     recommendation: RecommendationStatus | None = None
     advice_record: AdviceRecordStatus | None = Field(None, alias="adviceRecord")
-    decisions: Annotated[tuple[DecisionRecord, ...], Field(max_length=MAX_DECISIONS)] = ()
+    decisions: Annotated[tuple[DecisionRecord, ...], Field(max_length=MAX_DECISIONS)] = Field(
+        (), description="The last of them."
+    )
     controller: dict[str, Any] | None = Field(
         None,
         description="The controller's memory, from which a restarted operator continues.",
