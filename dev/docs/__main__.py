@@ -19,6 +19,7 @@ from dev.localcluster.paths import REPO
 PAGES = (
     "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "docs", "examples",
     "bench/peers/README.md", "charts/trimtab/values.yaml",
+    "charts/trimtab/files/rules.yaml",
 )  # fmt: skip
 """What the site holds: files, and folders with all that is in them."""
 
