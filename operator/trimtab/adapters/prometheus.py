@@ -1,4 +1,4 @@
-"""Prometheus over HTTP: instant queries, limited in time and in size.
+"""Prometheus over HTTP: instant and range queries, limited in time and in size.
 
 Whoever may export metrics decides what is in an answer. A row that is no finite number is counted
 and left out; it is never an error, because one tenant's row must not hold up all others.
@@ -10,7 +10,7 @@ import base64
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -27,6 +27,9 @@ MAX_ROWS = 200_000
 """Most series of one answer."""
 
 _CHUNK = 1 << 16
+
+Point = tuple[float, float]
+"""Seconds since 1970, and a value."""
 
 
 class Prometheus:
@@ -65,8 +68,30 @@ class Prometheus:
             self._skipped(reason, count)
         return samples
 
-    def _rows(self, promql: str) -> list[Any]:
-        status, body = self._get(promql)
+    def range(self, promql: str, start_s: float, end_s: float, step_s: float) -> list[Point]:
+        """The one series of a range query, as (seconds since 1970, value); empty if it has none.
+
+        Raises:
+            UnavailableError: as for `query`, or there is more than one series.
+        """
+        asked = {"query": promql, "start": start_s, "end": end_s, "step": step_s}
+        try:
+            rows = self._rows(promql, "query_range", asked)
+            if len(rows) > 1:
+                raise UnavailableError(f"has {len(rows)} series of {promql}")
+        except UnavailableError as error:
+            raise UnavailableError(self._hidden(f"Prometheus at {self._url} {error}")) from None
+        try:
+            points = [(float(at), float(value)) for at, value in rows[0]["values"]] if rows else []
+        except (KeyError, TypeError, ValueError):
+            message = f"Prometheus at {self._url} answered something other than points"
+            raise UnavailableError(message) from None
+        return [(at_s, value) for at_s, value in points if math.isfinite(value)]
+
+    def _rows(
+        self, promql: str, path: str = "query", asked: Mapping[str, Any] | None = None
+    ) -> list[Any]:
+        status, body = self._get(path, asked or {"query": promql})
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError):
@@ -85,12 +110,12 @@ class Prometheus:
             raise UnavailableError(f"answered {len(rows)} series, more than {MAX_ROWS}")
         return rows
 
-    def _get(self, promql: str) -> tuple[int, bytes]:
+    def _get(self, path: str, asked: Mapping[str, Any]) -> tuple[int, bytes]:
         """Status and body of the answer to a query."""
         try:
             with self._session.get(
-                f"{self._url}/api/v1/query",
-                params={"query": promql},
+                f"{self._url}/api/v1/{path}",
+                params=asked,
                 auth=self._login,
                 timeout=self._timeout_s,
                 stream=True,

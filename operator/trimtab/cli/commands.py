@@ -13,8 +13,9 @@ import yaml
 
 from trimtab.api.knobs import COMPRESSIONS, PRODUCER_BATCH, PRODUCER_IN_FLIGHT, PRODUCER_LINGER
 from trimtab.api.quantities import parse_duration
-from trimtab.cli.cluster import reader
 from trimtab.cli.past import history, why
+from trimtab.cli.replay_command import replay
+from trimtab.cli.which import of_pipelines, pipelines
 from trimtab.errors import TrimtabError
 from trimtab.ports import Manifest
 
@@ -27,6 +28,7 @@ def main() -> None:
 
 main.add_command(history)
 main.add_command(why)
+main.add_command(replay)
 
 
 @main.command()
@@ -43,21 +45,8 @@ def operator(kubeconfig: str | None) -> None:
         raise click.ClickException(str(error)) from error
 
 
-def _of_pipelines(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that name the pipelines: by name in a cluster, or from a file."""
-    for option in (
-        click.option("--kubeconfig", help="Defaults to kubectl's configuration."),
-        click.option("-f", "--filename", type=click.File(),
-                     help="YAML or JSON; - reads standard input."),
-        click.option("-n", "--namespace", help="Defaults to the namespace of the current context."),
-        click.argument("name", required=False),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
 @main.command()
-@_of_pipelines
+@of_pipelines
 @click.option("--all", "everything", is_flag=True, help="Also what trimtab never moves.")
 @click.option(
     "-o",
@@ -71,7 +60,7 @@ def explain(everything: bool, output: str, **which: Any) -> None:
     from trimtab.cli.explain import explained  # noqa: PLC0415
 
     try:
-        found = _pipelines(**which)
+        found = pipelines(**which)
         if not found:
             raise click.UsageError("name a pipeline: NAME or -f FILE")
         words = [explained(manifest) for manifest in found]
@@ -92,7 +81,7 @@ def _one_of(
 ) -> None:  # fmt: skip
     """Print what there is to say of the one pipeline that is named."""
     try:
-        found = _pipelines(name, namespace, filename, kubeconfig)
+        found = pipelines(name, namespace, filename, kubeconfig)
         if len(found) != 1:
             raise click.UsageError("name one pipeline: NAME or -f FILE")
         click.echo(words(found[0]))
@@ -118,7 +107,7 @@ def top(watch: bool, **which: Any) -> None:
 
 
 @main.command()
-@_of_pipelines
+@of_pipelines
 def diff(
     name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
 ) -> None:
@@ -129,7 +118,7 @@ def diff(
 
 
 @main.command()
-@_of_pipelines
+@of_pipelines
 def patch(
     name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
 ) -> None:
@@ -140,7 +129,7 @@ def patch(
 
 
 @main.command()
-@_of_pipelines
+@of_pipelines
 @click.option("--record-ms", type=float, help="Milliseconds of slot time per record.")
 @click.option("--batch-ms", type=float, help="Target duration of a batch in milliseconds.")
 @click.option("--executors", type=int)
@@ -164,7 +153,7 @@ def size(
     from trimtab.cli.size import derivation, given, measured  # noqa: PLC0415
 
     try:
-        found = _pipelines(name, namespace, filename, kubeconfig)
+        found = pipelines(name, namespace, filename, kubeconfig)
         if len(found) > 1:
             raise click.UsageError("the file holds several pipelines: name one with NAME")
         click.echo(derivation((measured(found[0]) if found else {}) | given(options)))
@@ -205,22 +194,6 @@ def produce(as_json: bool, auto: bool, latency: str, **options: Any) -> None:
     except (TrimtabError, ValueError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(json.dumps(result, indent=1) if as_json else load.in_words(result))
-
-
-def _pipelines(
-    name: str | None, namespace: str | None, filename: IO[str] | None, kubeconfig: str | None
-) -> list[Manifest]:
-    """The named pipelines, from a file or the cluster; empty if none is named."""
-    from trimtab.cli.manifests import pipelines_in  # noqa: PLC0415
-
-    if filename:
-        return pipelines_in(filename.read(), name, namespace)
-    return [_from_cluster(name, namespace, kubeconfig)] if name else []
-
-
-def _from_cluster(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
-    instead = f"kubectl get spl {name} -o yaml | trimtab explain -f -"
-    return dict(reader(instead).read_pipeline(name, namespace, kubeconfig))
 
 
 @main.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -106,6 +106,18 @@ def load(folder: Path) -> Folder:
     if not cases and not mistakes:
         raise BadInputError(f"there is no {TEST} below {folder}: docs/policies.md shows one")
     return Folder(tuple(layers), tuple(cases), tuple(mistakes))
+
+
+def selecting(folder: Path | None, namespace: str, labels: Mapping[str, str]) -> list[Layer]:
+    """The policies below a folder that select such a pipeline; raises BadInputError."""
+    found = []
+    for path, each in _documents(folder) if folder else ():
+        if each.get("kind") in MODELS:
+            layer, wrong = read(_named(each, path))
+            if wrong:
+                raise BadInputError(f"{path}: {layer.title}: {wrong}")
+            found += [layer] if layer.selects(namespace, labels) else []
+    return found
 
 
 def run(case: Case) -> Result:

@@ -196,3 +196,20 @@ def test_the_password_is_in_no_status_event_or_metric(caplog: pytest.LogCaptureF
     for text in (shown, exported, caplog.text, repr(config), repr(vars(loop))):
         assert SECRET not in text
         assert quote(SECRET, safe="") not in text
+
+
+def test_a_range_query_gives_the_points_of_one_series(server: Server) -> None:
+    values = [[100, "1.5"], [160, "NaN"], [220.0, "3"]]
+    server.rows({"metric": LABELS, "values": values})
+    asked, _ = source(server)
+    assert asked.range("up", 100.0, 220.0, 60.0) == [(100.0, 1.5), (220.0, 3.0)]
+    (seen,) = server.seen
+    assert seen.path == "/api/v1/query_range?query=up&start=100.0&end=220.0&step=60.0"
+    server.rows()
+    assert asked.range("up", 100.0, 220.0, 60.0) == []
+    server.rows({"metric": LABELS, "values": values}, {"metric": {}, "values": values})
+    with pytest.raises(UnavailableError, match="has 2 series of up"):
+        asked.range("up", 100.0, 220.0, 60.0)
+    server.rows({"metric": LABELS, "values": "odd"})
+    with pytest.raises(UnavailableError, match="something other than points"):
+        asked.range("up", 100.0, 220.0, 60.0)
