@@ -15,6 +15,7 @@ from trimtab.api.knobs import COMPRESSIONS, PRODUCER_BATCH, PRODUCER_IN_FLIGHT, 
 from trimtab.api.quantities import parse_duration
 from trimtab.cli.past import history, why
 from trimtab.cli.replay_command import replay
+from trimtab.cli.report_command import report
 from trimtab.cli.which import of_pipelines, pipelines
 from trimtab.errors import TrimtabError
 from trimtab.ports import Manifest
@@ -29,6 +30,7 @@ def main() -> None:
 main.add_command(history)
 main.add_command(why)
 main.add_command(replay)
+main.add_command(report)
 
 
 @main.command()

@@ -13,9 +13,11 @@ from trimtab.api.common import moment, timestamp
 from trimtab.api.history import HISTORY_KEY, Entry, Numbers, unpacked
 from trimtab.api.knobs import BY_NAME
 from trimtab.api.quantities import format_duration, parse_duration
+from trimtab.cli.manifests import objects_in
 from trimtab.cli.rows import columns, line, row
 from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
+from trimtab.workloads.names import history_name
 
 HEAD = ("TIME", "ACTION", "REASON", "LOAD", "CORES", "CHANGES")
 
@@ -31,6 +33,18 @@ def entries_of(history: Manifest) -> tuple[Entry, ...]:
     except (KeyError, TypeError, ValueError) as error:
         name = (history.get("metadata") or {}).get("name", "the object")
         raise BadInputError(f"{name} holds no history of trimtab") from error
+
+
+def histories_in(text: str, pipeline: Manifest) -> list[Manifest]:
+    """The history of a pipeline, if the YAML or JSON text has it beside the pipeline."""
+    meta = pipeline["metadata"]
+    key = ("ConfigMap", meta.get("namespace"), history_name(meta["name"]))
+    return [
+        each
+        for each in objects_in(text)
+        if (each.get("kind"), *((each.get("metadata") or {}).get(k) for k in ("namespace", "name")))
+        == key
+    ]
 
 
 def history_in(text: str) -> Manifest:

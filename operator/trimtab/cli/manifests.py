@@ -38,13 +38,9 @@ def pipelines_in(text: str, name: str | None, namespace: str | None) -> list[Man
     Raises:
         BadInputError: the text is not YAML, or holds no StreamPipeline.
     """
-    try:
-        found = list(_objects(list(yaml.safe_load_all(text))))
-    except yaml.YAMLError as error:
-        raise BadInputError(f"not YAML or JSON: {error}") from error
     ours = [
         m
-        for m in found
+        for m in objects_in(text)
         if m.get("kind") == "StreamPipeline"
         and name in {None, (m.get("metadata") or {}).get("name")}
         and namespace in {None, (m.get("metadata") or {}).get("namespace")}
@@ -52,6 +48,14 @@ def pipelines_in(text: str, name: str | None, namespace: str | None) -> list[Man
     if not ours:
         raise BadInputError(f"there is no StreamPipeline{f' {name!r}' if name else ''} in the file")
     return ours
+
+
+def objects_in(text: str) -> list[Manifest]:
+    """The objects of a YAML or JSON text, those of lists included; raises BadInputError."""
+    try:
+        return list(_objects(list(yaml.safe_load_all(text))))
+    except yaml.YAMLError as error:
+        raise BadInputError(f"not YAML or JSON: {error}") from error
 
 
 def _objects(nodes: list[Any]) -> Iterator[Manifest]:
