@@ -37,7 +37,7 @@ ANOTHER_USER = [
 PATIENCE = 2.0
 """Factor on the limits of waits that a quiet machine keeps, and that no test is about."""
 
-ORDER = ("zones", "faults", "changes", "state", "calls", "bad_input", "memory")
+ORDER = ("zones", "faults", "changes", "state", "policies", "calls", "bad_input", "memory")
 """Files by the time they take, the longest first."""
 
 
