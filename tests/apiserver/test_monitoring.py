@@ -143,7 +143,7 @@ def test_the_rules_are_those_of_the_file(tmp_path: Path) -> None:
     assert groups() == yaml.safe_load((FILES / "rules.yaml").read_text())["groups"]
     path = tmp_path / "rules.yaml"
     path.write_text(yaml.safe_dump({"groups": groups(
-        "monitoring.rules.alerts.TrimtabFlapping.threshold=6.5",
+        "monitoring.rules.alerts.TrimtabFlapping.threshold=6",
         "monitoring.rules.alerts.TrimtabRetentionDeadlineNear.threshold=10000000",
     )}))  # fmt: skip
     done = promtool("check", "rules", path)
