@@ -91,15 +91,19 @@ def _goal() -> tuple[Row, ...]:
                 Query(said("observed_records_per_second"), "input"),
                 Query(f"sum({growth('records_total')})", "committed"),
                 Query(said("goal_records_per_second"), "goal"),
-                unit="cps", width=8,
+                unit="cps", width=6,
             ),
             lines(
                 "Lag in time", "Age of the oldest record that waits.",
-                Query(said("lag_seconds"), "lag"), unit="s", width=8,
+                Query(said("lag_seconds"), "lag"), unit="s", width=6,
             ),
             lines(
                 "Lag in records", "Records that are not yet committed.",
-                Query(f"sum({driver('lag_records')})", "lag"), width=8,
+                Query(f"sum({driver('lag_records')})", "lag"), width=6,
+            ),
+            lines(
+                "Retention deadline", "Until Kafka deletes the first unread record.",
+                Query(said("retention_deadline_seconds"), "deadline"), unit="s", width=6,
             ),
         )),
     )  # fmt: skip
