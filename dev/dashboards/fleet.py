@@ -126,7 +126,7 @@ def _over_time() -> tuple[Row, ...]:
             ranking(
                 "Highest load", "1 is exactly what the goal allows.",
                 Query(f"topk(10, {of('load_ratio')})", PIPELINE), unit="percentunit",
-                fields=steps((None, "green"), (0.8, "orange"), (1, "red")),
+                fields=steps((None, "green"), (0.85, "orange"), (1, "red")),
             ),
             ranking(
                 "Longest lag", "Age of the oldest record that waits.",

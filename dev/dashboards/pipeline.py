@@ -55,7 +55,7 @@ def _now() -> Row:
              Query(said("condition", 'type="GoalMet"')), 3, fields=YES_NO),
         stat("Load", "Of the last decision: 1 is exactly what the goal allows.",
              Query(said("load_ratio")), 3, unit="percentunit",
-             fields=steps((None, "green"), (0.8, "orange"), (1, "red"))),
+             fields=steps((None, "green"), (0.85, "orange"), (1, "red"))),
         words("Regime", "Where the load is between the bounds.",
               Query(said("regime_info", by="regime"), "{{regime}}"), 3),
         words("Mode", "What the tuner may do.", Query(said("mode_info", by="mode"), "{{mode}}"), 3),

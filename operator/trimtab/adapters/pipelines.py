@@ -1,13 +1,14 @@
-"""StreamPipelines as people read them, with the current context of a kubeconfig."""
+"""StreamPipelines as people read them, with a kubeconfig, or a pod's account if there is none."""
 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import kubernetes.client
 import kubernetes.config
-from kubernetes.config import ConfigException
+from kubernetes.config import ConfigException, incluster_config
 
 from trimtab.adapters.calls import TIMEOUT_S, made
 from trimtab.api.common import GROUP, VERSION
@@ -94,6 +95,18 @@ def _connected(namespace: str | None, kubeconfig: str | None) -> tuple[Any, str]
         _, current = kubernetes.config.list_kube_config_contexts(kubeconfig)
         kubernetes.config.load_kube_config(kubeconfig)
     except (ConfigException, TypeError) as error:  # TypeError: the file is empty
-        raise BadInputError(f"the kubeconfig cannot be used: {error}") from error
+        home = None if kubeconfig else _in_pod()
+        if home is None:
+            raise BadInputError(f"the kubeconfig cannot be used: {error}") from error
+        return kubernetes.client.CustomObjectsApi(), namespace or home
     where = namespace or current["context"].get("namespace") or "default"
     return kubernetes.client.CustomObjectsApi(), where
+
+
+def _in_pod() -> str | None:
+    """The namespace of the pod that this runs in, as whose account it then acts; None outside."""
+    try:
+        kubernetes.config.load_incluster_config()
+    except ConfigException:
+        return None
+    return Path(incluster_config.SERVICE_TOKEN_FILENAME).with_name("namespace").read_text()
