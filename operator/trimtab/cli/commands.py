@@ -14,6 +14,7 @@ import yaml
 from trimtab.api.knobs import COMPRESSIONS, PRODUCER_BATCH, PRODUCER_IN_FLIGHT, PRODUCER_LINGER
 from trimtab.api.quantities import parse_duration
 from trimtab.cli.cluster import reader
+from trimtab.cli.doctor import doctor
 from trimtab.cli.past import history, why
 from trimtab.errors import TrimtabError
 from trimtab.ports import Manifest
@@ -25,6 +26,7 @@ def main() -> None:
     """Deploys Kafka + Spark pipelines on Kubernetes and tunes them to meet their goals."""
 
 
+main.add_command(doctor)
 main.add_command(history)
 main.add_command(why)
 
