@@ -27,7 +27,7 @@ def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> M
         BadInputError: there is no kubeconfig, or no such pipeline.
         UnavailableError: the API server did not answer.
     """
-    api, where = _connected(namespace, kubeconfig)
+    api, where = connected(namespace, kubeconfig)
     kind = STREAM_PIPELINE
     try:
         return dict(
@@ -49,7 +49,7 @@ def read_pipeline(name: str, namespace: str | None, kubeconfig: str | None) -> M
 
 def read_history(name: str, namespace: str | None, kubeconfig: str | None) -> Manifest:
     """The ConfigMap with the decisions of one StreamPipeline; raises like `read_pipeline`."""
-    _, where = _connected(namespace, kubeconfig)
+    _, where = connected(namespace, kubeconfig)
     api, named = kubernetes.client.CoreV1Api(), history_name(name)
     try:
         found = made(
@@ -70,7 +70,7 @@ def list_pipelines(
     namespace: str | None, kubeconfig: str | None, selector: str, *, everywhere: bool
 ) -> list[Manifest]:
     """The StreamPipelines of a namespace, or of all; raises like `read_pipeline`."""
-    api, where = _connected(namespace, kubeconfig)
+    api, where = connected(namespace, kubeconfig)
     plural = STREAM_PIPELINE.plural
     read = (
         partial(api.list_cluster_custom_object, GROUP, VERSION, plural)
@@ -89,7 +89,7 @@ def list_pipelines(
             return found
 
 
-def _connected(namespace: str | None, kubeconfig: str | None) -> tuple[Any, str]:
+def connected(namespace: str | None, kubeconfig: str | None) -> tuple[Any, str]:
     """A client, and the namespace that is meant."""
     try:
         _, current = kubernetes.config.list_kube_config_contexts(kubeconfig)

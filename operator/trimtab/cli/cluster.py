@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -16,19 +17,27 @@ ANSWER_S = 60.0
 
 
 def reader(instead: str) -> ModuleType:
-    """The adapter that reads a cluster.
+    """The adapter that reads pipelines.
 
     Raises:
         BadInputError: the client is not installed; names what to install, or `instead`, a command
             line that does without.
     """
+    return _adapter("pipelines", f", or use {instead}")
+
+
+def surveyor() -> ModuleType:
+    """The adapter that reads what a cluster says of itself; raises like `reader`."""
+    return _adapter("survey", "")
+
+
+def _adapter(name: str, instead: str) -> ModuleType:
     try:
-        from trimtab.adapters import pipelines  # noqa: PLC0415 - a file needs no client
+        return import_module(f"trimtab.adapters.{name}")  # a file needs no client
     except ImportError as error:
         raise BadInputError(
-            f"{error.name} is not installed: pip install 'trimtab[cli]', or use {instead}"
+            f"{error.name} is not installed: pip install 'trimtab[cli]'{instead}"
         ) from error
-    return pipelines
 
 
 def prometheus(url: str) -> Prometheus:
@@ -37,12 +46,10 @@ def prometheus(url: str) -> Prometheus:
     Raises:
         BadInputError: the client is not installed.
     """
-    try:
-        from trimtab.adapters.clock import WallClock  # noqa: PLC0415
-        from trimtab.adapters.prometheus import Prometheus  # noqa: PLC0415
-    except ImportError as error:
-        message = f"{error.name} is not installed: pip install 'trimtab[cli]'"
-        raise BadInputError(message) from error
+    client, clock = _adapter("prometheus", ""), _adapter("clock", "").WallClock()
     user = os.environ.get("TRIMTAB_PROMETHEUS_USERNAME", "")
     login = (user, os.environ.get("TRIMTAB_PROMETHEUS_PASSWORD", "")) if user else None
-    return Prometheus(url.rstrip("/"), ANSWER_S, WallClock(), lambda _reason, _count: None, login)
+    made: Prometheus = client.Prometheus(
+        url.rstrip("/"), ANSWER_S, clock, lambda _reason, _count: None, login
+    )
+    return made

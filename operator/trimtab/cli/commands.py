@@ -13,6 +13,7 @@ import yaml
 
 from trimtab.api.knobs import COMPRESSIONS, PRODUCER_BATCH, PRODUCER_IN_FLIGHT, PRODUCER_LINGER
 from trimtab.api.quantities import parse_duration
+from trimtab.cli.doctor import doctor
 from trimtab.cli.past import history, why
 from trimtab.cli.replay_command import replay
 from trimtab.cli.report_command import report
@@ -27,6 +28,7 @@ def main() -> None:
     """Deploys Kafka + Spark pipelines on Kubernetes and tunes them to meet their goals."""
 
 
+main.add_command(doctor)
 main.add_command(history)
 main.add_command(why)
 main.add_command(replay)

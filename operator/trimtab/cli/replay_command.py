@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trimtab.cli.cluster import prometheus
 from trimtab.cli.history import time_of
-from trimtab.cli.replay import Asked
-from trimtab.cli.replay import replay as replayed
 from trimtab.cli.which import of_pipelines, pipelines
 from trimtab.errors import BadInputError, TrimtabError
-from trimtab.simulation.recorded import STEP_S, Series
+
+if TYPE_CHECKING:
+    from trimtab.simulation.recorded import Series
 
 LONGEST_S = 7 * 86_400.0
 """Prometheus gives at most 11,000 samples of a series."""
@@ -39,6 +39,11 @@ def replay(url: str, last: str, policies: Path | None, save: Path | None, **whic
 
     TRIMTAB_PROMETHEUS_USERNAME and TRIMTAB_PROMETHEUS_PASSWORD are its login, if it asks for one.
     """
+    # the simulator is large, and no other command needs it
+    from trimtab.cli.replay import Asked  # noqa: PLC0415
+    from trimtab.cli.replay import replay as replayed  # noqa: PLC0415
+    from trimtab.simulation.recorded import STEP_S  # noqa: PLC0415
+
     now_s = time.time()  # noqa: TID251 - a person asks for a time ago
     try:
         start_s = time_of(last, now_s)
