@@ -189,6 +189,7 @@ def stream_pipeline_crd() -> Schema:
             ("Mode", "string", ".status.mode"),
             ("Load", "string", ".status.load", WIDE),
             ("Cores", "integer", ".status.cores", WIDE),
+            ("Spent", "string", ".status.cost.coreHours", WIDE),
             ("Reason", "string", '.status.conditions[?(@.type=="Tuning")].reason', WIDE),
             ("Policies", "string", ".status.policies[*].policy", WIDE),
             _READY,
