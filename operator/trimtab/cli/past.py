@@ -12,20 +12,10 @@ from trimtab.api.history import Entry
 from trimtab.cli.cluster import reader
 from trimtab.cli.history import entries_of, history_in, table, time_of
 from trimtab.cli.history import why as told
+from trimtab.cli.which import naming
 from trimtab.errors import TrimtabError
 
-
-def _of_history(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that name the history: by the pipeline's name in a cluster, or from a file."""
-    for option in (
-        click.option("--kubeconfig", help="Defaults to kubectl's configuration."),
-        click.option("-f", "--filename", type=click.File(),
-                     help="The ConfigMap NAME-history; - reads standard input."),
-        click.option("-n", "--namespace", help="Defaults to the namespace of the current context."),
-        click.argument("name", required=False),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+_of_history = naming("The ConfigMap NAME-history")
 
 
 @click.command()

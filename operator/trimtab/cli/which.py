@@ -11,18 +11,28 @@ from trimtab.cli.cluster import reader
 from trimtab.cli.manifests import pipelines_in
 from trimtab.ports import Manifest
 
+Command = Callable[..., None]
 
-def of_pipelines(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that name the pipelines: by name in a cluster, or from a file."""
-    for option in (
-        click.option("--kubeconfig", help="Defaults to kubectl's configuration."),
-        click.option("-f", "--filename", type=click.File(),
-                     help="YAML or JSON; - reads standard input."),
-        click.option("-n", "--namespace", help="Defaults to the namespace of the current context."),
-        click.argument("name", required=False),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+
+def naming(file: str) -> Callable[[Command], Command]:
+    """The options that name an object: by a pipeline's name in a cluster, or from a `file`."""
+
+    def with_options(command: Command) -> Command:
+        for option in (
+            click.option("--kubeconfig", help="Defaults to kubectl's configuration."),
+            click.option("-f", "--filename", type=click.File(),
+                         help=f"{file}; - reads standard input."),
+            click.option("-n", "--namespace",
+                         help="Defaults to the namespace of the current context."),
+            click.argument("name", required=False),
+        ):  # fmt: skip
+            command = option(command)
+        return command
+
+    return with_options
+
+
+of_pipelines = naming("YAML or JSON")
 
 
 def pipelines(
