@@ -30,11 +30,11 @@ def make(release: Release, *, images: bool) -> None:
     with console.step("chart"):
         chart.package(paths, release)
     with console.step("wheel and sdist"):
-        wheel = plugin.build_python(release)
+        plugin.build_python(release)
     digests = {}
     for system, processor in plugin.PLATFORMS:
         with console.step(f"kubectl plugin for {system}/{processor}"):
-            plugin.build_plugin(release, wheel, system, processor)
+            plugin.build_plugin(release, system, processor)
         digests[system, processor] = sha256(release.plugin(system, processor))
     manifest = krew.manifest(release, digests)
     (release.folder / "trimtab.yaml").write_text(krew.render(manifest))

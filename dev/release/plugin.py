@@ -30,8 +30,8 @@ PROGRAM = "kubectl-trimtab"
 LIMIT_S = 600
 
 
-def build_python(release: Release) -> Path:
-    """Build wheel and sdist with the version of the release; returns the wheel."""
+def build_python(release: Release) -> None:
+    """Build wheel and sdist with the version of the release."""
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         stage(folder, release.epoch, "operator/trimtab", "pyproject.toml", "README.md", "LICENSE",
@@ -40,15 +40,13 @@ def build_python(release: Release) -> Path:
         project.write_text(with_version(project.read_text(), release.version))
         build = [sys.executable, "-m", "hatchling", "build", "-d", str(release.folder)]
         run(build, cwd=folder, env=release.environment)
-    (wheel,) = release.folder.glob("trimtab-*.whl")
-    return wheel
 
 
-def build_plugin(release: Release, wheel: Path, system: str, processor: str) -> None:
-    """Pack the plugin for one platform."""
+def build_plugin(release: Release, system: str, processor: str) -> None:
+    """Pack the plugin for one platform, with the wheel that is in the folder."""
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
-        modules = _modules(folder, wheel, PLATFORMS[system, processor])
+        modules = _modules(release, folder, PLATFORMS[system, processor])
         program = folder / PROGRAM
         run(
             [
@@ -63,7 +61,7 @@ def build_plugin(release: Release, wheel: Path, system: str, processor: str) -> 
         write_tar_gz(release.plugin(system, processor), files, release.epoch, PROGRAM)
 
 
-def _modules(folder: Path, wheel: Path, tags: tuple[str, ...]) -> Path:
+def _modules(release: Release, folder: Path, tags: tuple[str, ...]) -> Path:
     """A directory with all that the command line imports, for every Python."""
     modules, known = folder / "modules", pins()
     names = closure("cli")
@@ -77,10 +75,15 @@ def _modules(folder: Path, wheel: Path, tags: tuple[str, ...]) -> Path:
         )  # fmt: skip
         shutil.copytree(target, modules, dirs_exist_ok=True)
         names = compiled(target)  # the others are the same for every Python
-    _pip(folder / "own", "--no-index", wheel)
+    install_own(release, folder / "own")
     shutil.copytree(folder / "own", modules, dirs_exist_ok=True)
     shutil.rmtree(modules / "bin", ignore_errors=True)
     return modules
+
+
+def install_own(release: Release, target: Path) -> None:
+    """Install the wheel of the release by its name, since pip would record the path of a file."""
+    _pip(target, "--no-index", "--find-links", release.folder, f"trimtab=={release.version}")
 
 
 def _pip(target: Path, *options: str | Path) -> None:

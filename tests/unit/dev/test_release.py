@@ -19,7 +19,7 @@ from dev.release.bill import document, part
 from dev.release.debian import installed, packages
 from dev.release.files import sha256, write_tar_gz
 from dev.release.packages import closure, pins
-from dev.release.plugin import PLATFORMS, PROGRAM, PYTHONS, compiled
+from dev.release.plugin import PLATFORMS, PROGRAM, PYTHONS, build_python, compiled, install_own
 from packageurl import PackageURL
 
 ROOT = Path(__file__).parents[3]
@@ -133,6 +133,21 @@ def test_compiled_packages_are_told_from_their_wheels(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "WHEEL").write_text(f"Root-Is-Purelib: {pure}\n")
     assert compiled(tmp_path) == ["pydantic-core"]
+
+
+def test_the_wheel_has_the_version_and_no_path_of_this_machine(tmp_path: Path) -> None:
+    wheels = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        made = names.Release("1.2.3-rc.1", 1_700_000_000, folder, "https://example.com")
+        build_python(made)
+        wheels.append(sha256(folder / "trimtab-1.2.3rc1-py3-none-any.whl"))
+    assert wheels[0] == wheels[1]
+    installed_to = tmp_path / "own"
+    install_own(made, installed_to)
+    kept = {each.name for each in (installed_to / "trimtab-1.2.3rc1.dist-info").iterdir()}
+    assert "METADATA" in kept
+    assert "direct_url.json" not in kept
 
 
 def test_an_extra_comes_to_its_packages_and_theirs() -> None:
