@@ -88,6 +88,7 @@ def test_the_plugins_archive_is_the_same_each_time(release: names.Release, tmp_p
     made = archive(release, tmp_path)
     first = sha256(made)
     assert sha256(archive(release, tmp_path)) == first
+    assert int.from_bytes(made.read_bytes()[4:8], "little") == release.epoch  # gzip's own
     with tarfile.open(made) as opened:
         modes = {each.name: each.mode for each in opened}
     assert modes == {PROGRAM: 0o755, "LICENSE": 0o644}
