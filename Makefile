@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality demo-bottlenecks check fix generate docs venv lint types contracts unit clean
+.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality demo-bottlenecks check fix generate docs release venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -115,6 +115,9 @@ generate: $(STAMP) ## CRDs from the models, into crds/ and the chart; dashboards
 
 docs: $(STAMP) ## the documentation as a site, into build/site; a dead link fails
 	$(BIN)/python -m dev.docs
+
+release: $(STAMP) ## what is published of VERSION=x.y.z, into build/release; RELEASE_IMAGES=0 leaves out the images
+	$(BIN)/python -m dev.release "$(VERSION)"
 
 clean: ## what builds left in the checkout; never the caches
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache

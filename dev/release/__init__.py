@@ -1,0 +1,1 @@
+"""What a release consists of, made by `make release`."""
