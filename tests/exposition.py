@@ -63,7 +63,8 @@ def _seen(stage: Stage, name: str, now_s: float) -> dict[str, list[Sample]]:
     generation = stage.document(name)["generation"]
     found = series(
         name, now_s, batch_id=int(now_s), batch_duration_seconds=22.9,
-        settings_generation=generation, batch_settings_generation=generation, **OVERLOAD,
+        settings_generation=generation, batch_settings_generation=generation,
+        retention_deadline_seconds=80_000, retention_seconds=86_400, **OVERLOAD,
     )  # fmt: skip
     (labels, *_) = (sample.labels for sample in found["gauges"])
     own = labels | {"__name__": "trimtab_effective_number"}

@@ -23,8 +23,8 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield config
 
 
-@pytest.fixture(scope="session")
-def kubectl(kubeconfig: Path) -> Kubectl:
+def kubectl_of(kubeconfig: Path) -> Kubectl:
+    """kubectl for a server, on which it installs the CRDs."""
     program = kubectl_path()
 
     def run(
@@ -42,6 +42,11 @@ def kubectl(kubeconfig: Path) -> Kubectl:
     run("apply", "-f", str(ROOT / "crds"))
     run("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
     return run
+
+
+@pytest.fixture(scope="session")
+def kubectl(kubeconfig: Path) -> Kubectl:
+    return kubectl_of(kubeconfig)
 
 
 @pytest.fixture(scope="session")

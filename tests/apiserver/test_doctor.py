@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.apiserver.conftest import Kubectl
+from dev.localcluster.controlplane import api_server
+from tests.apiserver.conftest import Kubectl, kubectl_of
 from tests.apiserver.test_chart import of, rendered
 from tests.faults.operators import login
 
@@ -34,6 +35,18 @@ def asked(config: Path, namespace: str, *more: str) -> tuple[int, dict[str, Json
     options = ["doctor", "--kubeconfig", str(config), "-n", namespace, "-o", "json", *more]
     done = CliRunner().invoke(main, options)
     return done.exit_code, {each["check"]: each for each in json.loads(done.output)}
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Of a server of its own: what other tests leave on theirs is not well."""
+    with api_server(tmp_path_factory.mktemp("doctor")) as config:
+        yield config
+
+
+@pytest.fixture(scope="module")
+def kubectl(kubeconfig: Path) -> Kubectl:
+    return kubectl_of(kubeconfig)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.histories import told
 from tests.unit.reconcile.stage import NAMESPACE, PARENT, POD, TUNING, Stage, series
 from tests.unit.workloads.manifests import Json, example
 
 from trimtab.adapters.memory import MemoryCluster
 from trimtab.api.contract import SETTINGS_KEY, Settings
-from trimtab.api.history import HISTORY_KEY, unpacked
 from trimtab.job.lifecycle.settings_watch import judge
 from trimtab.ports import Key, Manifest
 
@@ -198,7 +198,7 @@ class Life(Stage):
 
     def end(self) -> Json:
         """All that is left, without what every write or every process changes."""
-        left = {"/".join(key): _lasting(_told(o)) for key, o in self.cluster.objects.items()}
+        left = {"/".join(key): _lasting(told(o)) for key, o in self.cluster.objects.items()}
         documents = {f"{uid}/{number}": text for (uid, number), text in self.documents.items()}
         return left | {
             "driver": self.driver.to_json() if self.driver else "",
@@ -206,13 +206,6 @@ class Life(Stage):
             "documents": documents,
             "driver starts": self.starts,
         }
-
-
-def _told(found: Json) -> Any:
-    """Of a history its decisions: an operator that dies before it is written loses the numbers."""
-    if HISTORY_KEY not in found.get("binaryData", {}):
-        return found
-    return [(e.action, e.reason, e.message) for e in unpacked(found["binaryData"][HISTORY_KEY])]
 
 
 def _lasting(node: Any) -> Any:
