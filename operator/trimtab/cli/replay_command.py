@@ -42,7 +42,7 @@ def replay(url: str, last: str, policies: Path | None, save: Path | None, **whic
     # the simulator is large, and no other command needs it
     from trimtab.cli.replay import Asked  # noqa: PLC0415
     from trimtab.cli.replay import replay as replayed  # noqa: PLC0415
-    from trimtab.simulation.recorded import STEP_S  # noqa: PLC0415
+    from trimtab.simulation.recorded import step_s  # noqa: PLC0415
 
     now_s = time.time()  # noqa: TID251 - a person asks for a time ago
     try:
@@ -52,7 +52,7 @@ def replay(url: str, last: str, policies: Path | None, save: Path | None, **whic
         source = prometheus(url)
 
         def ask(promql: str) -> Series:
-            return source.range(promql, start_s, now_s, STEP_S)
+            return source.range(promql, start_s, now_s, step_s(now_s - start_s))
 
         found = pipelines(**which)
         if len(found) != 1:

@@ -22,7 +22,9 @@ from trimtab.tuning.policy import Policy
 Series = Sequence[tuple[float, float]]
 """Seconds since 1970, and a value."""
 
-STEP_S = 60.0
+LEAST_STEP_S, SAMPLES = 15.0, 1440
+"""A recording has so many samples, and none closer: one a minute for a day."""
+
 NOISE = 0.12
 """Of a batch's time, as measured on the real driver (docs/benchmarks/simulator.md)."""
 
@@ -33,9 +35,14 @@ Ask = Callable[[str], Series]
 """The answer to a range query."""
 
 
+def step_s(span_s: float) -> float:
+    """Between two samples of a recording that is as long as that."""
+    return max(LEAST_STEP_S, span_s / SAMPLES)
+
+
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What was recorded of one pipeline, every `STEP_S`; what is missing is unknown."""
+    """What was recorded of one pipeline, every `step_s`; what is missing is unknown."""
 
     start_s: float
     end_s: float
@@ -46,9 +53,14 @@ class Recording:
     """1 while the goal was met, else 0."""
 
     @property
+    def step_s(self) -> float:
+        """Between two samples."""
+        return step_s(self.end_s - self.start_s)
+
+    @property
     def known(self) -> float:
         """Share of the time of which the input is known."""
-        return min(1.0, len(self.input) * STEP_S / (self.end_s - self.start_s))
+        return min(1.0, len(self.input) * self.step_s / (self.end_s - self.start_s))
 
     @property
     def held(self) -> float | None:
@@ -58,7 +70,7 @@ class Recording:
     @property
     def executor_hours(self) -> float:
         """Of executors that ran, in the time that is known."""
-        return sum(value for _, value in self.executors) * STEP_S / 3600
+        return sum(value for _, value in self.executors) * self.step_s / 3600
 
 
 def record(namespace: str, name: str, start_s: float, end_s: float, ask: Ask) -> Recording:
