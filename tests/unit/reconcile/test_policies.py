@@ -8,6 +8,8 @@ import pytest
 from tests.unit.reconcile.stage import NAMESPACE, OVERLOAD, Stage, series
 from tests.unit.workloads.manifests import Json
 
+from trimtab.api.kinds import KINDS
+from trimtab.ports import Key
 from trimtab.reconcile import policies
 from trimtab.reconcile.decide import fleet
 from trimtab.reconcile.observe.policies import Seen
@@ -110,6 +112,29 @@ def test_records_that_expire_unread_do_not_wait_for_a_window() -> None:
     assert stage.document()["settings"]["executors"] > 1
     assert stage.condition("RecordsExpiring") == ("True", "RetentionNear")
     assert [reason for reason, *_ in stage.cluster.events].count("RetentionNear") == 1
+
+
+def test_a_policy_that_changed_meanwhile_is_told_by_its_watch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The operator may list and watch policies, and not get one."""
+    stage = started("clicks")
+    put(stage, "team", mode="Observe")
+    stage.loop.resync()
+    put(stage, "team", mode="Recommend")
+    asked: list[Key] = []
+    get = stage.cluster.get
+
+    def noted(key: Key) -> Json | None:
+        asked.append(key)
+        return get(key)
+
+    monkeypatch.setattr(stage.cluster, "get", noted)
+    stage.tick(listed=False)
+    assert "status" not in stage.cluster.objects["TuningPolicy", NAMESPACE, "team"]
+    assert [key for key in asked if "get" not in KINDS[key[0]].verbs] == []
+    stage.tick()
+    assert verdict(stage, "team") == ("True", "Accepted", "")
 
 
 def test_a_window_holds_while_they_do_not() -> None:

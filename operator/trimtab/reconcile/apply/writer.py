@@ -102,7 +102,8 @@ class Writer:
             self._cache.observe(self._cluster.patch_status(manifest["kind"], manifest, status))
         except ConflictError as error:
             log.info("%s: %s", "/".join(key), error)
-            self._read_again(key)
+            if "get" in KINDS[manifest["kind"]].verbs:  # of other kinds the watch tells
+                self._read_again(key)
             return False
         self._newest.add(key)
         return True
