@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trimtab.tuning.capacity import learning
-from trimtab.tuning.capacity.load import Load, measure, predict
+from trimtab.tuning.capacity.load import Load, input_rate_of, measure, predict
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.snapshot import Snapshot
 from trimtab.tuning.spent import Spent
@@ -19,9 +19,12 @@ def with_peak(spent: Spent, snapshot: Snapshot, memory: ControllerState) -> Spen
     signals = snapshot.signals
     if memory.trial is not None or memory.asleep or signals is None:
         return spent
+    rate = input_rate_of(signals)
+    if rate is None or rate <= spent.peak_rate:  # as in most ticks, which then need no model
+        return spent
     model = learning.fitted(snapshot, memory.points)
     load = measure(snapshot, model) if model else None
-    if model is None or load is None or load.seen_rate <= spent.peak_rate:
+    if model is None or load is None:
         return spent
     policy, plain = snapshot.policy, _without_backlog(load, snapshot)
     least, most = policy.executors_of(policy.capacity(memory.settings).cores)
