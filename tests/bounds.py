@@ -40,6 +40,15 @@ LOOP = "would read what it writes"
 TOO_LITTLE_MEMORY = "limits.memory is less than limits.executors.min needs, or than one executor"
 TOO_FEW_CORES = "limits.cores is less than limits.executors.min needs, or than one executor"
 
+JDBC = {
+    "url": "jdbc:postgresql://warehouse:5432/shop?sslmode=require",
+    "table": "public.Orders",
+    "keys": ["order_id"],
+    "username": "trimtab",
+    "passwordSecret": {"secretName": "warehouse", "password": "password"},
+}
+LAKE = {"uri": "s3a://lake/orders", "partitionBy": ["day"]}
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
@@ -72,6 +81,13 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     ),
     ("spec.source.kafka.topics", ["views", "views"], "names a topic twice"),
     ("spec.sink.kafka.topic", "clicks", LOOP),
+    ("spec.sink.noop", {}, "write exactly one sink, of kafka, jdbc, delta, files"),
+    ("spec.sink.kafka", None, "write exactly one sink, of kafka, jdbc, delta, files"),
+    (
+        "spec.sink",
+        {"jdbc": JDBC | {"url": "jdbc:postgresql://w/shop?password=x"}},
+        "its password into a Secret that passwordSecret names",
+    ),
     (
         "spec",
         {
@@ -82,7 +98,16 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     ),
 )
 
+SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.sink", {"jdbc": JDBC}),
+    ("spec.sink", {"delta": LAKE}),
+    ("spec.sink", {"files": LAKE | {"format": "parquet"}}),
+    ("spec.sink", {"foreachBatch": {"module": "orders:write", "params": {"table": "orders"}}}),
+    ("spec.sink", {"noop": {}}),
+)
+
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
+    *SINKS_TAKEN,
     ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),
     ("spec.goal.latency", {"target": "24h"}),

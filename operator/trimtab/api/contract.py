@@ -27,6 +27,7 @@ from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
 from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import Duration
+from trimtab.api.v1alpha1.kafka_client import PasswordSecret
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.errors import ContractError
 
@@ -166,7 +167,52 @@ class NoopSinkDocument(_Document):
     kind: Literal["noop"] = "noop"
 
 
-SinkDocument = Annotated[KafkaSinkDocument | NoopSinkDocument, Field(discriminator="kind")]
+class FunctionSinkDocument(_Document):
+    """The results go to a function of the user."""
+
+    kind: Literal["foreachBatch"] = "foreachBatch"
+    module: str = Field(description="module:function of write(df, batch_id[, params])")
+    params: dict[str, str] | None = Field(None, description="absent: the function gets none")
+
+
+class FilesSinkDocument(_Document):
+    """The results go to files, a directory for each batch."""
+
+    kind: Literal["files"] = "files"
+    format: Literal["parquet", "json", "csv"]
+    uri: str
+    partition_by: list[str] = Field(default_factory=list, alias="partitionBy")
+
+
+class DeltaSinkDocument(_Document):
+    """The results go to a Delta table, a transaction for each batch."""
+
+    kind: Literal["delta"] = "delta"
+    uri: str
+    partition_by: list[str] = Field(default_factory=list, alias="partitionBy")
+
+
+class JdbcSinkDocument(_Document):
+    """The results go to a table of a database, one row for each key."""
+
+    kind: Literal["jdbc"] = "jdbc"
+    url: str
+    table: str
+    keys: list[str]
+    latest: str | None = Field(None, description="column; absent: any row of a key wins")
+    username: str
+    password_secret: PasswordSecret = Field(alias="passwordSecret")
+
+
+SinkDocument = Annotated[
+    KafkaSinkDocument
+    | NoopSinkDocument
+    | FunctionSinkDocument
+    | FilesSinkDocument
+    | DeltaSinkDocument
+    | JdbcSinkDocument,
+    Field(discriminator="kind"),
+]
 """Where the results go. `job/query/sinks` has a module for each kind."""
 
 

@@ -237,17 +237,11 @@ def identity_holder(name: str, spec: StreamPipelineSpec) -> tuple[str, str]:
     return "PersistentVolumeClaim", claim_name(name)
 
 
-def sink_words(spec: StreamPipelineSpec) -> str:
-    """Where a query writes to, in words."""
-    sink = spec.sink.kafka
-    return f"topic {sink.topic} of {sink.cluster or sink.bootstrap_servers}"
-
-
 def _stamp(holder: Manifest, spec: StreamPipelineSpec) -> None:
     """Record on a child what the checkpoint belongs to, and where its batches are written."""
     annotations, said = (
         holder["metadata"]["annotations"],
-        (checkpoint_identity(spec), sink_words(spec)),
+        (checkpoint_identity(spec), spec.sink.words),
     )
     annotations[IDENTITY_ANNOTATION], annotations[SINK_ANNOTATION] = said
     annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], *said])

@@ -9,11 +9,11 @@ from pydantic import Field, model_validator
 from trimtab.api.common import ApiModel, cel
 from trimtab.api.quantities import Duration, between
 from trimtab.api.reserved import ENV_NAME, ENV_RULE, SPARK_RULES, env_faults, spark_faults
+from trimtab.api.v1alpha1.checkpoint import Checkpoint
 from trimtab.api.v1alpha1.limits import Limits, Resources
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.api.v1alpha1.query import (
     LOOP,
-    Checkpoint,
     Sink,
     Source,
     Transform,
@@ -116,7 +116,7 @@ class EnvVar(ApiModel):
 
 
 _ONE_KAFKA = " || ".join(
-    f"has(self.source.kafka.{by}) && has(self.sink.kafka.{by})"
+    f"has(self.source.kafka.{by}) && has(self.sink.kafka) && has(self.sink.kafka.{by})"
     f" && self.source.kafka.{by} == self.sink.kafka.{by}"
     for by in ("cluster", "bootstrapServers")
 )

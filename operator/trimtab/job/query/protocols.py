@@ -85,6 +85,10 @@ class Sink(Protocol):
         """Columns that mean something to others of its kind, and nothing to it."""
 
     @property
+    def session_conf(self) -> Mapping[str, str]:
+        """Settings that it needs of Spark's session."""
+
+    @property
     def on_replay(self) -> str:
         """What a batch leaves behind if it is replayed after it was written in part or whole."""
 

@@ -7,12 +7,20 @@ from typing import Any
 
 from trimtab.api import contract
 from trimtab.job.query.protocols import Sink
+from trimtab.job.query.sinks.delta import DeltaSink
+from trimtab.job.query.sinks.files import FilesSink
+from trimtab.job.query.sinks.foreach_batch import FunctionSink
+from trimtab.job.query.sinks.jdbc import JdbcSink
 from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.query.sinks.noop import NoopSink
 
 SINKS: Mapping[type, Callable[[Any], Sink]] = {
     contract.KafkaSinkDocument: KafkaSink,
     contract.NoopSinkDocument: NoopSink,
+    contract.FunctionSinkDocument: FunctionSink,
+    contract.FilesSinkDocument: FilesSink,
+    contract.DeltaSinkDocument: DeltaSink,
+    contract.JdbcSinkDocument: JdbcSink,
 }
 """The class of each kind of sink, by its document."""
 

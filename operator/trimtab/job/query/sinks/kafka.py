@@ -48,6 +48,7 @@ class KafkaSink:
     on_replay = "its records are written again, so some of them may be duplicated"
 
     ignores = ("topic", "partition", "timestamp")
+    session_conf: Mapping[str, str] = {}
 
     def __init__(self, document: contract.KafkaSinkDocument) -> None:
         """Connects on first use."""

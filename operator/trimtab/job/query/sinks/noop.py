@@ -16,6 +16,7 @@ class NoopSink:
     ignores = ()
     phases = ()
     on_replay = "nothing is written"
+    session_conf: Mapping[str, str] = {}
 
     def __init__(self, _document: contract.NoopSinkDocument) -> None:
         """It needs no configuration."""
