@@ -27,6 +27,7 @@ from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
 from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import Duration
+from trimtab.api.v1alpha1.kafka_client import Authentication, SecretKey, Security, Tls
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.errors import ContractError
 
@@ -128,11 +129,18 @@ class _OnKafka(_Document):
     """A part of the job that connects to a Kafka cluster."""
 
     bootstrap_servers: str = Field(alias="bootstrapServers")
+    tls: Tls | None = None
+    authentication: Authentication | None = None
+
+    @property
+    def security(self) -> Security:
+        """TLS and login."""
+        return Security(tls=self.tls, authentication=self.authentication)
 
     @property
     def connection(self) -> KafkaConnection:
         """How to connect to the cluster."""
-        return KafkaConnection(self.bootstrap_servers)
+        return KafkaConnection(self.bootstrap_servers, self.security)
 
 
 class KafkaSourceDocument(_OnKafka):
@@ -200,9 +208,13 @@ class Executors(_Document):
 
 
 class Job(_Document):
-    """`job.json`: everything that a driver needs to build and run its pipeline's query."""
+    """`job.json`: everything that a driver needs to build and run its pipeline's query.
 
-    schema_: Literal[1] = Field(1, alias="schema")
+    Its schema is 2 where it has `tls` or `authentication`: a driver that ignored these would try to
+    connect without.
+    """
+
+    schema_: Literal[1, 2] = Field(1, alias="schema")
     namespace: str
     pipeline: str
     pipeline_uid: str = Field(alias="pipelineUid")
@@ -218,6 +230,12 @@ class Job(_Document):
     hang_timeout_s: Duration | None = Field(None, alias="hangTimeout")
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """What the pods mount of Secrets."""
+        parts = [part for part in (self.source, self.sink) if isinstance(part, _OnKafka)]
+        return tuple(dict.fromkeys(key for part in parts for key in part.security.secret_keys))
 
     @classmethod
     def from_json(cls, text: str) -> Job:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel
 from trimtab.api.contract import KafkaSinkDocument, SinkDocument
 from trimtab.api.offsets import Start
 from trimtab.api.quantities import Quantity
+from trimtab.api.v1alpha1.kafka_client import NO_SECURITY_HERE, RULES, Security
 
-_ONE_KAFKA = cel(
-    (
-        "has(self.cluster) != has(self.bootstrapServers)",
-        "write either cluster: <name of a KafkaCluster here> or bootstrapServers: host:port",
-    )
+_ONE_KAFKA = (
+    "has(self.cluster) != has(self.bootstrapServers)",
+    "write either cluster: <name of a KafkaCluster here> or bootstrapServers: host:port",
 )
 
 MAX_SHUFFLE_PARTITIONS = 1000
@@ -26,14 +25,25 @@ Bootstrap = Annotated[str, Field(max_length=1024, pattern=r"^[A-Za-z0-9._:,\[\]-
 TWICE = "source.kafka.topics names a topic twice: keep one of them"
 
 
-class KafkaSource(ApiModel):
-    """Topics of one Kafka cluster."""
+class KafkaReference(Security):
+    """A Kafka, and how it is reached."""
 
-    model_config = {"json_schema_extra": _ONE_KAFKA}
+    model_config = {"json_schema_extra": cel(_ONE_KAFKA, *RULES)}
     cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
     bootstrap_servers: Bootstrap | None = Field(
         None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
     )
+
+    @model_validator(mode="after")
+    def _plain_cluster(self) -> Self:
+        if self.cluster is not None and (self.tls or self.authentication):
+            raise ValueError(NO_SECURITY_HERE)
+        return self
+
+
+class KafkaSource(KafkaReference):
+    """Topics of one Kafka cluster."""
+
     topics: list[Topic] = Field(
         min_length=1,
         max_length=16,
@@ -130,14 +140,9 @@ class Transform(ApiModel):
     )
 
 
-class KafkaSink(ApiModel):
+class KafkaSink(KafkaReference):
     """A topic of one Kafka cluster."""
 
-    model_config = {"json_schema_extra": _ONE_KAFKA}
-    cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
-    bootstrap_servers: Bootstrap | None = Field(
-        None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
-    )
     topic: Topic = Field(description="Topic to write to.")
 
 
@@ -176,7 +181,12 @@ class Sink(ApiModel):
 
     def document(self, servers: str) -> SinkDocument:
         """The sink in `job.json`; `servers` are those of its Kafka cluster."""
-        return KafkaSinkDocument(bootstrap_servers=servers, topic=self.kafka.topic)
+        return KafkaSinkDocument(
+            bootstrap_servers=servers,
+            topic=self.kafka.topic,
+            tls=self.kafka.tls,
+            authentication=self.kafka.authentication,
+        )
 
 
 class VolumeClaim(ApiModel):

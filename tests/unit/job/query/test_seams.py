@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 import pytest
 
 from trimtab.api import contract
-from trimtab.api.connection import KafkaConnection
 from trimtab.api.knobs import EXECUTORS, KNOBS, MAX_IN_FLIGHT, SCOPE, TRIGGER, How
 from trimtab.job.query import sinks
 from trimtab.job.query.protocols import Sink, Source
@@ -80,15 +79,6 @@ def test_a_further_sink_is_one_class_and_one_line(monkeypatch: pytest.MonkeyPatc
     for _again in range(2):
         live.sink.write(frame, 7)
     assert toy.rows == {7: "rows"}
-
-
-def test_a_connection_says_the_same_to_every_client() -> None:
-    connection = KafkaConnection("a:9092,b:9092", options={"client.rack": "z1"})
-    assert connection.properties() == {"bootstrap.servers": "a:9092,b:9092", "client.rack": "z1"}
-    assert connection.spark_options() == {
-        "kafka.bootstrap.servers": "a:9092,b:9092",
-        "kafka.client.rack": "z1",
-    }
 
 
 def test_the_documents_read_as_they_always_did() -> None:

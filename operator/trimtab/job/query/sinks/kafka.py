@@ -17,6 +17,7 @@ from trimtab.api.knobs import (
 from trimtab.errors import TransformError
 from trimtab.job.query.topics import START_TIMEOUT_S, answered, require_topics
 from trimtab.kafka.admin import KafkaAdmin
+from trimtab.kafka.java import spark_options
 
 TYPES = {"string", "binary"}
 """Types that the columns `key` and `value` may have."""
@@ -53,7 +54,7 @@ class KafkaSink:
         """Connects on first use."""
         self._topic = document.topic
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
-        self._target = {**document.connection.spark_options(), "topic": document.topic}
+        self._target = {**spark_options(document.connection), "topic": document.topic}
         self._options: Mapping[str, str] = SAFE
         self._began: int | None = None
 
