@@ -49,7 +49,81 @@ JDBC = {
 }
 LAKE = {"uri": "s3a://lake/orders", "partitionBy": ["day"]}
 
+PASSWORD = {"secretName": "s", "password": "p"}
+SCRAM = {"type": "scram-sha-512", "username": "u", "passwordSecret": PASSWORD}
+OAUTH = {
+    "type": "oauthbearer", "tokenEndpointUri": "https://issuer/token", "clientId": "c",
+    "clientSecret": {"secretName": "s", "key": "k"},
+}  # fmt: skip
+PAIR = {"secretName": "s", "certificate": "tls.crt", "key": "tls.key"}
+AUTHORITY = [{"secretName": "s", "certificate": "ca.crt"}]
+
+
+def secured(authentication: Any, tls: Any = None, **more: Any) -> dict[str, Any]:
+    """A source with this login, over TLS unless there is none."""
+    kafka = {"bootstrapServers": "k:9093", "topics": ["clicks"], "authentication": authentication}
+    return kafka | ({} if tls is False else {"tls": tls or {}}) | more
+
+
+BY_NAME = "authentication scram-sha-512 or scram-sha-256 or plain takes username and passwordSecret"
+BY_TOKEN = "authentication oauthbearer takes tokenEndpointUri, clientId, clientSecret"
+UNLOGGED = (
+    (SCRAM | {"username": None}, BY_NAME),
+    ({"type": "plain", "username": "u"}, BY_NAME),
+    ({"type": "scram-sha-256"}, BY_NAME),
+    (SCRAM | {"clientId": "c"}, BY_NAME),
+    ({"type": "tls"}, "authentication tls takes certificateAndKey: {secretName, certificate, key}"),
+    ({"type": "tls", "certificateAndKey": PAIR, "username": "u"}, "authentication tls takes"),
+    (OAUTH | {"tokenEndpointUri": None}, BY_TOKEN),
+    (OAUTH | {"clientSecret": None}, BY_TOKEN),
+    (OAUTH | {"passwordSecret": PASSWORD}, BY_TOKEN),
+    ({"type": "aws-msk-iam", "username": "u"}, "aws-msk-iam takes no further field"),
+    ({"type": "kerberos"}, "scram-sha-512"),
+    (SCRAM | {"username": "${env:HOME}"}, "write the text itself instead of ${...}"),
+    (SCRAM | {"username": 'u" x="y'}, "username"),
+    (SCRAM | {"password": "p"}, "password"),
+)
+"""A login, and words of why it is refused."""
+
+NEEDS_TLS = "authentication needs tls, or its secrets would be sent in the open"
+SECURED_REFUSED: tuple[Row, ...] = (
+    *(
+        ("spec.source.kafka", secured({k: v for k, v in login.items() if v is not None}), words)
+        for login, words in UNLOGGED
+    ),
+    ("spec.source.kafka", secured(SCRAM | {"type": "plain"}, tls=False), NEEDS_TLS),
+    ("spec.source.kafka", secured(OAUTH, tls=False), NEEDS_TLS),
+    ("spec.source.kafka", secured({"type": "aws-msk-iam"}, tls=False), NEEDS_TLS),
+    (
+        "spec.sink.kafka",
+        {"bootstrapServers": "k:9093", "topic": "out", "authentication": {"type": "tls"}},
+        "authentication tls takes certificateAndKey",
+    ),
+    ("spec.sink.kafka.tls", {}, "a KafkaCluster has neither TLS nor logins"),
+    ("spec.source.kafka.authentication", SCRAM, "a KafkaCluster has neither TLS nor logins"),
+    (
+        "spec.source.kafka",
+        secured(SCRAM, tls={"trustedCertificates": [{"secretName": "S_", "certificate": "c"}]}),
+        "secretName",
+    ),
+    (
+        "spec.source.kafka",
+        secured(SCRAM, tls={"trustedCertificates": [{"secretName": "s", "certificate": "../c"}]}),
+        "certificate",
+    ),
+)
+SECURED_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.source.kafka", secured(SCRAM)),
+    ("spec.source.kafka", secured(SCRAM, tls=False)),
+    ("spec.source.kafka", secured(SCRAM | {"username": "$ConnectionString", "type": "plain"})),
+    ("spec.source.kafka", secured({"type": "tls", "certificateAndKey": PAIR})),
+    ("spec.source.kafka", secured(OAUTH | {"scope": "a b", "tlsTrustedCertificates": AUTHORITY})),
+    ("spec.source.kafka", secured({"type": "aws-msk-iam"}, tls={"trustedCertificates": AUTHORITY})),
+    ("spec.sink.kafka", {"bootstrapServers": "k:9093", "topic": "out", "tls": {}}),
+)
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
+    *SECURED_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -108,6 +182,7 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
+    *SECURED_TAKEN,
     ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),
     ("spec.goal.latency", {"target": "24h"}),

@@ -7,6 +7,9 @@ TrimtabError
 │   ├── GoneError        there is no such object any more
 │   └── ExistsError      there is an object of this name already, so none was created
 ├── UnavailableError     a system we depend on did not answer in time, or answered with an error
+│   ├── DeniedError             it refused a login, or a right
+│   ├── CredentialsMissingError what proves who we are is not where the spec says
+│   └── CredentialsInvalidError it is there, and cannot be used
 └── TransformError       the user's SQL or Python could not be turned into a query
 """
 
@@ -39,6 +42,18 @@ class ExistsError(ConflictError):
 
 class UnavailableError(TrimtabError):
     """A dependency (API server, Prometheus, Kafka) gave no usable answer in time."""
+
+
+class DeniedError(UnavailableError):
+    """Kafka refused a login, or a right; the message says which, and what to allow."""
+
+
+class CredentialsMissingError(UnavailableError):
+    """A Secret or one of its keys is not there; the message names both."""
+
+
+class CredentialsInvalidError(UnavailableError):
+    """What a Secret holds cannot be used; the message names its key, and never the value."""
 
 
 class TransformError(TrimtabError):

@@ -14,7 +14,9 @@ from tests.unit.workloads.manifests import example, kafka_children, pipeline_chi
 
 from trimtab.api.contract import Executors
 from trimtab.api.listening import FIXED_PORTS
+from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.job.executors.pod_template import pod_template
+from trimtab.workloads import identity
 
 pytestmark = pytest.mark.apiserver
 
@@ -29,10 +31,14 @@ LABELS = {
 SPARK = "spark-kubernetes-executor"
 
 
-def executor(name: str = "clicks-1f-exec-1") -> Json:
+NAMED = [SecretKey(f"kafka-{number}", "password") for number in range(12)]
+"""What the pipeline's spec names."""
+
+
+def executor(name: str = "clicks-1f-exec-1", secrets: list[SecretKey] | None = None) -> Json:
     """An executor's pod as Spark makes it from our template."""
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "clicks-driver-0", "uid": "u"}
-    made = pod_template(Executors(image=IMAGE, memory_bytes=10**9))
+    made = pod_template(Executors(image=IMAGE, memory_bytes=10**9), secrets or [])
     made["metadata"] = {
         "name": name, "labels": dict(LABELS), "ownerReferences": [owner | {"controller": True}],
     }  # fmt: skip
@@ -52,6 +58,13 @@ def tenant(kubectl: Any) -> Callable[..., Any]:
     user = "system:serviceaccount:tenant:trimtab-driver-clicks"
     kubectl("create", "role", "driver", "-n", "tenant", "--verb=*", "--resource=pods")
     kubectl("create", "rolebinding", "d", "-n", "tenant", "--role=driver", f"--user={user}")
+    parent = {
+        "kind": "StreamPipeline",
+        "metadata": {"name": "clicks", "namespace": "tenant", "uid": "u"},
+    }
+    for manifest in identity.accounts(parent, NAMED):
+        if manifest["kind"] in {"Role", "RoleBinding"}:
+            kubectl("apply", "-f", "-", manifest=manifest)
 
     def run(*arguments: str, manifest: Json | None = None, check: bool = False) -> Any:
         return kubectl("-n", "tenant", f"--as={user}", *arguments, manifest=manifest, check=check)
@@ -94,6 +107,16 @@ ATTEMPTS: dict[str, tuple[str, Any]] = {
     "the node's IPC": ("spec.hostIPC", True),
     "a directory of the node": ("spec.volumes.+", {"name": "x", "hostPath": {"path": "/"}}),
     "a Secret as a volume": ("spec.volumes.+", {"name": "x", "secret": {"secretName": "s"}}),
+    "a Secret in a projected volume": (
+        "spec.volumes.+",
+        {"name": "x", "projected": {"sources": [{"secret": {"name": "kafka-1"}}]}},
+    ),
+    "an identity in AWS beside a token": (
+        "spec.volumes.+",
+        {"name": "x", "projected": {"sources": [
+            {"serviceAccountToken": {"path": "a", "audience": "sts.amazonaws.com"}},
+            {"serviceAccountToken": {"path": "b"}}]}},
+    ),
     "a ConfigMap as a volume": ("spec.volumes.+", {"name": "x", "configMap": {"name": "c"}}),
     "another's claim": (
         "spec.volumes.+",
@@ -143,6 +166,28 @@ def test_what_spark_makes_is_let_in(tenant: Callable[..., Any]) -> None:
         changed("spec.containers.0.ports", [{"containerPort": 7079}]),
     ):
         tenant("create", "--dry-run=server", "-f", "-", manifest=own, check=True)
+
+
+def test_the_secrets_that_a_spec_names_are_mounted_and_no_others(
+    tenant: Callable[..., Any], kubectl: Any
+) -> None:
+    def tried(secrets: list[SecretKey]) -> str:
+        made = executor(secrets=secrets)
+        return str(tenant("create", "--dry-run=server", "-f", "-", manifest=made).stderr)
+
+    assert tried(NAMED) == ""
+    for place in range(len(NAMED)):
+        others = [*NAMED[:place], SecretKey("kafka-other", "password"), *NAMED[place + 1 :]]
+        assert "mount the Secrets that their pipeline's spec names" in tried(others), place
+    assert "at most 12 Secrets" in tried([*NAMED, SecretKey("kafka-12", "password")])
+    assert "Forbidden" in tenant("get", "secret", "kafka-1").stderr, "nobody reads one with it"
+
+
+def test_an_identity_in_aws_is_let_in(tenant: Callable[..., Any]) -> None:
+    for audience in ("sts.amazonaws.com", "pods.eks.amazonaws.com"):
+        token = {"serviceAccountToken": {"path": "token", "audience": audience}}
+        made = changed("spec.volumes.+", {"name": "aws", "projected": {"sources": [token]}})
+        tenant("create", "--dry-run=server", "-f", "-", manifest=made, check=True)
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)

@@ -86,9 +86,14 @@ def first_life(life: Life) -> list[Json]:
 
 
 def unevictable() -> Json:
-    """The quickstart's pipeline, with a PodDisruptionBudget."""
+    """The quickstart's pipeline, with a PodDisruptionBudget and a Secret for its sink."""
     found = next(each for each in manifests() if each["kind"] == "StreamPipeline")
     found["spec"]["evictable"] = False
+    found["spec"]["sink"]["kafka"] = {
+        "bootstrapServers": "kafka:9093",
+        "topic": "clicks-out",
+        "tls": {"trustedCertificates": [{"secretName": "kafka-ca", "certificate": "ca.crt"}]},
+    }
     return found
 
 

@@ -15,19 +15,18 @@ unless the user or the chart asks for it, so that older drivers read what says n
 
 from __future__ import annotations
 
-import json
 import logging
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from trimtab.api.connection import KafkaConnection
+from trimtab.api.endpoints import Document, KafkaSourceDocument, SinkDocument
 from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
 from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import Duration
-from trimtab.api.v1alpha1.kafka_client import PasswordSecret
+from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.errors import ContractError
 
@@ -53,22 +52,10 @@ EXECUTORS_ANNOTATION = "trimtab.dev/executors-refused"
 """On the driver's pod: the API server's words while it refuses executor pods."""
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, with the contract's key names."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-    def to_json(self) -> str:
-        """The document as stable, readable JSON."""
-        return json.dumps(self.to_dict(), indent=1, sort_keys=True)
+D = TypeVar("D", bound=Document)
 
 
-D = TypeVar("D", bound=_Document)
-
-
-class SourceOptions(_Document):
+class SourceOptions(Document):
     """How the source is read. Not a knob: users set it, and a query restart applies it."""
 
     starting_offsets: Start = Field("latest", alias="startingOffsets")
@@ -78,7 +65,7 @@ class SourceOptions(_Document):
     )
 
 
-class Settings(_Document):
+class Settings(Document):
     """`settings.json`: the knob values and source options of one generation, and the reason."""
 
     schema_: Literal[1] = Field(1, alias="schema")
@@ -94,14 +81,14 @@ class Settings(_Document):
         return _parse(cls, text)
 
 
-class Carries(_Document):
+class Carries(Document):
     """How much some executors carry."""
 
     executors: int = Field(ge=1)
     rate: float = Field(ge=0, description="records/s at the higher bound")
 
 
-class Reflex(_Document):
+class Reflex(Document):
     """`reflex.json`: how far the driver may raise executors by itself, in one generation.
 
     A key of its own, so that drivers of older images ignore it.
@@ -125,25 +112,7 @@ class Reflex(_Document):
         return _parse(cls, text)
 
 
-class _OnKafka(_Document):
-    """A part of the job that connects to a Kafka cluster."""
-
-    bootstrap_servers: str = Field(alias="bootstrapServers")
-
-    @property
-    def connection(self) -> KafkaConnection:
-        """How to connect to the cluster."""
-        return KafkaConnection(self.bootstrap_servers)
-
-
-class KafkaSourceDocument(_OnKafka):
-    """Where records come from."""
-
-    topics: list[str]
-    include_headers: Literal[True] | None = Field(None, alias="includeHeaders")
-
-
-class TransformDocument(_Document):
+class TransformDocument(Document):
     """What happens to the records: exactly one of SQL over the view `source`, or Python."""
 
     sql: str | None = None
@@ -154,69 +123,7 @@ class TransformDocument(_Document):
     )
 
 
-class KafkaSinkDocument(_OnKafka):
-    """The results go to a Kafka topic."""
-
-    kind: Literal["kafka"] = "kafka"
-    topic: str
-
-
-class NoopSinkDocument(_Document):
-    """The results are computed and discarded."""
-
-    kind: Literal["noop"] = "noop"
-
-
-class FunctionSinkDocument(_Document):
-    """The results go to a function of the user."""
-
-    kind: Literal["foreachBatch"] = "foreachBatch"
-    module: str = Field(description="module:function of write(df, batch_id[, params])")
-    params: dict[str, str] | None = Field(None, description="absent: the function gets none")
-
-
-class FilesSinkDocument(_Document):
-    """The results go to files, a directory for each batch."""
-
-    kind: Literal["files"] = "files"
-    format: Literal["parquet", "json", "csv"]
-    uri: str
-    partition_by: list[str] = Field(default_factory=list, alias="partitionBy")
-
-
-class DeltaSinkDocument(_Document):
-    """The results go to a Delta table, a transaction for each batch."""
-
-    kind: Literal["delta"] = "delta"
-    uri: str
-    partition_by: list[str] = Field(default_factory=list, alias="partitionBy")
-
-
-class JdbcSinkDocument(_Document):
-    """The results go to a table of a database, one row for each key."""
-
-    kind: Literal["jdbc"] = "jdbc"
-    url: str
-    table: str
-    keys: list[str]
-    latest: str | None = Field(None, description="column; absent: any row of a key wins")
-    username: str
-    password_secret: PasswordSecret = Field(alias="passwordSecret")
-
-
-SinkDocument = Annotated[
-    KafkaSinkDocument
-    | NoopSinkDocument
-    | FunctionSinkDocument
-    | FilesSinkDocument
-    | DeltaSinkDocument
-    | JdbcSinkDocument,
-    Field(discriminator="kind"),
-]
-"""Where the results go. `job/query/sinks` has a module for each kind."""
-
-
-class Executors(_Document):
+class Executors(Document):
     """The shape of an executor pod; the number of pods is a knob."""
 
     image: str
@@ -245,10 +152,14 @@ class Executors(_Document):
     )
 
 
-class Job(_Document):
-    """`job.json`: everything that a driver needs to build and run its pipeline's query."""
+class Job(Document):
+    """`job.json`: everything that a driver needs to build and run its pipeline's query.
 
-    schema_: Literal[1] = Field(1, alias="schema")
+    Its schema is 2 where it has `tls` or `authentication`: a driver that ignored these would try to
+    connect without.
+    """
+
+    schema_: Literal[1, 2] = Field(1, alias="schema")
     namespace: str
     pipeline: str
     pipeline_uid: str = Field(alias="pipelineUid")
@@ -264,6 +175,12 @@ class Job(_Document):
     hang_timeout_s: Duration | None = Field(None, alias="hangTimeout")
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """What the pods mount of Secrets."""
+        parts = (self.source, self.sink)
+        return tuple(dict.fromkeys(key for part in parts for key in part.secret_keys))
 
     @classmethod
     def from_json(cls, text: str) -> Job:

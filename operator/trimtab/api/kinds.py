@@ -17,6 +17,11 @@ REPLACED = (*APPLIED, "update")
 Role and of its binding, nobody can add an item: an apply takes them back as a whole."""
 EXECUTORS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
 """What the role of a driver allows it to do with pods; nobody may grant more than they have."""
+MOUNT = "mount"
+"""A verb that Kubernetes itself does not know: the holder may make executors that mount the Secret.
+
+The chart's policy for drivers asks for it. Nobody can read a Secret with it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("ServiceAccount", "serviceaccounts", "v1", (*APPLIED, "delete")),
         Kind("Role", "roles", _RBAC, (*APPLIED, "delete")),
         Kind("RoleBinding", "rolebindings", _RBAC, (*APPLIED, "delete")),
+        Kind("Secret", "secrets", "v1", (MOUNT,), watched=False),
         Kind("Event", "events", "v1", ("create",), watched=False),
     )
 }

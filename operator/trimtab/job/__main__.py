@@ -34,6 +34,7 @@ from trimtab.job.executors.locality import Locality
 from trimtab.job.executors.placement import LABELS, Places, Step, steps
 from trimtab.job.executors.pod_log import PodLog, SparkRecords
 from trimtab.job.lifecycle import settings_watch
+from trimtab.job.lifecycle.credentials import CredentialsWatch
 from trimtab.job.lifecycle.runner import Runner, StopSignal
 from trimtab.job.query.builder import StreamBuilder
 from trimtab.job.query.checkpoint import Checkpoint
@@ -95,6 +96,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
     signal.signal(signal.SIGTERM, lambda *_: stop.request())
     job = definition.load_job(options.job)
     settings = definition.load_settings(options.settings, job)
+    CredentialsWatch(job.secret_keys, stop.request).start(stopping)
     driver = DriverState(pipeline_uid=job.pipeline_uid)
     registry = CollectorRegistry()
     registry.register(DriverCollector(driver, wall_s))

@@ -181,7 +181,7 @@ def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int
 def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSession:
     """Start the JVM and ship the mounted Python modules to the executors."""
     if POD_TEMPLATE_KEY in conf and job.executors is not None:
-        template = pod_template(job.executors)
+        template = pod_template(job.executors, job.secret_keys)
         Path(conf[POD_TEMPLATE_KEY]).write_text(json.dumps(template), encoding="utf-8")
     builder = SparkSession.builder
     for key, value in conf.items():

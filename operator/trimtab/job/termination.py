@@ -33,6 +33,8 @@ class Reason(StrEnum):
     SINK_DENIED = "SinkDenied"
     SINK_NOT_FOUND = "SinkNotFound"
     SINK_FAILED = "SinkFailed"
+    CREDENTIALS_MISSING = "CredentialsMissing"
+    CREDENTIALS_INVALID = "CredentialsInvalid"
     DATA_LOST = "DataLost"
     CHECKPOINT_UNREACHABLE = "CheckpointUnreachable"
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
@@ -84,7 +86,21 @@ _KAFKA_AWAY = re.compile(
     r"|Failed to (create new KafkaAdminClient|construct kafka (consumer|producer))"
     r"|not present in metadata after"
 )
-_KAFKA_DENIED = re.compile(r"kafka\.common\.errors\.\w*(Authentication|Authorization)Exception")
+_KAFKA_DENIED = re.compile(
+    r"kafka\.common\.errors\.(?P<what>\w*(Authentication|Authorization))Exception"
+    r"(: (?P<words>[^\n]+))?"
+)
+_ALLOW = {
+    "SaslAuthentication": "correct authentication, or what its Secret holds",
+    "SslAuthentication": "correct tls.trustedCertificates, or authentication.certificateAndKey",
+    "TopicAuthorization": "grant Read for a source, Write for a sink",
+    "GroupAuthorization": "grant Read on groups that begin with spark-kafka-source",
+    # who may write to no topic may not even begin to
+    "ClusterAuthorization": (
+        "grant Write on the sink's topic, and IdempotentWrite on a cluster that is older than 2.8"
+    ),
+}
+"""What to do about each kind of refusal."""
 _DATA_LOST = re.compile(r"KAFKA_DATA_LOSS|kafka\S*OffsetOutOfRange|[Ss]ome data may have been lost")
 _INCOMPATIBLE = re.compile(
     r"STATE_STORE_\w*(SCHEMA|FORMAT|PROVIDER)\w*|STATEFUL_OPERATOR_(NOT_MATCH|MISSING)\w*"
@@ -105,8 +121,9 @@ def classify(causes: Sequence[Cause]) -> JobFailureError:
     """What a query's exception chain (outermost first) means for the pipeline."""
     text = "\n".join(f"{cause.kind}: {cause.message}" for cause in causes)
     root = _root_message(causes)
-    if _KAFKA_DENIED.search(text):
-        return JobFailureError(Reason.KAFKA_DENIED, f"Kafka refused access: {root}")
+    if (refusal := _KAFKA_DENIED.search(text)) is not None:
+        words = _denied(refusal["what"], refusal["words"] or root)
+        return JobFailureError(Reason.KAFKA_DENIED, words, heals=True)
     if _INCOMPATIBLE.search(text):
         words = "the query does not fit its checkpoint; bump checkpoint.generation for a new one: "
         return JobFailureError(Reason.CHECKPOINT_INCOMPATIBLE, words + root)
@@ -124,6 +141,12 @@ def classify(causes: Sequence[Cause]) -> JobFailureError:
             Reason.KAFKA_UNREACHABLE, f"Kafka does not answer: {root}", heals=True
         )
     return JobFailureError(Reason.QUERY_FAILED, root)
+
+
+def _denied(what: str, words: str) -> str:
+    allow = _ALLOW.get(what)
+    ending = f". To end this, {allow}" if allow else ""
+    return _cut(f"Kafka refused access: {words.rstrip('. ')}{ending}")
 
 
 def _out_of_memory(text: str, root: str) -> JobFailureError:

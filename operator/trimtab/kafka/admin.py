@@ -1,14 +1,15 @@
 """Reads topics, partition leaders, brokers and end offsets from a Kafka cluster.
 
 Only the topics that it is asked for are described, whatever else the cluster has. Every call has a
-time limit and raises UnavailableError if no broker answers.
+time limit and raises UnavailableError if no broker answers, DeniedError if one refuses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import (
@@ -21,8 +22,9 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from trimtab.api.connection import KafkaConnection
-from trimtab.errors import UnavailableError
-from trimtab.kafka import reader
+from trimtab.errors import CredentialsInvalidError, UnavailableError
+from trimtab.kafka import librdkafka, reader
+from trimtab.kafka.refusals import Refusals
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import ConfigEntry, DescribeClusterResult, TopicDescription
@@ -69,15 +71,29 @@ class KafkaAdmin:
     def __init__(self, connection: KafkaConnection, timeout_s: float) -> None:
         """Connects on the first call."""
         self._connection, self._timeout_s = connection, timeout_s
-        self._admin = AdminClient(
-            {
-                **connection.properties(),
-                "client.id": "trimtab-driver",
-                "socket.timeout.ms": int(timeout_s * 1000),
-                "reconnect.backoff.max.ms": 2000,
-                "log_level": 0,  # its errors reach us as exceptions
-            }
-        )
+        self._refusals = Refusals(connection.servers)
+
+    @cached_property
+    def _admin(self) -> AdminClient:
+        """The client, once there is what it logs in with.
+
+        Raises:
+            CredentialsMissingError: there is not.
+            CredentialsInvalidError: it cannot be used.
+        """
+        said: dict[str, Any] = {
+            **librdkafka.properties(self._connection),
+            "client.id": "trimtab-driver",
+            "socket.timeout.ms": int(self._timeout_s * 1000),
+            "reconnect.backoff.max.ms": 2000,
+            "error_cb": self._refusals,
+            "log_level": 0,  # its errors reach us as exceptions
+        }
+        try:
+            return AdminClient(said)
+        except KafkaException as error:
+            words = f"Kafka's client cannot use what the Secrets hold: {_message(error)}"
+            raise CredentialsInvalidError(words) from error
 
     def partitions(self, topics: Sequence[str]) -> dict[str, int]:
         """Partition counts of the topics that exist; raises UnavailableError."""
@@ -133,7 +149,7 @@ class KafkaAdmin:
             UnavailableError: no broker answered.
         """
         wanted = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
-        asked = self._call(self._admin.describe_configs, wanted)
+        asked = self._call("describe_configs", wanted)
         found = {}
         for resource, future in asked.items():
             try:
@@ -151,10 +167,8 @@ class KafkaAdmin:
             for number in range(count)
         ]
         try:
-            asked = self._call(
-                self._admin.list_offsets, dict.fromkeys(wanted, which), isolation_level=level
-            )
-            answers = {tp: self._result(future) for tp, future in asked.items()}
+            asked = self._call("list_offsets", dict.fromkeys(wanted, which), isolation_level=level)
+            answers = {tp: self._result(future, tp.topic) for tp, future in asked.items()}
         except _NoTopicError as error:
             raise UnavailableError(f"Kafka has not all of its topics: {error}") from error
         return {(tp.topic, tp.partition): info.offset for tp, info in answers.items()}
@@ -165,39 +179,44 @@ class KafkaAdmin:
 
     def _described(self, topics: Sequence[str]) -> dict[str, TopicDescription]:
         """The description of each topic that exists."""
-        asked = self._call(self._admin.describe_topics, TopicCollection(list(topics)))
+        asked = self._call("describe_topics", TopicCollection(list(topics)))
         found = {}
         for name, future in asked.items():
             try:
-                found[name] = self._result(future)
+                found[name] = self._result(future, name)
             except _NoTopicError:
                 continue
         return found
 
     def _cluster(self) -> DescribeClusterResult:
-        asked: Future[DescribeClusterResult] = self._call(self._admin.describe_cluster)
+        asked: Future[DescribeClusterResult] = self._call("describe_cluster")
         return self._result(asked)
 
-    def _call(self, ask: Callable[..., T], *what: Any, **how: Any) -> T:
+    def _call(self, name: str, *what: Any, **how: Any) -> Any:
         try:
-            return ask(*what, **how, request_timeout=self._timeout_s)
+            return getattr(self._admin, name)(*what, **how, request_timeout=self._timeout_s)
         except KafkaException as error:
             raise self._unavailable(error) from error
 
-    def _result(self, future: Future[T]) -> T:
+    def _result(self, future: Future[T], topic: str = "") -> T:
         try:
-            return future.result(self._timeout_s + 1)
+            found = future.result(self._timeout_s + 1)
         except KafkaException as error:
             code = error.args[0].code() if error.args else None
             if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise _NoTopicError(_message(error)) from error
+            if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise self._refusals.of_topic(topic) from error
             raise self._unavailable(error) from error
         except TimeoutError as error:
             raise self._unavailable(error) from error
+        self._refusals.clear()
+        return found
 
     def _unavailable(self, error: Exception) -> UnavailableError:
+        self._admin.poll(0)  # hands over why connections failed
         words = f"Kafka at {self._connection.servers} does not answer: {_message(error)}"
-        return UnavailableError(words)
+        return self._refusals.denied() or UnavailableError(words)
 
 
 def _retention(config: Mapping[str, ConfigEntry]) -> Retention:

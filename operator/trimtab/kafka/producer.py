@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.errors import UnavailableError
+from trimtab.kafka import librdkafka
 from trimtab.tuning.producer import Probe, ProducerSettings
 
 WARM_S = 0.5
@@ -55,7 +56,7 @@ def _configuration(
     connection: KafkaConnection, settings: ProducerSettings, meter: _Meter
 ) -> dict[str, Any]:
     return {
-        **connection.properties(),
+        **librdkafka.properties(connection),
         "enable.idempotence": True,
         "acks": "all",
         "batch.size": settings.batch_bytes,

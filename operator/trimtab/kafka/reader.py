@@ -8,6 +8,7 @@ from confluent_kafka import OFFSET_INVALID, TIMESTAMP_NOT_AVAILABLE, Consumer, K
 from confluent_kafka import TopicPartition as Position
 
 from trimtab.api.connection import KafkaConnection
+from trimtab.kafka import librdkafka
 
 PATIENCE_S = 3.0
 """Seconds for all records together."""
@@ -24,7 +25,7 @@ def timestamps(
     found: dict[tuple[str, int], float] = {}
     consumer = Consumer(
         {
-            **connection.properties(),
+            **librdkafka.properties(connection),
             "client.id": "trimtab-driver",
             "group.id": "trimtab-lag",  # required, never used: nothing is committed
             "enable.auto.commit": False,
@@ -34,8 +35,9 @@ def timestamps(
     )
     try:
         consumer.assign([Position(topic, number, at) for (topic, number), at in positions.items()])
-        for _ in range(len(positions)):
-            message = consumer.poll(PATIENCE_S / len(positions))
+        # twice as often as there are records: that the group may not be used comes up as one too
+        for _ in range(2 * len(positions)):
+            message = consumer.poll(PATIENCE_S / len(positions) / 2)
             if message is None or message.error():
                 continue
             key = (str(message.topic()), int(message.partition() or 0))
@@ -44,6 +46,8 @@ def timestamps(
                 found.setdefault(key, stamp_ms / 1000)
             if message.offset() != OFFSET_INVALID:
                 consumer.incremental_unassign([Position(*key)])
+            if found.keys() == positions.keys():
+                break
     except KafkaException:
         return found
     finally:

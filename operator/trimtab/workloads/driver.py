@@ -40,6 +40,7 @@ from trimtab.workloads.names import (
     labels,
     tuning_name,
 )
+from trimtab.workloads.secrets import secret_volumes
 
 
 def disruption_budget(parent: Manifest) -> Manifest:
@@ -115,6 +116,8 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         {"name": "job", "mountPath": JOB_DIRECTORY},
         {"name": "tuning", "mountPath": TUNING_DIRECTORY},
     ]
+    for held, more in zip((volumes, mounts), secret_volumes(job.secret_keys), strict=True):
+        held.extend(more)
     if spec.checkpoint.claim is not None:
         claim = {"claimName": claim_name(name)}
         volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})

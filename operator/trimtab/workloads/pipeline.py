@@ -12,21 +12,21 @@ from trimtab.api.contract import (
     SETTINGS_KEY,
     Executors,
     Job,
-    KafkaSourceDocument,
     Reflex,
     Settings,
     SourceOptions,
     TransformDocument,
 )
+from trimtab.api.endpoints import KafkaSourceDocument
 from trimtab.api.history import HISTORY_KEY, NEWEST_KEY, Entry, name_of, packed
-from trimtab.api.kinds import EXECUTORS
 from trimtab.api.knobs import FIXED_KNOBS
 from trimtab.api.pod_user import DEFAULT_USER
 from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.query import KafkaReference
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
-from trimtab.workloads import driver, network, pods
+from trimtab.workloads import driver, identity, network, pods
 from trimtab.workloads.common import (
     COMPONENT_LABEL,
     HASH_ANNOTATION,
@@ -36,7 +36,6 @@ from trimtab.workloads.common import (
 )
 from trimtab.workloads.names import (
     claim_name,
-    driver_account,
     driver_name,
     executor_account,
     history_name,
@@ -66,7 +65,8 @@ def children(
     policies = network.pipeline_policies(parent, config)
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
     checkpoint = checkpoint_claim(parent, spec)
-    return [*_identity(parent), *policies, job_map, *checkpoint, *budget, stateful_set]
+    accounts = identity.accounts(parent, job.secret_keys)
+    return [*accounts, *policies, job_map, *checkpoint, *budget, stateful_set]
 
 
 def job_definition(
@@ -74,14 +74,17 @@ def job_definition(
     config: OperatorSettings,
 ) -> Job:  # fmt: skip
     """A pipeline's `job.json`; `bootstrap` holds the addresses of source and sink."""
-    meta, source = parent["metadata"], spec.source.kafka
+    meta, source, sink = parent["metadata"], spec.source.kafka, spec.sink.document(bootstrap[1])
     python, executor = spec.transform.python, spec.resources.executor
     return Job(
+        schema_=2 if _secured(source, spec.sink.reference) else 1,
         namespace=meta["namespace"],
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
         source=KafkaSourceDocument(
             bootstrap_servers=bootstrap[0],
+            tls=source.tls,
+            authentication=source.authentication,
             topics=source.topics,
             include_headers=True if source.include_headers else None,
         ),
@@ -91,7 +94,7 @@ def job_definition(
             params=python.params if python else {},
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
-        sink=spec.sink.document(bootstrap[1]),
+        sink=sink,
         output_mode=spec.sink.output_mode,
         checkpoint_uri=_checkpoint_uri(meta, spec),
         drain_timeout_s=spec.drain_timeout,
@@ -113,6 +116,10 @@ def job_definition(
         ),
         spark_conf=spec.spark_conf,
     )
+
+
+def _secured(*named: KafkaReference | None) -> bool:
+    return any(kafka and (kafka.tls or kafka.authentication) for kafka in named)
 
 
 def _shared(spec: StreamPipelineSpec) -> bool:
@@ -183,6 +190,10 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
             document[part].pop(field)
     if not spec.source.kafka.include_headers:
         document["source"].pop("includeHeaders")
+    for part in ("source", "sink"):
+        for field in ("tls", "authentication"):
+            if document[part].get(field) is None:
+                document[part].pop(field, None)
     document.pop("resume")  # only a new checkpoint reads it
     # as it was when drivers and executors shared an account: a new one is no reason to restart
     document["executors"]["serviceAccount"] = driver_name(job.pipeline)
@@ -267,27 +278,3 @@ def checkpoint_claim(parent: Manifest, spec: StreamPipelineSpec) -> list[Manifes
     )  # fmt: skip
     _stamp(manifest, spec)
     return [manifest]
-
-
-def _identity(parent: Manifest) -> list[Manifest]:
-    """Service account and role, which grant access to executor pods and the tuning document."""
-    name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
-    account, no_token = driver_account(name), {"automountServiceAccountToken": False}
-    rules = [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": [*EXECUTORS]},
-        {
-            "apiGroups": [""],
-            "resources": ["configmaps"],
-            "resourceNames": [tuning_name(name)],
-            "verbs": ["get", "list", "watch"],
-        },
-    ]
-    role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": account}
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    binding = {"roleRef": role_ref, "subjects": [subject]}
-    return [
-        child(parent, "ServiceAccount", account, labels(parent), {}),
-        child(parent, "ServiceAccount", executor_account(name), labels(parent), no_token),
-        child(parent, "Role", account, labels(parent), {"rules": rules}),
-        child(parent, "RoleBinding", account, labels(parent), binding),
-    ]

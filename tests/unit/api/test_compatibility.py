@@ -42,6 +42,11 @@ NARROWED = {
         ".spec: new rule: the sink's topic is one of the source's topics",
         ".spec: new rule: limits.cores is less than limits.executors.min needs",
         ".spec: new rule: limits.memory is less than limits.executors.min needs",
+        *(
+            f".spec.{end}.kafka: new rule: {words}"  # about fields that are new
+            for end in ("source", "sink")
+            for words in ("authentication needs tls", "a KafkaCluster has neither TLS nor logins")
+        ),
         ".spec.source.kafka.topics: new rule: source.kafka.topics names a topic twice",
         ".spec.resources.driver.memory: new rule: write at least 834Mi",
         ".spec.resources.executor.memory: new rule: write at least 834Mi",

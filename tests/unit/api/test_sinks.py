@@ -8,7 +8,7 @@ import pytest
 from tests.bounds import SINKS_TAKEN, change
 from tests.unit.workloads.manifests import example
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.job.query.sinks import open_sink
 
@@ -38,7 +38,7 @@ def test_a_sink_of_a_spec_is_one_of_the_driver(value: dict[str, Any]) -> None:
 def test_a_kafka_sink_names_its_topic_and_sends() -> None:
     spec = StreamPipelineSpec.model_validate(example("pipeline")["spec"])
     document = spec.sink.document("kafka:9092")
-    assert isinstance(document, contract.KafkaSinkDocument)
+    assert isinstance(document, endpoints.KafkaSinkDocument)
     assert document.bootstrap_servers == "kafka:9092"
     assert spec.sink.sends
     assert spec.sink.words.startswith("topic ")

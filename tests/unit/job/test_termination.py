@@ -37,7 +37,7 @@ TASK = "org.apache.spark.SparkException"
         (
             Cause("org.apache.kafka.common.errors.SaslAuthenticationException", "bad password"),
             Reason.KAFKA_DENIED,
-            False,
+            True,
         ),
         (
             Cause("java.lang.AssertionError", "There are [1] sources in the checkpoint offsets "
@@ -73,6 +73,34 @@ TASK = "org.apache.spark.SparkException"
 def test_tells_what_ended_a_query(cause: Cause, reason: Reason, heals: bool) -> None:
     failure = classify([Cause("StreamingQueryException", "Query failed"), cause])
     assert (failure.reason, failure.heals) == (reason, heals)
+
+
+ERRORS = "org.apache.kafka.common.errors"
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (Cause(f"{ERRORS}.SaslAuthenticationException", "invalid credentials"),
+         "invalid credentials. To end this, correct authentication, or what its Secret holds"),
+        (Cause(f"{ERRORS}.SslAuthenticationException", "SSL handshake failed"),
+         "SSL handshake failed. To end this, correct tls.trustedCertificates"),
+        (Cause(TASK, "Job aborted due to stage failure: Task 0 in stage 7.0 failed: "
+               f"{ERRORS}.TopicAuthorizationException: Not authorized to access topics: [in]\n"
+               "\tat a.B.c(D.java:1)"),
+         "Not authorized to access topics: [in]. To end this, grant Read for a source, Write for"),
+        (Cause(f"{ERRORS}.GroupAuthorizationException", "Not authorized to access group: g"),
+         "access group: g. To end this, grant Read on groups that begin with spark-kafka-source"),
+        (Cause(f"{ERRORS}.ClusterAuthorizationException", "Cluster authorization failed."),
+         "Cluster authorization failed. To end this, grant Write on the sink's topic"),
+        (Cause(f"{ERRORS}.DelegationTokenAuthorizationException", "no"), "refused access: no"),
+    ],
+)  # fmt: skip
+def test_says_what_kafka_refused_and_what_to_allow(cause: Cause, words: str) -> None:
+    failure = classify([Cause("StreamingQueryException", "Query failed"), cause])
+    assert (failure.reason, failure.heals) == (Reason.KAFKA_DENIED, True)
+    assert words in str(failure)
+    assert "D.java" not in str(failure)
 
 
 def test_names_the_error_that_the_users_code_raised() -> None:

@@ -124,10 +124,7 @@ class _Needs(NamedTuple):
 
     @property
     def words(self) -> str:
-        return (
-            f"authentication {', '.join(self.types)} takes {self.written}: write these, and nothing"
-            " of another type"
-        )
+        return f"authentication {' or '.join(self.types)} takes {self.written}, and nothing else"
 
     def cel(self) -> tuple[str, str]:
         others = [name for name in _FIELDS if name not in (*self.fields, *self.more)]
@@ -147,7 +144,8 @@ _NEEDS = (
     _Needs(
         ("oauthbearer",), ("tokenEndpointUri", "clientId", "clientSecret"),
         ("scope", "tlsTrustedCertificates"),
-        "tokenEndpointUri, clientId and clientSecret: {secretName, key}",
+        "tokenEndpointUri, clientId, clientSecret: {secretName, key} and perhaps scope and"
+        " tlsTrustedCertificates",
     ),
     _Needs(("aws-msk-iam",), (), (), "no further field"),
 )  # fmt: skip

@@ -7,8 +7,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel
-from trimtab.api.contract import KafkaSinkDocument, SinkDocument
+from trimtab.api.endpoints import KafkaSinkDocument, SinkDocument
 from trimtab.api.offsets import Start
+from trimtab.api.v1alpha1.kafka_client import NO_SECURITY_HERE, RULES, Security
 from trimtab.api.v1alpha1.sinks import (
     DeltaSink,
     FilesSink,
@@ -18,11 +19,9 @@ from trimtab.api.v1alpha1.sinks import (
     OtherSink,
 )
 
-_ONE_KAFKA = cel(
-    (
-        "has(self.cluster) != has(self.bootstrapServers)",
-        "write either cluster: <name of a KafkaCluster here> or bootstrapServers: host:port",
-    )
+_ONE_KAFKA = (
+    "has(self.cluster) != has(self.bootstrapServers)",
+    "write either cluster: <name of a KafkaCluster here> or bootstrapServers: host:port",
 )
 
 MAX_SHUFFLE_PARTITIONS = 1000
@@ -33,14 +32,25 @@ Bootstrap = Annotated[str, Field(max_length=1024, pattern=r"^[A-Za-z0-9._:,\[\]-
 TWICE = "source.kafka.topics names a topic twice: keep one of them"
 
 
-class KafkaSource(ApiModel):
-    """Topics of one Kafka cluster."""
+class KafkaReference(Security):
+    """A Kafka, and how it is reached."""
 
-    model_config = {"json_schema_extra": _ONE_KAFKA}
+    model_config = {"json_schema_extra": cel(_ONE_KAFKA, *RULES)}
     cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
     bootstrap_servers: Bootstrap | None = Field(
         None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
     )
+
+    @model_validator(mode="after")
+    def _plain_cluster(self) -> Self:
+        if self.cluster is not None and (self.tls or self.authentication):
+            raise ValueError(NO_SECURITY_HERE)
+        return self
+
+
+class KafkaSource(KafkaReference):
+    """Topics of one Kafka cluster."""
+
     topics: list[Topic] = Field(
         min_length=1,
         max_length=16,
@@ -137,14 +147,9 @@ class Transform(ApiModel):
     )
 
 
-class KafkaSink(ApiModel):
+class KafkaSink(KafkaReference):
     """A topic of one Kafka cluster."""
 
-    model_config = {"json_schema_extra": _ONE_KAFKA}
-    cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
-    bootstrap_servers: Bootstrap | None = Field(
-        None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
-    )
     topic: Topic = Field(description="Topic to write to.")
 
     @property
@@ -154,7 +159,12 @@ class KafkaSink(ApiModel):
 
     def document(self, servers: str) -> KafkaSinkDocument:
         """The sink in `job.json`."""
-        return KafkaSinkDocument(bootstrap_servers=servers, topic=self.topic)
+        return KafkaSinkDocument(
+            bootstrap_servers=servers,
+            topic=self.topic,
+            tls=self.tls,
+            authentication=self.authentication,
+        )
 
 
 def in_one_kafka(source: KafkaSource, sink: KafkaSink) -> bool:

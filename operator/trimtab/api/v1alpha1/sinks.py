@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.api.common import ApiModel, cel
 from trimtab.api.v1alpha1.kafka_client import PasswordSecret, Text
 
@@ -49,9 +49,9 @@ class FilesSink(ApiModel):
         """Where it writes to, in words."""
         return f"files under {self.uri}"
 
-    def document(self) -> contract.FilesSinkDocument:
+    def document(self) -> endpoints.FilesSinkDocument:
         """The sink in `job.json`."""
-        return contract.FilesSinkDocument(
+        return endpoints.FilesSinkDocument(
             format=self.format, uri=self.uri, partition_by=self.partition_by
         )
 
@@ -67,9 +67,9 @@ class DeltaSink(ApiModel):
         """Where it writes to, in words."""
         return f"the Delta table {self.uri}"
 
-    def document(self) -> contract.DeltaSinkDocument:
+    def document(self) -> endpoints.DeltaSinkDocument:
         """The sink in `job.json`."""
-        return contract.DeltaSinkDocument(uri=self.uri, partition_by=self.partition_by)
+        return endpoints.DeltaSinkDocument(uri=self.uri, partition_by=self.partition_by)
 
 
 class FunctionSink(ApiModel):
@@ -94,9 +94,9 @@ class FunctionSink(ApiModel):
         """Where it writes to, in words."""
         return f"the function {self.module}"
 
-    def document(self) -> contract.FunctionSinkDocument:
+    def document(self) -> endpoints.FunctionSinkDocument:
         """The sink in `job.json`."""
-        return contract.FunctionSinkDocument(module=self.module, params=self.params)
+        return endpoints.FunctionSinkDocument(module=self.module, params=self.params)
 
 
 URL = r"^jdbc:postgresql://[A-Za-z0-9._:,\[\]-]+/[A-Za-z0-9_.-]+(\?[^ #]*)?$"
@@ -150,9 +150,9 @@ class JdbcSink(ApiModel):
         """Where it writes to, in words."""
         return f"table {self.table} of {self.url.partition('?')[0]}"
 
-    def document(self) -> contract.JdbcSinkDocument:
+    def document(self) -> endpoints.JdbcSinkDocument:
         """The sink in `job.json`."""
-        return contract.JdbcSinkDocument(
+        return endpoints.JdbcSinkDocument(
             url=self.url,
             table=self.table,
             keys=self.keys,
@@ -170,9 +170,9 @@ class NoopSink(ApiModel):
         """Where it writes to, in words."""
         return "nowhere"
 
-    def document(self) -> contract.NoopSinkDocument:
+    def document(self) -> endpoints.NoopSinkDocument:
         """The sink in `job.json`."""
-        return contract.NoopSinkDocument()
+        return endpoints.NoopSinkDocument()
 
 
 OtherSink = JdbcSink | DeltaSink | FilesSink | FunctionSink | NoopSink

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from trimtab.api import placement
 from trimtab.api.contract import CHECKPOINT_DIRECTORY, Executors
 from trimtab.api.memory import SCRATCH_BYTES
 from trimtab.api.pod_user import DEFAULT_USER
 from trimtab.api.quantities import format_quantity
+from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.ports import Manifest
 from trimtab.workloads.common import CONTAINER_SECURITY, SCRATCH_REQUEST, pod_security, scratch
+from trimtab.workloads.secrets import secret_volumes
 
 LOCAL_DIR = "spark-local-dir-1"
 _IMAGE = "spark.kubernetes.container.image"
@@ -29,8 +33,8 @@ def keys(template: PodTemplate | None) -> dict[str, str]:
     return found
 
 
-def pod_template(pods: Executors) -> Manifest:
-    """Executor pods as far as Spark has no key for it.
+def pod_template(pods: Executors, secrets: Iterable[SecretKey] = ()) -> Manifest:
+    """Executor pods as far as Spark has no key for it; they mount these Secrets.
 
     They pass the Pod Security level `restricted`, and hold no token of the API server.
     """
@@ -39,6 +43,8 @@ def pod_template(pods: Executors) -> Manifest:
     limit = format_quantity(pods.scratch_bytes or SCRATCH_BYTES)
     volumes.append({"name": LOCAL_DIR, "emptyDir": {"sizeLimit": limit}})
     mounts.append({"name": LOCAL_DIR, "mountPath": f"/var/data/{LOCAL_DIR}"})
+    for held, more in zip((volumes, mounts), secret_volumes(secrets), strict=True):
+        held.extend(more)
     if pods.checkpoint_claim is not None:
         claim = {"claimName": pods.checkpoint_claim}
         volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})

@@ -1,7 +1,7 @@
 """What the driver requires of a source and of a sink.
 
 A new kind needs a module in `sources` or `sinks`, a line in the table there, and its document in
-`api/contract.py`. No other module of the driver knows the kinds.
+`api/endpoints.py`. No other module of the driver knows the kinds.
 """
 
 from __future__ import annotations

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from trimtab.errors import UnavailableError
+from trimtab.errors import (
+    CredentialsInvalidError,
+    CredentialsMissingError,
+    DeniedError,
+    UnavailableError,
+)
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
 
 START_TIMEOUT_S = 15.0
 """Limit of one request before a start: a Kafka that is coming up may take its time."""
 
+_REASONS: Mapping[type[UnavailableError], Reason] = {
+    DeniedError: Reason.KAFKA_DENIED,
+    CredentialsMissingError: Reason.CREDENTIALS_MISSING,
+    CredentialsInvalidError: Reason.CREDENTIALS_INVALID,
+}
+
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """Raise a healing JobFailureError if Kafka does not answer."""
+    """Raise a healing JobFailureError if Kafka does not answer, or refuses."""
     try:
         yield
     except UnavailableError as error:
-        raise JobFailureError(Reason.KAFKA_UNREACHABLE, str(error), heals=True) from error
+        reason = _REASONS.get(type(error), Reason.KAFKA_UNREACHABLE)
+        raise JobFailureError(reason, str(error), heals=True) from error
 
 
 def partitions_of(kafka: KafkaAdmin, topics: Sequence[str]) -> dict[str, int]:

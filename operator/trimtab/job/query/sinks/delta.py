@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.job import gateway
 from trimtab.job.query.sinks.files import require_columns
 
@@ -25,7 +25,7 @@ class DeltaSink:
         "spark.databricks.delta.snapshotPartitions": "2",
     }
 
-    def __init__(self, document: contract.DeltaSinkDocument) -> None:
+    def __init__(self, document: endpoints.DeltaSinkDocument) -> None:
         """Nothing is written yet."""
         self._uri, self._partition_by = document.uri, document.partition_by
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.errors import TransformError
 from trimtab.job import gateway
 
@@ -26,7 +26,7 @@ class FilesSink:
     on_replay = "its files are replaced, so each record is there once"
     session_conf: Mapping[str, str] = {}
 
-    def __init__(self, document: contract.FilesSinkDocument) -> None:
+    def __init__(self, document: endpoints.FilesSinkDocument) -> None:
         """Nothing is written yet."""
         self._format, self._uri = document.format, document.uri.rstrip("/")
         self._partition_by = document.partition_by

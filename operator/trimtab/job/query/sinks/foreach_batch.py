@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.job.query.transform import load_function
 from trimtab.job.termination import JobFailureError, Reason
 
@@ -23,7 +23,7 @@ class FunctionSink:
     on_replay = "the function is called again with the same batch_id: it must not write twice"
     session_conf: Mapping[str, str] = {}
 
-    def __init__(self, document: contract.FunctionSinkDocument) -> None:
+    def __init__(self, document: endpoints.FunctionSinkDocument) -> None:
         """The module is imported on first use."""
         self._reference = document.module
         self._params = [] if document.params is None else [dict(document.params)]

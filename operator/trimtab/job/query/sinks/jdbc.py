@@ -7,16 +7,13 @@ moves nothing.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
-from trimtab.api import contract
-from trimtab.api.v1alpha1.kafka_client import SECRETS_DIRECTORY, PasswordSecret
+from trimtab.api import endpoints
 from trimtab.job import gateway
 from trimtab.job.query.sinks.database import Database, understood
 from trimtab.job.query.sinks.files import require_columns
@@ -26,7 +23,8 @@ from trimtab.job.query.sinks.postgres import (
     stage_prefix,
     stages,
 )
-from trimtab.job.termination import JobFailureError, Reason
+from trimtab.job.query.topics import answered
+from trimtab.kafka.secrets import value_of
 
 DRIVER = "org.postgresql.Driver"
 PROPERTIES = {
@@ -49,7 +47,7 @@ class JdbcSink:
     on_replay = "the database knows the batch, so nothing is written again"
     session_conf: Mapping[str, str] = {}
 
-    def __init__(self, document: contract.JdbcSinkDocument) -> None:
+    def __init__(self, document: endpoints.JdbcSinkDocument) -> None:
         """Connects on first use."""
         self._document = document
         self._start = secrets.token_hex(4)
@@ -114,18 +112,8 @@ class JdbcSink:
         return Database(context, self._document.url, {**PROPERTIES, **self._login()})
 
     def _login(self) -> Mapping[str, str]:
-        """User and password as they are now: a Secret that changed is taken with the next batch."""
+        """User and password; raises a healing JobFailureError if the password is not there."""
         document = self._document
-        return {"user": document.username, "password": _password(document.password_secret)}
-
-
-def _password(secret: PasswordSecret) -> str:
-    path = Path(os.environ.get("TRIMTAB_SECRETS", SECRETS_DIRECTORY), *secret.held)
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\n")
-    except OSError as error:
-        raise JobFailureError(
-            Reason.SINK_DENIED,
-            f"key {secret.password!r} of Secret {secret.secret_name!r} does not exist",
-            heals=True,
-        ) from error
+        with answered():
+            password = value_of(document.password_secret.held)
+        return {"user": document.username, "password": password}

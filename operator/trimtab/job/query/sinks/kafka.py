@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.api.knobs import (
     KNOBS,
     PRODUCER_BATCH,
@@ -17,6 +17,7 @@ from trimtab.api.knobs import (
 from trimtab.errors import TransformError
 from trimtab.job.query.topics import START_TIMEOUT_S, answered, require_topics
 from trimtab.kafka.admin import KafkaAdmin
+from trimtab.kafka.java import spark_options
 
 TYPES = {"string", "binary"}
 """Types that the columns `key` and `value` may have."""
@@ -50,11 +51,11 @@ class KafkaSink:
     ignores = ("topic", "partition", "timestamp")
     session_conf: Mapping[str, str] = {}
 
-    def __init__(self, document: contract.KafkaSinkDocument) -> None:
+    def __init__(self, document: endpoints.KafkaSinkDocument) -> None:
         """Connects on first use."""
         self._topic = document.topic
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
-        self._target = {**document.connection.spark_options(), "topic": document.topic}
+        self._target = {**spark_options(document.connection), "topic": document.topic}
         self._options: Mapping[str, str] = SAFE
         self._began: int | None = None
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
-from trimtab.api import contract, offsets, placement
+from trimtab.api import contract, endpoints, offsets, placement
 from trimtab.api.knobs import (
     FETCH_MAX,
     FETCH_PARTITION,
@@ -23,6 +23,7 @@ from trimtab.job.batches.progress import AGE_SHARES, SOURCE
 from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.query.topics import START_TIMEOUT_S, identity_of, partitions_of, require_topics
 from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
+from trimtab.kafka.java import spark_options
 from trimtab.sizing import batches
 
 CONSUMER = {
@@ -36,12 +37,10 @@ CONSUMER = {
 }
 CLOSEST_REPLICA = {
     # the executor's own zone: the client reads the variable where the consumer is created
-    "kafka.config.providers": "env",
-    "kafka.config.providers.env.class": (
-        "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
-    ),
-    "kafka.config.providers.env.param.allowlist.pattern": f"^{placement.ZONE_VARIABLE}$",
-    "kafka.client.rack": f"${{env:{placement.ZONE_VARIABLE}}}",
+    "config.providers": "env",
+    "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    "config.providers.env.param.allowlist.pattern": f"^{placement.ZONE_VARIABLE}$",
+    "client.rack": f"${{env:{placement.ZONE_VARIABLE}}}",
 }
 
 READ_COMMITTED = "read_committed"
@@ -69,7 +68,7 @@ class KafkaSource:
     columns = COLUMNS
     on_replay = "the same offsets are read again"
 
-    def __init__(self, document: contract.KafkaSourceDocument) -> None:
+    def __init__(self, document: endpoints.KafkaSourceDocument) -> None:
         """Connects on first use."""
         self._topics = document.topics
         self._headers = {"includeHeaders": "true"} if document.include_headers else {}
@@ -114,8 +113,7 @@ class KafkaSource:
         """
         said = {
             **CONSUMER,
-            **CLOSEST_REPLICA,
-            **self._connection.spark_options(),
+            **spark_options(self._connection, CLOSEST_REPLICA),
             "subscribe": ",".join(self._topics),
             **self._start(options.starting_offsets, begin),
             "failOnDataLoss": str(options.fail_on_data_loss).lower(),

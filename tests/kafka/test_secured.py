@@ -1,0 +1,315 @@
+"""A secured Kafka: every kind of login, the rights of a pipeline, and Secrets that change."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dev.loadgen.produce import Summary, produce
+from dev.loadgen.verify import verify
+from tests.kafka.driver import Driver
+from tests.kafka.secured import PASSWORD, USER, Authority, SecuredBroker, secret
+
+from trimtab.api.connection import KafkaConnection
+from trimtab.api.v1alpha1.kafka_client import Security
+from trimtab.errors import CredentialsInvalidError, CredentialsMissingError, DeniedError
+from trimtab.kafka.admin import KafkaAdmin
+from trimtab.kafka.secrets import VARIABLE
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
+
+Json = dict[str, Any]
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    running = SecuredBroker(tmp_path_factory.mktemp("secured"))
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def places(kafka: SecuredBroker) -> tuple[str, str]:
+    """Two topics of their own, which nobody has rights to."""
+    kafka.forbid_all()
+    kafka.set_password(PASSWORD)
+    number = next(_numbers)
+    names = f"from-{number}", f"to-{number}"
+    for name in names:
+        kafka.create_topic(name, 2)
+    return names
+
+
+@pytest.fixture
+def held(kafka: SecuredBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The Secrets as pods mount them."""
+    directory = tmp_path / "secrets"
+    monkeypatch.setenv(VARIABLE, str(directory))
+    certificate, key = kafka.clients.sign(USER)
+    other = Authority(tmp_path / "tls", "other").certificate
+    secret(directory, "kafka-ca", ca_crt=kafka.authority.certificate)
+    secret(directory, "two", ca_crt=other + kafka.authority.certificate)
+    secret(directory, "other-ca", ca_crt=other)
+    secret(directory, "user", password=PASSWORD, wrong="another", line=PASSWORD + "\n")
+    secret(directory, "own", tls_crt=certificate, tls_key=key)
+    return directory
+
+
+def trusting(ca: str = "kafka-ca") -> Json:
+    return {"tls": {"trustedCertificates": [{"secretName": ca, "certificate": "ca.crt"}]}}
+
+
+def by_password(kind: str, key: str = "password") -> Json:
+    held = {"secretName": "user", "password": key}
+    return {"type": kind, "username": USER, "passwordSecret": held}
+
+
+def by_token(kafka: SecuredBroker, key: str = "password") -> Json:
+    return {
+        "type": "oauthbearer", "tokenEndpointUri": f"{kafka.issuer.url}/token", "clientId": USER,
+        "clientSecret": {"secretName": "user", "key": key}, "scope": "kafka",
+    }  # fmt: skip
+
+
+BY_CERTIFICATE = {
+    "type": "tls",
+    "certificateAndKey": {"secretName": "own", "certificate": "tls.crt", "key": "tls.key"},
+}
+
+
+def login(kafka: SecuredBroker, kind: str) -> Json:
+    """How source and sink connect with one kind of login."""
+    if kind == "tls":
+        return {"bootstrapServers": kafka.tls, **trusting(), "authentication": BY_CERTIFICATE}
+    said = by_token(kafka) if kind == "oauthbearer" else by_password(kind)
+    return {"bootstrapServers": kafka.sasl, **trusting(), "authentication": said}
+
+
+@pytest.fixture
+def made(
+    kafka: SecuredBroker, places: tuple[str, str], held: Path, tmp_path: Path,
+    drivers: list[Driver],
+) -> Callable[..., Driver]:  # fmt: skip
+    """A driver that reads the first topic and writes the second."""
+
+    def make(kind: str = "scram-sha-512", **changes: Any) -> Driver:
+        reached = {**login(kafka, kind), **changes}
+        driver = Driver(
+            tmp_path / f"driver-{len(drivers)}", kafka.sasl, schema=2,
+            source={**reached, "topics": [places[0]]},
+            sink={**reached, "kind": "kafka", "topic": places[1]},
+        )  # fmt: skip
+        driver.settings(trigger="100ms")
+        drivers.append(driver)
+        return driver
+
+    return make
+
+
+READ, WRITE = "read", "write"
+
+
+def needed(places: tuple[str, str]) -> tuple[tuple[str, str, str], ...]:
+    """The rights of a pipeline, as docs/kafka-security.md has them."""
+    return ("topic", places[0], READ), ("topic", places[1], WRITE)
+
+
+def leaks(directory: Path, process: int, *texts: str) -> list[str]:
+    """Where a secret is: in the files below a directory, in the arguments of a process tree."""
+    found = [
+        str(path)
+        for path in directory.rglob("*")
+        if path.is_file() and any(text.encode() in path.read_bytes() for text in texts)
+    ]
+    for each in family(process):
+        for part in ("cmdline", "environ"):
+            said = Path(f"/proc/{each}/{part}").read_bytes()
+            found += [f"{part} of {each}" for text in texts if text.encode() in said]
+    return found
+
+
+def family(process: int) -> list[int]:
+    """A process and those that it has begun."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [process, *(each for child in children for each in family(int(child)))]
+
+
+@pytest.mark.parametrize("kind", ["scram-sha-512", "scram-sha-256", "plain", "tls", "oauthbearer"])
+def test_a_pipeline_runs_with_every_login_and_exactly_its_rights(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path,
+    kind: str,
+) -> None:  # fmt: skip
+    kafka.allow(*needed(places))
+    sent = produce(kafka.bootstrap, places[0], [(0.5, 2000)])
+    driver = made(kind)
+    driver.start()
+    metrics = driver.until(driver.committed(sent.acknowledged))
+    assert metrics["ledger_mismatch_total"] == 0
+    metrics = driver.until(lambda metrics: "missing_records" in metrics)
+    assert metrics["missing_records"] == 0, "the driver's own client reads the sink too"
+    _, told = driver.get("/metrics")
+    key = (held / "own" / "tls.key").read_text().splitlines()[1]
+    assert PASSWORD not in told
+    assert leaks(driver.directory, driver.process.pid, PASSWORD, key) == []
+    assert driver.terminate() == 0
+    whole(kafka, places, sent)
+
+
+def whole(kafka: SecuredBroker, places: tuple[str, str], sent: Summary) -> None:
+    """Every record arrived, and once."""
+    found = verify(kafka.bootstrap, places[1], sent.run, sent.sequences, frozenset())
+    assert (found.lost, found.duplicated, found.delivered) == (0, 0, sent.acknowledged)
+
+
+def refusal(driver: Driver, words: str, timeout_s: float = 90) -> str:
+    """Wait until the driver says these words of why it is not ready."""
+    deadline, said = time.monotonic() + timeout_s, ""
+    while time.monotonic() < deadline:
+        assert driver.process.poll() is None, driver.tail()
+        try:
+            _, said = driver.get("/ready")
+        except OSError:
+            continue
+        if words in said:
+            return said
+        time.sleep(0.1)
+    raise AssertionError(f"{words!r} was not said, but {said!r}\n{driver.tail()}")
+
+
+def test_without_each_of_its_rights_a_pipeline_is_denied_with_words(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver]
+) -> None:
+    source, sink = places
+    sent = produce(kafka.bootstrap, source, [(0.5, 1000)])
+    driver = made()
+    driver.start()
+    said = refusal(driver, f"refuses access to topic '{source}'")
+    assert said.startswith("KafkaDenied: ")
+    kafka.allow(("topic", source, "describe"))
+    refusal(driver, f"refuses access to topic '{sink}'")
+    kafka.allow(("topic", sink, "describe"))
+    said = refusal(driver, f"Not authorized to access topics: [{source}]")
+    assert said.startswith("KafkaDenied: ")
+    assert "grant Read for a source" in said
+    kafka.allow(("topic", source, READ))
+    said = refusal(driver, "Cluster authorization failed")
+    assert "grant Write on the sink's topic" in said
+    kafka.create_topic(f"{sink}-other")
+    kafka.allow(("topic", f"{sink}-other", WRITE))
+    said = refusal(driver, f"Not authorized to access topics: [{sink}]")
+    assert "Write for a sink" in said
+    kafka.allow(("topic", sink, WRITE))
+    driver.until(driver.committed(sent.acknowledged))
+    assert driver.terminate() == 0
+    whole(kafka, places, sent)
+
+
+def test_a_changed_password_is_taken_at_a_batch_boundary(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path
+) -> None:
+    kafka.allow(*needed(places))
+    driver = made()
+    driver.start()
+    sent = produce(kafka.bootstrap, places[0], [(1.0, 3000)])
+    driver.until(lambda metrics: metrics.get("records_total", 0) > 0)
+    new = f"{PASSWORD}-new"
+    kafka.set_password(new)
+    secret(held, "user", password=new)
+    assert driver.process.wait(60) == 0, driver.tail()
+    assert "Secret user has changed" in driver.log.read_text()
+    driver.start()
+    driver.until(driver.committed(0))
+    assert leaks(driver.directory, driver.process.pid, PASSWORD) == []
+    assert driver.terminate() == 0
+    whole(kafka, places, sent)
+
+
+def test_a_missing_secret_is_named_and_taken_when_it_is_there(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path
+) -> None:
+    kafka.allow(*needed(places))
+    later = {"secretName": "later", "password": "password"}
+    said = {"type": "scram-sha-512", "username": USER, "passwordSecret": later}
+    driver = made(authentication=said)
+    driver.start()
+    words = refusal(driver, "CredentialsMissing: ")
+    assert "key 'password' of Secret 'later' does not exist" in words
+    secret(held, "later", password=PASSWORD)
+    assert driver.process.wait(60) == 0, "it starts anew, with what is there now"
+    driver.start()
+    driver.until(lambda metrics: metrics.get("run_number") == 1)
+    assert driver.terminate() == 0
+
+
+LOGINS = [
+    ("wrong password", DeniedError, "refused the login: .*invalid credentials.* SCRAM-SHA-512"),
+    ("wrong client secret", DeniedError, "refused the login: .*invalid_client"),
+    (
+        "another authority",
+        DeniedError,
+        "no TLS connection .*certificate verify failed.*trustedCert",
+    ),
+    ("public authorities", DeniedError, "no TLS connection .*certificate verify failed"),
+    ("no certificate", DeniedError, "no TLS connection .*bad certificate.*certificateAndKey"),
+    ("no right", DeniedError, "refuses access to topic 'from-.*grant Read"),
+    ("no key", CredentialsMissingError, "key 'nothing' of Secret 'user' does not exist"),
+    ("no secret", CredentialsMissingError, "key 'ca.crt' of Secret 'nothing' does not exist"),
+    ("a line break", CredentialsInvalidError, "key 'line' of Secret 'user' has a line break"),
+    ("no PEM", CredentialsInvalidError, "key 'password' of Secret 'user' is no certificate"),
+]
+
+
+def badly(kafka: SecuredBroker, case: str) -> tuple[str, Json]:
+    """An address, and the security of a connection to it."""
+    return {
+        "wrong password": (
+            kafka.sasl, trusting() | {"authentication": by_password("scram-sha-512", "wrong")}),
+        "wrong client secret": (
+            kafka.sasl, trusting() | {"authentication": by_token(kafka, "wrong")}),
+        "another authority": (
+            kafka.sasl, trusting("other-ca") | {"authentication": by_password("plain")}),
+        "public authorities": (kafka.tls, {"tls": {}, "authentication": BY_CERTIFICATE}),
+        "no certificate": (kafka.tls, trusting()),
+        "no right": (kafka.sasl, trusting() | {"authentication": by_password("plain")}),
+        "no key": (kafka.sasl, trusting() | {"authentication": by_password("plain", "nothing")}),
+        "no secret": (
+            kafka.sasl, trusting("nothing") | {"authentication": by_password("plain")}),
+        "a line break": (kafka.sasl, trusting() | {"authentication": by_password("plain", "line")}),
+        "no PEM": (
+            kafka.tls,
+            trusting() | {"authentication": {"type": "tls", "certificateAndKey": {
+                "secretName": "user", "certificate": "password", "key": "password"}}}),
+    }[case]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "kind", "words"), LOGINS, ids=[row[0] for row in LOGINS])
+def test_what_keeps_the_drivers_client_out_is_named(
+    kafka: SecuredBroker, places: tuple[str, str], held: Path, case: str, kind: type[Exception],
+    words: str,
+) -> None:  # fmt: skip
+    address, said = badly(kafka, case)
+    admin = KafkaAdmin(KafkaConnection(address, Security.model_validate(said)), 4)
+    with pytest.raises(kind, match=words) as caught:
+        admin.partitions([places[0]])
+    assert PASSWORD not in str(caught.value)
+    assert os.environ[VARIABLE] == str(held)
+
+
+def test_one_of_several_authorities_is_enough(
+    kafka: SecuredBroker, places: tuple[str, str], held: Path
+) -> None:
+    kafka.allow(*needed(places))
+    both = trusting("two")
+    both["tls"]["trustedCertificates"] *= 2
+    said = Security.model_validate(both | {"authentication": by_password("plain")})
+    admin = KafkaAdmin(KafkaConnection(kafka.sasl, said), 10)
+    assert admin.partitions([places[0]]) == {places[0]: 2}
+    produce(kafka.bootstrap, places[0], [(0.1, 100)])
+    assert admin.timestamps({(places[0], 0): 0}), "no right on a group is needed"
