@@ -40,6 +40,7 @@ LOOP = "would read what it writes"
 TOO_LITTLE_MEMORY = "limits.memory is less than limits.executors.min needs, or than one executor"
 TOO_FEW_CORES = "limits.cores is less than limits.executors.min needs, or than one executor"
 
+FROM_SECRET = {"secretKeyRef": {"name": "s3", "key": "access-key"}}
 JDBC = {
     "url": "jdbc:postgresql://warehouse:5432/shop?sslmode=require",
     "table": "public.Orders",
@@ -155,6 +156,14 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     ),
     ("spec.source.kafka.topics", ["views", "views"], "names a topic twice"),
     ("spec.sink.kafka.topic", "clicks", LOOP),
+    ("spec.env", [{"name": "A"}], "write either value: text, or valueFrom"),
+    ("spec.env", [{"name": "A", "value": "x", "valueFrom": FROM_SECRET}], "write either value"),
+    ("spec.env", [{"name": "A", "valueFrom": {}}], "write either secretKeyRef or configMapKeyRef"),
+    (
+        "spec.env",
+        [{"name": "A", "valueFrom": FROM_SECRET | {"configMapKeyRef": {"name": "c", "key": "k"}}}],
+        "write either secretKeyRef or configMapKeyRef",
+    ),
     ("spec.sink.noop", {}, "write exactly one sink, of kafka, jdbc, delta, files"),
     ("spec.sink.kafka", None, "write exactly one sink, of kafka, jdbc, delta, files"),
     (
@@ -182,6 +191,8 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
+    ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),
+    ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),
     *SECURED_TAKEN,
     ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),

@@ -26,6 +26,7 @@ from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
 from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import Duration
+from trimtab.api.v1alpha1.environment import EnvSource
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.errors import ContractError
@@ -139,6 +140,9 @@ class Executors(Document):
     service_account: str | None = Field(None, alias="serviceAccount")
     labels: dict[str, str] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
+    env_from: dict[str, EnvSource] | None = Field(
+        None, alias="envFrom", description="variables whose values are elsewhere; absent: none"
+    )
     node_selector: dict[str, str] = Field(default_factory=dict, alias="nodeSelector")
     java_options: str | None = Field(None, alias="javaOptions")
     pod_template: PodTemplate | None = Field(
@@ -155,8 +159,8 @@ class Executors(Document):
 class Job(Document):
     """`job.json`: everything that a driver needs to build and run its pipeline's query.
 
-    Its schema is 2 where it has `tls` or `authentication`: a driver that ignored these would try to
-    connect without.
+    Its schema is 2 where it has `tls`, `authentication` or `envFrom`: a driver that ignored these
+    would try to do without.
     """
 
     schema_: Literal[1, 2] = Field(1, alias="schema")
@@ -181,6 +185,13 @@ class Job(Document):
         """What the pods mount of Secrets."""
         parts = (self.source, self.sink)
         return tuple(dict.fromkeys(key for part in parts for key in part.secret_keys))
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The Secrets that its pods mount, or read variables from."""
+        sources = (self.executors.env_from or {}).values() if self.executors else ()
+        read = {each.secret_key_ref.name for each in sources if each.secret_key_ref}
+        return frozenset(read | {key.secret for key in self.secret_keys})
 
     @classmethod
     def from_json(cls, text: str) -> Job:

@@ -100,7 +100,7 @@ def _require_no_reserved(job: Job) -> None:
     """The API server and the operator have checked the same; job.json may still be another's."""
     faults = spark_faults(job.spark_conf)
     if job.executors is not None:
-        faults += env_faults(job.executors.env)
+        faults += env_faults([*job.executors.env, *(job.executors.env_from or {})])
     if faults:
         raise JobFailureError(Reason.SETTINGS_INVALID, "; ".join(faults))
 
