@@ -87,6 +87,7 @@ def _parents(path: str) -> list[str]:
 _UNITS: Mapping[str, int] = {
     "": 20, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30, "t": 40, "tb": 40,
 }  # fmt: skip
+MIB = 1 << 20
 OVERHEAD, OVERHEAD_MIN = 0.1, 384 << 20
 """Spark's defaults for a pod's memory outside the heap: a share of the heap, and a minimum."""
 
@@ -107,4 +108,4 @@ def pod_memory(heap: str, overhead: str | None = None) -> str | None:
     if size is None:
         return None
     more = spark_bytes(overhead) if overhead else max(int(size * OVERHEAD), OVERHEAD_MIN)
-    return None if more is None else format_quantity(size + more)
+    return None if more is None else format_quantity(-(-(size + more) // MIB) * MIB)
