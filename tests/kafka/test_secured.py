@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +100,12 @@ def made(
 ) -> Callable[..., Driver]:  # fmt: skip
     """A driver that reads the first topic and writes the second."""
 
-    def make(kind: str = "scram-sha-512", **changes: Any) -> Driver:
-        reached = {**login(kafka, kind), **changes}
+    def make(kind: str = "scram-sha-512", said: Json | None = None, **job: Any) -> Driver:
+        reached = login(kafka, kind) | ({"authentication": said} if said else {})
         driver = Driver(
             tmp_path / f"driver-{len(drivers)}", kafka.sasl, schema=2,
             source={**reached, "topics": [places[0]]},
-            sink={**reached, "kind": "kafka", "topic": places[1]},
+            sink={**reached, "kind": "kafka", "topic": places[1]}, **job,
         )  # fmt: skip
         driver.settings(trigger="100ms")
         drivers.append(driver)
@@ -130,14 +131,18 @@ def leaks(directory: Path, process: int, *texts: str) -> list[str]:
     ]
     for each in family(process):
         for part in ("cmdline", "environ"):
-            said = Path(f"/proc/{each}/{part}").read_bytes()
-            found += [f"{part} of {each}" for text in texts if text.encode() in said]
+            with suppress(OSError):  # it has ended meanwhile
+                said = Path(f"/proc/{each}/{part}").read_bytes()
+                found += [f"{part} of {each}" for text in texts if text.encode() in said]
     return found
 
 
 def family(process: int) -> list[int]:
     """A process and those that it has begun."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    children: list[str] = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            children += task.read_text().split()
     return [process, *(each for child in children for each in family(int(child)))]
 
 
@@ -166,6 +171,34 @@ def whole(kafka: SecuredBroker, places: tuple[str, str], sent: Summary) -> None:
     """Every record arrived, and once."""
     found = verify(kafka.bootstrap, places[1], sent.run, sent.sequences, frozenset())
     assert (found.lost, found.duplicated, found.delivered) == (0, 0, sent.acknowledged)
+
+
+TELLING = """
+def transform(df, params):
+    session, plan = df.sparkSession, df._jdf.queryExecution()
+    print(session.sparkContext.getConf().getAll(), session.conf.getAll)
+    print(plan.toString(), plan.logical().toJSON())
+    options = plan.analyzed().collectLeaves().head().extraOptions()
+    print(options.asCaseSensitiveMap().toString(), flush=True)
+    return df.select("key", "value")
+"""
+
+
+def test_spark_itself_knows_no_secret(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver]
+) -> None:
+    kafka.allow(*needed(places))
+    driver = made(transform={"module": "jobs_telling:transform"})
+    (driver.directory / "modules").mkdir()
+    (driver.directory / "modules" / "jobs_telling.py").write_text(TELLING)
+    sent = produce(kafka.bootstrap, places[0], [(0.2, 500)])
+    driver.start()
+    driver.until(driver.committed(sent.acknowledged))
+    told = driver.log.read_text()
+    assert "spark.app.name" in told, "it tells its settings"
+    assert "/secrets/user:password}" in told, "and the options of the source"
+    assert leaks(driver.directory, driver.process.pid, PASSWORD) == []
+    assert driver.terminate() == 0
 
 
 def refusal(driver: Driver, words: str, timeout_s: float = 90) -> str:
@@ -237,7 +270,7 @@ def test_a_missing_secret_is_named_and_taken_when_it_is_there(
     kafka.allow(*needed(places))
     later = {"secretName": "later", "password": "password"}
     said = {"type": "scram-sha-512", "username": USER, "passwordSecret": later}
-    driver = made(authentication=said)
+    driver = made(said=said)
     driver.start()
     words = refusal(driver, "CredentialsMissing: ")
     assert "key 'password' of Secret 'later' does not exist" in words
