@@ -75,7 +75,7 @@ bench-live: $(STAMP) ## tuned from cold against a grid, defaults and lag scaling
 	$(BIN)/python -m bench.live contest --book $(BOOK)
 	$(BIN)/python -m bench.live report --book $(BOOK) --out $(patsubst %/,%,$(dir $(BOOK)))
 
-bench-forecast: $(STAMP) ## forecasts on and off on simulated days and weeks, 20 minutes; docs/benchmarks/forecast.md
+bench-forecast: $(STAMP) ## forecasts on and off on simulated days and weeks, an hour, in parts if ended; docs/benchmarks/forecast.md
 	$(BIN)/python -m bench.forecast --publish
 
 check: $(STAMP) lint types contracts unit ## the fast lane, under 3 minutes

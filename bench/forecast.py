@@ -1,7 +1,8 @@
 """Forecasts on and off on days and weeks of virtual time: `python -m bench.forecast [--publish]`.
 
 Each shape runs with three seeds, once as shipped and once with `tuning.forecast: false`; nothing
-else differs. The page docs/benchmarks/forecast.md is its result.
+else differs. The page docs/benchmarks/forecast.md is its result. An hour on two cores; ended
+before, it goes on where it was as long as the commit is the same.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.book import Book
 from bench.commit import head
 
 from trimtab.simulation.figures import figures
@@ -172,19 +174,32 @@ def _mean(rows: Sequence[Row], name: str) -> float:
     return statistics.fmean(getattr(row, name) for row in rows)
 
 
+def _rows(book: Book) -> Sequence[Row]:
+    """What the book has, and what is measured for it now: the longest runs first."""
+    wanted = {
+        f"{shape.name} {seed} {known}": (shape, seed, known)
+        for shape in sorted(SHAPES, key=lambda shape: -shape.duration_s)
+        for seed in SEEDS
+        for known in (False, True)
+    }
+    done = book.read()
+    with ProcessPoolExecutor(2) as pool:
+        jobs = {
+            pool.submit(measured, shape, seed, forecast=known): key
+            for key, (shape, seed, known) in wanted.items()
+            if key not in done
+        }
+        for job in as_completed(jobs):
+            book.add(jobs[job], asdict(job.result()))
+    return [Row(**row) for row in book.read().values()]
+
+
 def main() -> None:
     """Measure, and print the page or publish it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--publish", action="store_true", help=f"write {PAGE}")
     publish = parser.parse_args().publish
-    with ProcessPoolExecutor(2) as pool:
-        jobs = [
-            pool.submit(measured, shape, seed, forecast=known)
-            for shape in SHAPES
-            for seed in SEEDS
-            for known in (False, True)
-        ]
-        rows = [job.result() for job in jobs]
+    rows = _rows(Book(Path(f"build/bench/forecast-{head()}.jsonl")))
     text = page(rows, head())
     if publish:
         PAGE.write_text(text)

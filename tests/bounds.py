@@ -40,6 +40,16 @@ LOOP = "would read what it writes"
 TOO_LITTLE_MEMORY = "limits.memory is less than limits.executors.min needs, or than one executor"
 TOO_FEW_CORES = "limits.cores is less than limits.executors.min needs, or than one executor"
 
+FROM_SECRET = {"secretKeyRef": {"name": "s3", "key": "access-key"}}
+JDBC = {
+    "url": "jdbc:postgresql://warehouse:5432/shop?sslmode=require",
+    "table": "public.Orders",
+    "keys": ["order_id"],
+    "username": "trimtab",
+    "passwordSecret": {"secretName": "warehouse", "password": "password"},
+}
+LAKE = {"uri": "s3a://lake/orders", "partitionBy": ["day"]}
+
 PASSWORD = {"secretName": "s", "password": "p"}
 SCRAM = {"type": "scram-sha-512", "username": "u", "passwordSecret": PASSWORD}
 OAUTH = {
@@ -146,6 +156,21 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     ),
     ("spec.source.kafka.topics", ["views", "views"], "names a topic twice"),
     ("spec.sink.kafka.topic", "clicks", LOOP),
+    ("spec.env", [{"name": "A"}], "write either value: text, or valueFrom"),
+    ("spec.env", [{"name": "A", "value": "x", "valueFrom": FROM_SECRET}], "write either value"),
+    ("spec.env", [{"name": "A", "valueFrom": {}}], "write either secretKeyRef or configMapKeyRef"),
+    (
+        "spec.env",
+        [{"name": "A", "valueFrom": FROM_SECRET | {"configMapKeyRef": {"name": "c", "key": "k"}}}],
+        "write either secretKeyRef or configMapKeyRef",
+    ),
+    ("spec.sink.noop", {}, "write exactly one sink, of kafka, jdbc, delta, files"),
+    ("spec.sink.kafka", None, "write exactly one sink, of kafka, jdbc, delta, files"),
+    (
+        "spec.sink",
+        {"jdbc": JDBC | {"url": "jdbc:postgresql://w/shop?password=x"}},
+        "its password into a Secret that passwordSecret names",
+    ),
     (
         "spec",
         {
@@ -156,7 +181,18 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     ),
 )
 
+SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.sink", {"jdbc": JDBC}),
+    ("spec.sink", {"delta": LAKE}),
+    ("spec.sink", {"files": LAKE | {"format": "parquet"}}),
+    ("spec.sink", {"foreachBatch": {"module": "orders:write", "params": {"table": "orders"}}}),
+    ("spec.sink", {"noop": {}}),
+)
+
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
+    *SINKS_TAKEN,
+    ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),
+    ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),
     *SECURED_TAKEN,
     ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),

@@ -123,6 +123,12 @@ GO_TOOLS = (
         "sigs.k8s.io/controller-tools/cmd/controller-gen",
         "sigs.k8s.io/controller-tools",
     ),
+    GoTool(
+        "versitygw",
+        "versitygw",
+        "github.com/versity/versitygw/cmd/versitygw",
+        "github.com/versity/versitygw",
+    ),
 )
 
 

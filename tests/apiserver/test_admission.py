@@ -62,7 +62,7 @@ def tenant(kubectl: Any) -> Callable[..., Any]:
         "kind": "StreamPipeline",
         "metadata": {"name": "clicks", "namespace": "tenant", "uid": "u"},
     }
-    for manifest in identity.accounts(parent, NAMED):
+    for manifest in identity.accounts(parent, {each.secret for each in NAMED}):
         if manifest["kind"] in {"Role", "RoleBinding"}:
             kubectl("apply", "-f", "-", manifest=manifest)
 
@@ -178,9 +178,27 @@ def test_the_secrets_that_a_spec_names_are_mounted_and_no_others(
     assert tried(NAMED) == ""
     for place in range(len(NAMED)):
         others = [*NAMED[:place], SecretKey("kafka-other", "password"), *NAMED[place + 1 :]]
-        assert "mount the Secrets that their pipeline's spec names" in tried(others), place
+        assert "get the Secrets that their pipeline's spec names" in tried(others), place
     assert "at most 12 Secrets" in tried([*NAMED, SecretKey("kafka-12", "password")])
     assert "Forbidden" in tenant("get", "secret", "kafka-1").stderr, "nobody reads one with it"
+
+
+def test_variables_come_from_secrets_that_a_spec_names_and_from_no_others(
+    tenant: Callable[..., Any],
+) -> None:
+    def tried(place: str, **named: str) -> str:
+        source = {f"{kind}KeyRef": {"name": name, "key": "k"} for kind, name in named.items()}
+        made = changed(f"spec.containers.{place}", {"name": "A", "valueFrom": source})
+        return str(tenant("create", "--dry-run=server", "-f", "-", manifest=made).stderr)
+
+    assert tried("0.env.+", secret="kafka-3") == ""
+    assert tried("0.env.+", configMap="anything") == ""
+    assert "get the Secrets that their pipeline's spec names" in tried("0.env.+", secret="other")
+    beside = {"name": "b", "image": IMAGE, "env": [{"name": "A", "valueFrom": {
+        "secretKeyRef": {"name": "kafka-3", "key": "k"}}}]}  # fmt: skip
+    made = changed("spec.containers.+", beside)
+    done = tenant("create", "--dry-run=server", "-f", "-", manifest=made)
+    assert "their own container alone reads Secrets" in done.stderr
 
 
 def test_an_identity_in_aws_is_let_in(tenant: Callable[..., Any]) -> None:

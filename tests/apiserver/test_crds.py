@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from tests.bounds import (
+    JDBC,
     KAFKA_REFUSED,
     KAFKA_TAKEN,
+    LAKE,
     PIPELINES_REFUSED,
     PIPELINES_TAKEN,
     change,
@@ -80,6 +82,12 @@ REFUSED = [
         },
         "limits.topicPartitions is for one topic of a KafkaCluster here",
     ),
+    ("spec.sink", {"jdbc": JDBC | {"url": "jdbc:mysql://w/shop"}}, "write jdbc:postgresql://host"),
+    ("spec.sink", {"jdbc": JDBC | {"keys": []}}, "should have at least 1 items"),
+    ("spec.sink", {"jdbc": JDBC | {"table": "a.b.c"}}, "spec.sink.jdbc.table"),
+    ("spec.sink", {"delta": LAKE | {"uri": "file:///lake"}}, "a directory that all pods reach"),
+    ("spec.sink", {"files": LAKE | {"format": "orc"}}, 'Unsupported value: "orc"'),
+    ("spec.sink", {"foreachBatch": {"module": "orders"}}, "write module:function, like warehouse"),
     ("metadata.name", "x" * 41, "use at most 40 characters"),
     ("metadata.name", "a.b", "begin with a letter, and use only a-z, 0-9 and -"),
     ("metadata.name", "2x", "begin with a letter, and use only a-z, 0-9 and -"),

@@ -21,6 +21,7 @@ from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
+from trimtab.api.v1alpha1.query import Sink, Transform
 from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.cli import main as cli
 from trimtab.simulation.expectations import PolicyTest
@@ -36,6 +37,8 @@ KINDS = {
     "ClusterTuningPolicy": ClusterTuningPolicySpec,
     "PolicyTest": PolicyTest,
 }
+PARTS = {"sink": Sink, "transform": Transform}
+"""Parts of the spec of a pipeline, shown by themselves."""
 
 
 def read(name: str) -> str:
@@ -54,6 +57,9 @@ def examples() -> Iterator[Any]:
 def test_an_example_is_what_the_models_take(document: dict[str, Any]) -> None:
     if "kind" in document:
         KINDS[document["kind"]].model_validate(document["spec"])
+    elif document.keys() <= PARTS.keys():
+        for name, part in document.items():
+            PARTS[name].model_validate(part)
     else:
         Scenario.model_validate(document)
 

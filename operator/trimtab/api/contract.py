@@ -15,19 +15,19 @@ unless the user or the chart asks for it, so that older drivers read what says n
 
 from __future__ import annotations
 
-import json
 import logging
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from trimtab.api.connection import KafkaConnection
+from trimtab.api.endpoints import Document, KafkaSourceDocument, SinkDocument
 from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
 from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import Duration
-from trimtab.api.v1alpha1.kafka_client import Authentication, SecretKey, Security, Tls
+from trimtab.api.v1alpha1.environment import EnvSource
+from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.errors import ContractError
 
@@ -53,22 +53,10 @@ EXECUTORS_ANNOTATION = "trimtab.dev/executors-refused"
 """On the driver's pod: the API server's words while it refuses executor pods."""
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, with the contract's key names."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-    def to_json(self) -> str:
-        """The document as stable, readable JSON."""
-        return json.dumps(self.to_dict(), indent=1, sort_keys=True)
+D = TypeVar("D", bound=Document)
 
 
-D = TypeVar("D", bound=_Document)
-
-
-class SourceOptions(_Document):
+class SourceOptions(Document):
     """How the source is read. Not a knob: users set it, and a query restart applies it."""
 
     starting_offsets: Start = Field("latest", alias="startingOffsets")
@@ -78,7 +66,7 @@ class SourceOptions(_Document):
     )
 
 
-class Settings(_Document):
+class Settings(Document):
     """`settings.json`: the knob values and source options of one generation, and the reason."""
 
     schema_: Literal[1] = Field(1, alias="schema")
@@ -94,14 +82,14 @@ class Settings(_Document):
         return _parse(cls, text)
 
 
-class Carries(_Document):
+class Carries(Document):
     """How much some executors carry."""
 
     executors: int = Field(ge=1)
     rate: float = Field(ge=0, description="records/s at the higher bound")
 
 
-class Reflex(_Document):
+class Reflex(Document):
     """`reflex.json`: how far the driver may raise executors by itself, in one generation.
 
     A key of its own, so that drivers of older images ignore it.
@@ -125,32 +113,7 @@ class Reflex(_Document):
         return _parse(cls, text)
 
 
-class _OnKafka(_Document):
-    """A part of the job that connects to a Kafka cluster."""
-
-    bootstrap_servers: str = Field(alias="bootstrapServers")
-    tls: Tls | None = None
-    authentication: Authentication | None = None
-
-    @property
-    def security(self) -> Security:
-        """TLS and login."""
-        return Security(tls=self.tls, authentication=self.authentication)
-
-    @property
-    def connection(self) -> KafkaConnection:
-        """How to connect to the cluster."""
-        return KafkaConnection(self.bootstrap_servers, self.security)
-
-
-class KafkaSourceDocument(_OnKafka):
-    """Where records come from."""
-
-    topics: list[str]
-    include_headers: Literal[True] | None = Field(None, alias="includeHeaders")
-
-
-class TransformDocument(_Document):
+class TransformDocument(Document):
     """What happens to the records: exactly one of SQL over the view `source`, or Python."""
 
     sql: str | None = None
@@ -161,24 +124,7 @@ class TransformDocument(_Document):
     )
 
 
-class KafkaSinkDocument(_OnKafka):
-    """The results go to a Kafka topic."""
-
-    kind: Literal["kafka"] = "kafka"
-    topic: str
-
-
-class NoopSinkDocument(_Document):
-    """The results are computed and discarded."""
-
-    kind: Literal["noop"] = "noop"
-
-
-SinkDocument = Annotated[KafkaSinkDocument | NoopSinkDocument, Field(discriminator="kind")]
-"""Where the results go. `job/query/sinks` has a module for each kind."""
-
-
-class Executors(_Document):
+class Executors(Document):
     """The shape of an executor pod; the number of pods is a knob."""
 
     image: str
@@ -194,6 +140,9 @@ class Executors(_Document):
     service_account: str | None = Field(None, alias="serviceAccount")
     labels: dict[str, str] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
+    env_from: dict[str, EnvSource] | None = Field(
+        None, alias="envFrom", description="variables whose values are elsewhere; absent: none"
+    )
     node_selector: dict[str, str] = Field(default_factory=dict, alias="nodeSelector")
     java_options: str | None = Field(None, alias="javaOptions")
     pod_template: PodTemplate | None = Field(
@@ -207,11 +156,11 @@ class Executors(_Document):
     )
 
 
-class Job(_Document):
+class Job(Document):
     """`job.json`: everything that a driver needs to build and run its pipeline's query.
 
-    Its schema is 2 where it has `tls` or `authentication`: a driver that ignored these would try to
-    connect without.
+    Its schema is 2 where it has `tls`, `authentication` or `envFrom`: a driver that ignored these
+    would try to do without.
     """
 
     schema_: Literal[1, 2] = Field(1, alias="schema")
@@ -234,8 +183,15 @@ class Job(_Document):
     @property
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """What the pods mount of Secrets."""
-        parts = [part for part in (self.source, self.sink) if isinstance(part, _OnKafka)]
-        return tuple(dict.fromkeys(key for part in parts for key in part.security.secret_keys))
+        parts = (self.source, self.sink)
+        return tuple(dict.fromkeys(key for part in parts for key in part.secret_keys))
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The Secrets that its pods mount, or read variables from."""
+        sources = (self.executors.env_from or {}).values() if self.executors else ()
+        read = {each.secret_key_ref.name for each in sources if each.secret_key_ref}
+        return frozenset(read | {key.secret for key in self.secret_keys})
 
     @classmethod
     def from_json(cls, text: str) -> Job:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.api.quantities import parse_amount, parse_quantity
+from trimtab.api.v1alpha1.checkpoint import VolumeClaim
 from trimtab.api.v1alpha1.limits import Resources
-from trimtab.api.v1alpha1.query import VolumeClaim
 from trimtab.ports import Manifest
 from trimtab.workloads.common import SCRATCH_REQUEST
 

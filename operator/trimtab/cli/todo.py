@@ -25,8 +25,9 @@ def to_do(name: str, status: StreamPipelineStatus) -> Iterator[str]:
         reason = "" if condition.reason == condition.type else f" {condition.reason}"
         yield line(f"{condition.type}{reason}: {condition.message}")
     if standing := status.recommendation:
+        cores = f"cores {standing.cores}" + (f", cost {standing.cost}" if standing.cost else "")
         yield line(
             f"Recommended: {', '.join(standing.changes)}; load {standing.load} ->"
-            f" {standing.predicted_load}, cores {standing.cores}. To apply it: kubectl annotate"
+            f" {standing.predicted_load}, {cores}. To apply it: kubectl annotate"
             f" --overwrite spl {name} {ANNOTATION}={standing.generation}"
         )

@@ -5,6 +5,7 @@ Its objects have no types. So they are `JavaObject` here, and only values elsewh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from pyspark import SparkContext
@@ -25,6 +26,20 @@ def exit_code() -> int | None:
     started = getattr(SparkContext, "_gateway", None)
     process = getattr(started, "proc", None)
     return None if process is None else cast("int | None", process.poll())
+
+
+def query_id(context: SparkContext) -> str:
+    """The id of the query whose batch is written; its checkpoint keeps it over restarts."""
+    return cast("str", context.getLocalProperty("sql.streaming.queryId"))
+
+
+def connect(context: SparkContext, url: str, properties: Mapping[str, str]) -> JavaObject:
+    """A connection of the PostgreSQL driver; raises Py4JJavaError."""
+    jvm = classes(context)
+    told = jvm.java.util.Properties()
+    for name, value in properties.items():
+        told.setProperty(name, value)
+    return jvm.org.postgresql.Driver().connect(url, told)
 
 
 def scala_context(context: SparkContext) -> JavaObject:

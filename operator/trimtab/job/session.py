@@ -21,6 +21,7 @@ from trimtab.api.reserved import env_faults, spark_faults
 from trimtab.job.definition import Options
 from trimtab.job.executors.pod_template import keys as pod_keys
 from trimtab.job.executors.pod_template import pod_template
+from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.sizing.heap import MIB, overhead_bytes
@@ -91,14 +92,15 @@ def configuration(
         owned["spark.driver.extraJavaOptions"] = options.driver_java_options
     if job.executors is not None:
         owned |= _kubernetes(job, job.executors, options, executors or 0) | dict(selector or {})
-    return {**DEFAULTS, **_state_memory(job), **job.spark_conf, **owned}
+    needed = open_sink(job.sink).session_conf
+    return {**DEFAULTS, **needed, **_state_memory(job), **job.spark_conf, **owned}
 
 
 def _require_no_reserved(job: Job) -> None:
     """The API server and the operator have checked the same; job.json may still be another's."""
     faults = spark_faults(job.spark_conf)
     if job.executors is not None:
-        faults += env_faults(job.executors.env)
+        faults += env_faults([*job.executors.env, *(job.executors.env_from or {})])
     if faults:
         raise JobFailureError(Reason.SETTINGS_INVALID, "; ".join(faults))
 

@@ -39,14 +39,23 @@ def password(key: SecretKey) -> str:
         CredentialsMissingError: it is not there.
         CredentialsInvalidError: it has a character that no JAAS line can hold.
     """
-    text = _read(key)
-    if not text or _UNQUOTABLE.search(text):
-        what = "is empty" if not text else "has a line break, a quote or a backslash"
+    value = _read(key)
+    if not value or _UNQUOTABLE.search(value):
+        what = "is empty" if not value else "has a line break, a quote or a backslash"
         raise CredentialsInvalidError(
             f"{_named(key)} {what}, which Kafka's configuration cannot hold: store another"
             " password; `echo -n` and `--from-literal` add no line break"
         )
-    return text
+    return value
+
+
+def value_of(key: SecretKey) -> str:
+    """A value as it stands, without a line break at its end.
+
+    Raises:
+        CredentialsMissingError: it is not there.
+    """
+    return _read(key).rstrip("\r\n")
 
 
 def certificates(key: SecretKey) -> str:

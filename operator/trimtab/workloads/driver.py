@@ -155,7 +155,7 @@ def _driver(
             *placement.variables(),
             {"name": "TRIMTAB_TUNING_CONFIGMAP", "value": tuning_name(name)},
             {"name": "TRIMTAB_DRIVER_MEMORY_BYTES", "value": str(sizes.memory)},
-            *({"name": e.name, "value": e.value} for e in spec.env),
+            *(variable.to_dict() for variable in spec.env),
         ],
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
         "readinessProbe": {

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trimtab.api.kinds import EXECUTORS, MOUNT
-from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.ports import Manifest
 from trimtab.workloads.common import child
 from trimtab.workloads.names import driver_account, executor_account, labels, tuning_name
 
 
-def accounts(parent: Manifest, secrets: Iterable[SecretKey]) -> list[Manifest]:
+def accounts(parent: Manifest, secrets: Iterable[str]) -> list[Manifest]:
     """Service accounts and the driver's role: executor pods, tuning document, Secrets to mount."""
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     account, no_token = driver_account(name), {"automountServiceAccountToken": False}
@@ -23,7 +22,7 @@ def accounts(parent: Manifest, secrets: Iterable[SecretKey]) -> list[Manifest]:
             "resourceNames": [tuning_name(name)],
             "verbs": ["get", "list", "watch"],
         },
-        *_mounting(sorted({each.secret for each in secrets})),
+        *_mounting(sorted(secrets)),
     ]
     role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": account}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}

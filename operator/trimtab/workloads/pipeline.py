@@ -12,18 +12,17 @@ from trimtab.api.contract import (
     SETTINGS_KEY,
     Executors,
     Job,
-    KafkaSourceDocument,
     Reflex,
     Settings,
     SourceOptions,
     TransformDocument,
 )
+from trimtab.api.endpoints import KafkaSourceDocument
 from trimtab.api.history import HISTORY_KEY, NEWEST_KEY, Entry, name_of, packed
 from trimtab.api.knobs import FIXED_KNOBS
 from trimtab.api.pod_user import DEFAULT_USER
 from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
-from trimtab.api.v1alpha1.query import KafkaReference
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
 from trimtab.workloads import driver, identity, network, pods
@@ -65,7 +64,7 @@ def children(
     policies = network.pipeline_policies(parent, config)
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
     checkpoint = checkpoint_claim(parent, spec)
-    accounts = identity.accounts(parent, job.secret_keys)
+    accounts = identity.accounts(parent, job.secrets)
     return [*accounts, *policies, job_map, *checkpoint, *budget, stateful_set]
 
 
@@ -77,7 +76,7 @@ def job_definition(
     meta, source, sink = parent["metadata"], spec.source.kafka, spec.sink.document(bootstrap[1])
     python, executor = spec.transform.python, spec.resources.executor
     return Job(
-        schema_=2 if _secured(source, spec.sink.reference) else 1,
+        schema_=2 if _names_secrets(spec) else 1,
         namespace=meta["namespace"],
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
@@ -108,7 +107,8 @@ def job_definition(
             scratch_bytes=executor.scratch,
             service_account=executor_account(meta["name"]),
             labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
-            env={e.name: e.value for e in spec.env},
+            env={e.name: e.value for e in spec.env if e.value is not None},
+            env_from={e.name: e.value_from for e in spec.env if e.value_from} or None,
             node_selector=spec.node_selector,
             checkpoint_claim=claim_name(meta["name"]) if _shared(spec) else None,
             pod_template=pods.told(pods.pod_template(spec.pod_template, config)),
@@ -118,8 +118,11 @@ def job_definition(
     )
 
 
-def _secured(*named: KafkaReference | None) -> bool:
-    return any(kafka and (kafka.tls or kafka.authentication) for kafka in named)
+def _names_secrets(spec: StreamPipelineSpec) -> bool:
+    """Whether it has what drivers of the first schema do not know."""
+    named = (spec.source.kafka, spec.sink.reference)
+    secured = any(kafka and (kafka.tls or kafka.authentication) for kafka in named)
+    return secured or any(variable.value_from for variable in spec.env)
 
 
 def _shared(spec: StreamPipelineSpec) -> bool:
@@ -175,7 +178,7 @@ def history_map(parent: Manifest, entries: Sequence[Entry]) -> Manifest:
 def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
     """Hash of everything that users can change and that only a driver restart applies."""
     document = job.model_dump(mode="json", by_alias=True)
-    for told_below in ("env", "nodeSelector", "podTemplate"):
+    for told_below in ("env", "envFrom", "nodeSelector", "podTemplate"):
         document["executors"].pop(told_below)
     document["executors"].pop("podUser")  # the chart's choice, not the user's
     for advised in ("javaOptions", "overheadBytes"):
@@ -205,7 +208,7 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     told = {
         "job": document,
         "image": spec.image,
-        "env": [(e.name, e.value) for e in spec.env],
+        "env": [(e.name, e.value_from.to_dict() if e.value_from else e.value) for e in spec.env],
         "nodeSelector": spec.node_selector,
         "driver": spec.resources.driver.model_dump(mode="json"),
         "modules": (modules or {}).get("data"),
@@ -248,17 +251,11 @@ def identity_holder(name: str, spec: StreamPipelineSpec) -> tuple[str, str]:
     return "PersistentVolumeClaim", claim_name(name)
 
 
-def sink_words(spec: StreamPipelineSpec) -> str:
-    """Where a query writes to, in words."""
-    sink = spec.sink.kafka
-    return f"topic {sink.topic} of {sink.cluster or sink.bootstrap_servers}"
-
-
 def _stamp(holder: Manifest, spec: StreamPipelineSpec) -> None:
     """Record on a child what the checkpoint belongs to, and where its batches are written."""
     annotations, said = (
         holder["metadata"]["annotations"],
-        (checkpoint_identity(spec), sink_words(spec)),
+        (checkpoint_identity(spec), spec.sink.words),
     )
     annotations[IDENTITY_ANNOTATION], annotations[SINK_ANNOTATION] = said
     annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], *said])

@@ -146,6 +146,8 @@ def test_a_driver_of_the_last_release_reads_what_says_nothing_new(path: Path) ->
         if manifest["kind"] == "StreamPipeline":
             manifest["metadata"] |= {"namespace": "n", "uid": "u"}
             job = json.loads(pipeline_children(manifest)["ConfigMap"]["data"]["job.json"])
+            if job["sink"]["kind"] not in {"kafka", "noop"}:
+                del job["sink"]  # such a driver refuses the whole document for its kind
             new = [key for key in written(job, known) if key not in known]
             secured = [f"{end}.{field}" for end in ("source", "sink") for field in SECURITY]
             assert set(new) <= set(secured)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.reconcile.stage import Stage, series
-from tests.unit.reconcile.test_policies import run, started
+from tests.unit.reconcile.test_policies import put, run, started
 from tests.unit.workloads.manifests import CONFIG
 
 from trimtab.cli.explain import explain
@@ -85,6 +85,18 @@ def test_prices_make_money_of_it() -> None:
     assert reading(stage, "cost_per_hour") > 36.0 * DRIVER_CORES
     run(stage, "clicks")
     assert "an hour for one executor" in stage.status()["cost"]["money"]
+
+
+def test_a_recommendation_says_what_its_executors_cost_beside_those_of_now() -> None:
+    stage = started("clicks")
+    put(stage, "team", mode="Recommend")
+    stage.start_operator(replace(CONFIG, pricing=Pricing(cpu_hour=10.0, gib_hour=0.0)))
+    run(stage, "clicks")
+    told = stage.status()
+    then = told["recommended"]["executors"]
+    assert then > 1
+    assert told["recommendation"]["cost"] == f"1 -> {then} an hour"
+    assert f"cost 1 -> {then} an hour. To apply" in explain(stage.get("StreamPipeline", "clicks"))
 
 
 def test_without_prices_nothing_is_said_of_money() -> None:

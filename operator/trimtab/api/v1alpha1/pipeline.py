@@ -8,12 +8,13 @@ from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, cel
 from trimtab.api.quantities import Duration, between
-from trimtab.api.reserved import ENV_NAME, ENV_RULE, SPARK_RULES, env_faults, spark_faults
+from trimtab.api.reserved import SPARK_RULES, env_faults, spark_faults
+from trimtab.api.v1alpha1.checkpoint import Checkpoint
+from trimtab.api.v1alpha1.environment import EnvVar
 from trimtab.api.v1alpha1.limits import Limits, Resources
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.api.v1alpha1.query import (
     LOOP,
-    Checkpoint,
     Sink,
     Source,
     Transform,
@@ -103,20 +104,8 @@ class Goal(ApiModel):
         return self
 
 
-class EnvVar(ApiModel):
-    """One environment variable of driver and executors."""
-
-    name: str = Field(
-        max_length=128,
-        pattern=ENV_NAME,
-        description="Name of the variable; some are reserved.",
-        json_schema_extra=cel(ENV_RULE),
-    )
-    value: str = Field(max_length=4096, description="Its literal value.")
-
-
 _ONE_KAFKA = " || ".join(
-    f"has(self.source.kafka.{by}) && has(self.sink.kafka.{by})"
+    f"has(self.source.kafka.{by}) && has(self.sink.kafka) && has(self.sink.kafka.{by})"
     f" && self.source.kafka.{by} == self.sink.kafka.{by}"
     for by in ("cluster", "bootstrapServers")
 )

@@ -7,10 +7,17 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel
-from trimtab.api.contract import KafkaSinkDocument, SinkDocument
+from trimtab.api.endpoints import KafkaSinkDocument, SinkDocument
 from trimtab.api.offsets import Start
-from trimtab.api.quantities import Quantity
 from trimtab.api.v1alpha1.kafka_client import NO_SECURITY_HERE, RULES, Security
+from trimtab.api.v1alpha1.sinks import (
+    DeltaSink,
+    FilesSink,
+    FunctionSink,
+    JdbcSink,
+    NoopSink,
+    OtherSink,
+)
 
 _ONE_KAFKA = (
     "has(self.cluster) != has(self.bootstrapServers)",
@@ -145,6 +152,20 @@ class KafkaSink(KafkaReference):
 
     topic: Topic = Field(description="Topic to write to.")
 
+    @property
+    def words(self) -> str:
+        """Where it writes to, in words."""
+        return f"topic {self.topic} of {self.cluster or self.bootstrap_servers}"
+
+    def document(self, servers: str) -> KafkaSinkDocument:
+        """The sink in `job.json`."""
+        return KafkaSinkDocument(
+            bootstrap_servers=servers,
+            topic=self.topic,
+            tls=self.tls,
+            authentication=self.authentication,
+        )
+
 
 def in_one_kafka(source: KafkaSource, sink: KafkaSink) -> bool:
     """Whether both name the same cluster, or share one of their addresses."""
@@ -158,16 +179,44 @@ def share_server(one: str, other: str) -> bool:
     return not set(one.split(",")).isdisjoint(other.split(","))
 
 
-class Sink(ApiModel):
-    """Where the results go."""
+_KINDS = ("kafka", "jdbc", "delta", "files", "foreachBatch", "noop")
+ONE_SINK = f"write exactly one sink, of {', '.join(_KINDS)}"
 
-    kafka: KafkaSink
+
+class Sink(ApiModel):
+    """Where the results go: exactly one kind."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            (f"[{', '.join(f'has(self.{kind})' for kind in _KINDS)}].exists_one(k, k)", ONE_SINK)
+        )
+    }
+    kafka: KafkaSink | None = None
+    jdbc: JdbcSink | None = None
+    delta: DeltaSink | None = None
+    files: FilesSink | None = None
+    foreach_batch: FunctionSink | None = Field(None, alias="foreachBatch")
+    noop: NoopSink | None = None
     output_mode: Literal["append", "update"] = Field(
         "append",
         alias="outputMode",
         description="append: each result row once, when it is final. update: a row whenever it"
         " changes.",
     )
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if sum(kind is not None for kind in self._kinds) != 1:
+            raise ValueError(ONE_SINK)
+        return self
+
+    @property
+    def _kinds(self) -> tuple[KafkaSink | OtherSink | None, ...]:
+        return self.kafka, self.jdbc, self.delta, self.files, self.foreach_batch, self.noop
+
+    @property
+    def _chosen(self) -> KafkaSink | OtherSink:
+        return next(kind for kind in self._kinds if kind is not None)
 
     @property
     def reference(self) -> KafkaSink | None:
@@ -177,104 +226,14 @@ class Sink(ApiModel):
     @property
     def sends(self) -> bool:
         """Whether a Kafka producer writes the results, so that its knobs apply."""
-        return True
-
-    def document(self, servers: str) -> SinkDocument:
-        """The sink in `job.json`; `servers` are those of its Kafka cluster."""
-        return KafkaSinkDocument(
-            bootstrap_servers=servers,
-            topic=self.kafka.topic,
-            tls=self.kafka.tls,
-            authentication=self.kafka.authentication,
-        )
-
-
-class VolumeClaim(ApiModel):
-    """The claim that holds the checkpoint."""
-
-    size: Quantity = Field(1 << 30, description="Size of the volume.")
-    storage_class_name: Name | None = Field(
-        None, alias="storageClassName", description="Absent: the cluster's default class."
-    )
-    shared: bool = Field(
-        False,
-        description="Mounted by driver and executors (ReadWriteMany), which an aggregation or"
-        " deduplication needs for its state; the storage class must support it.",
-    )
-
-
-_URI = "(has({0}.uri) ? {0}.uri : '')"
-_SHARED = "(has({0}.volumeClaim) && {0}.volumeClaim.shared)"
-_PLACE_KEPT = f"{_URI.format('self')} == {_URI.format('oldSelf')}"
-_SHARED_KEPT = f"{_SHARED.format('self')} == {_SHARED.format('oldSelf')}"
-
-
-class Checkpoint(ApiModel):
-    """Where the query keeps its progress: in a claim (the default), or under a URI."""
-
-    model_config = {
-        "json_schema_extra": cel(
-            (
-                "!(has(self.uri) && has(self.volumeClaim))",
-                "the checkpoint is in one place: write either volumeClaim or uri",
-            ),
-            (
-                "!has(self.uri) || self.deletionPolicy == 'Retain'",
-                "trimtab deletes nothing under checkpoint.uri: leave deletionPolicy at Retain",
-            ),
-            (
-                f"self.generation > oldSelf.generation || {_PLACE_KEPT}",
-                "another place is a new checkpoint: raise checkpoint.generation with"
-                " checkpoint.uri, or restore the old one",
-            ),
-            (
-                f"has(self.uri) || has(oldSelf.uri) || {_SHARED_KEPT}",
-                "checkpoint.volumeClaim.shared cannot change, as a volume's access mode cannot:"
-                " restore it, or delete the pipeline and its claim <name>-checkpoint and create"
-                " them again",
-            ),
-        )
-    }
-    volume_claim: VolumeClaim | None = Field(
-        None, alias="volumeClaim", description="The claim; absent and without uri: one of 1Gi."
-    )
-    uri: str | None = Field(
-        None,
-        max_length=1024,
-        description="A directory in any Hadoop file system that the image and sparkConf support,"
-        " like s3a://bucket/path, in place of a claim. The checkpoint is in <namespace>/<name>"
-        " below it.",
-        json_schema_extra=cel(
-            (
-                "self.matches('^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$')"
-                " && !self.startsWith('file:')",
-                "write the URI of a directory that outlives pods, like s3a://bucket/path or"
-                " hdfs://namenode:8020/path",
-            ),
-            (
-                "!self.matches('//[^/]*:[^/]*@')",
-                "anyone can read a password in a URI: pass it to the pods, and remove it here",
-            ),
-        ),
-    )
-    deletion_policy: Literal["Retain", "Delete"] = Field(
-        "Retain",
-        alias="deletionPolicy",
-        description="Retain keeps the claim when the pipeline is deleted.",
-    )
-    generation: int = Field(
-        1,
-        ge=1,
-        le=10**6,
-        description="Raise it to begin a new checkpoint. It cannot be lowered.",
-    )
-    resume: bool | None = Field(
-        None,
-        description="A new generation begins at the offsets that the previous one has committed."
-        " false: at startingOffsets. Default: true.",
-    )
+        return self.kafka is not None
 
     @property
-    def claim(self) -> VolumeClaim | None:
-        """The required claim; None if the checkpoint is under a URI."""
-        return None if self.uri is not None else self.volume_claim or VolumeClaim()
+    def words(self) -> str:
+        """Where it writes to, in words."""
+        return self._chosen.words
+
+    def document(self, servers: str) -> SinkDocument:
+        """The sink in `job.json`; `servers` are those of its Kafka cluster, if it names one."""
+        chosen = self._chosen
+        return chosen.document(servers) if isinstance(chosen, KafkaSink) else chosen.document()

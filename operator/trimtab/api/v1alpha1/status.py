@@ -147,6 +147,11 @@ class RecommendationStatus(StatusModel):
     cores: str = Field(
         max_length=32, description="Task slots of the executors now and then, as in 2 -> 4."
     )
+    cost: str | None = Field(
+        None,
+        max_length=64,
+        description="What the executors cost now and then, with the prices of the chart.",
+    )
 
 
 class AdviceRecordStatus(StatusModel):

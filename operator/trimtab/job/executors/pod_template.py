@@ -50,7 +50,7 @@ def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
         volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})
         mounts.append({"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY})
     container: Manifest = {
-        "env": placement.variables(),
+        "env": [*placement.variables(), *_read_elsewhere(pods)],
         "securityContext": CONTAINER_SECURITY,
         "resources": {"requests": {"ephemeral-storage": SCRATCH_REQUEST}},
         "volumeMounts": mounts,
@@ -66,3 +66,9 @@ def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
     if pods.pod_template is not None:
         spec |= pods.pod_template.scheduling()
     return {"apiVersion": "v1", "kind": "Pod", "spec": spec}
+
+
+def _read_elsewhere(pods: Executors) -> list[Manifest]:
+    """Variables for which Spark has no key that names a ConfigMap."""
+    named = (pods.env_from or {}).items()
+    return [{"name": name, "valueFrom": source.to_dict()} for name, source in named]

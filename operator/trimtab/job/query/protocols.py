@@ -1,7 +1,7 @@
 """What the driver requires of a source and of a sink.
 
 A new kind needs a module in `sources` or `sinks`, a line in the table there, and its document in
-`api/contract.py`. No other module of the driver knows the kinds.
+`api/endpoints.py`. No other module of the driver knows the kinds.
 """
 
 from __future__ import annotations
@@ -83,6 +83,10 @@ class Sink(Protocol):
     @property
     def ignores(self) -> Collection[str]:
         """Columns that mean something to others of its kind, and nothing to it."""
+
+    @property
+    def session_conf(self) -> Mapping[str, str]:
+        """Settings that it needs of Spark's session."""
 
     @property
     def on_replay(self) -> str:

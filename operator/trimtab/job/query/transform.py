@@ -46,11 +46,11 @@ def _by_module(frame: DataFrame, reference: str, params: dict[str, str]) -> Data
     return result
 
 
-def load_function(reference: str) -> Callable[[Any, dict[str, str]], Any]:
+def load_function(reference: str) -> Callable[..., Any]:
     """The function that `module:function` names; raises TransformError if there is none."""
     module_name, _, name = reference.partition(":")
     if not module_name or not name:
-        raise TransformError(f"{reference!r} is no transform: write it like jobs.clicks:transform")
+        raise TransformError(f"{reference!r} is no function: write it like jobs.clicks:transform")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

@@ -47,8 +47,8 @@ def cost_readings(situation: Situation) -> Iterator[Reading]:
     if static is not None:
         yield Reading("static_core_seconds", static)
     if pricing != FREE:
-        yield Reading("cost", _price(pricing, spent.core_s, spent.byte_s))
-        yield Reading("cost_per_hour", _price(pricing, spent.cores * HOUR_S, spent.size * HOUR_S))
+        yield Reading("cost", price(pricing, spent.core_s, spent.byte_s))
+        yield Reading("cost_per_hour", price(pricing, spent.cores * HOUR_S, spent.size * HOUR_S))
 
 
 def _static_core_s(spent: Spent, situation: Situation) -> float | None:
@@ -63,13 +63,14 @@ def _money(spent: Spent, situation: Situation) -> str | None:
     pricing, one = situation.pricing, situation.executor
     if pricing == FREE:
         return None
-    so_far = _price(pricing, spent.core_s, spent.byte_s)
-    now = _price(pricing, spent.cores * HOUR_S, spent.size * HOUR_S)
-    step = _price(pricing, one.cores * HOUR_S, one.size * HOUR_S)
+    so_far = price(pricing, spent.core_s, spent.byte_s)
+    now = price(pricing, spent.cores * HOUR_S, spent.size * HOUR_S)
+    step = price(pricing, one.cores * HOUR_S, one.size * HOUR_S)
     return f"{so_far:.2f} so far, {now:.4g} an hour now, {step:.4g} an hour for one executor"
 
 
-def _price(pricing: Pricing, core_s: float, byte_s: float) -> float:
+def price(pricing: Pricing, core_s: float, byte_s: float) -> float:
+    """What core-seconds and byte-seconds cost together."""
     return (pricing.cpu_hour * core_s + pricing.gib_hour * byte_s / GIB) / HOUR_S
 
 

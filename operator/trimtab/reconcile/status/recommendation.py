@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from trimtab.api.common import timestamp
 from trimtab.api.v1alpha1.status import AdviceRecordStatus, RecommendationStatus
+from trimtab.reconcile.status.conditions import Situation
+from trimtab.reconcile.status.cost import HOUR_S, price
+from trimtab.settings import FREE
 from trimtab.tuning.controller_state import ControllerState
-from trimtab.tuning.policy import Policy
 
 
-def recommendation(memory: ControllerState, policy: Policy | None) -> RecommendationStatus | None:
+def recommendation(situation: Situation) -> RecommendationStatus | None:
     """What waits for approval; None if nothing does."""
+    memory, policy = situation.memory, situation.policy
     standing = memory.recommendation
     if standing is None or policy is None:
         return None
@@ -21,7 +24,18 @@ def recommendation(memory: ControllerState, policy: Policy | None) -> Recommenda
         load=f"{standing.load:.2f}",
         predicted_load=f"{standing.predicted:.2f}",
         cores=f"{now} -> {then}",
+        cost=_cost(situation, (now, then), memory.settings.cores or policy.cores),
     )
+
+
+def _cost(situation: Situation, slots: tuple[int, int], of_one: int) -> str | None:
+    """What the executors cost now and then; a slot keeps its share of their CPU and memory."""
+    if situation.pricing == FREE:
+        return None
+    one = situation.executor
+    hour = price(situation.pricing, one.cores * HOUR_S, one.size * HOUR_S)
+    now, then = (f"{hour * each / of_one:.4g}" for each in slots)
+    return f"{now} -> {then} an hour"
 
 
 def record(memory: ControllerState) -> AdviceRecordStatus | None:

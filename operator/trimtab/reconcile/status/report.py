@@ -120,7 +120,7 @@ def _status(
         ),
         effective=_effective(situation.metrics) or old.effective,
         recommended=standing.settings.knob_values() if standing else None,
-        recommendation=recommendation(memory, situation.policy),
+        recommendation=recommendation(situation),
         advice_record=record(memory),
         decisions=_decisions(old.decisions, decision, memory.generation, now_s),
         controller=memory.to_dict(),

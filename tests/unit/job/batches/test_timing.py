@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.job.batches.test_batches import Harness, report
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.job.batches.timing import BUSY, EVERY, FIRST, MOST_BYTES, SOONER, Split, Timing
 from trimtab.job.lifecycle.boundary import Gate, GateClosedError
 from trimtab.job.query.sinks.kafka import KafkaSink
@@ -140,7 +140,7 @@ class Frame:
 
 def writer(*, timed: bool, gate: Gate) -> tuple[BatchWriter, list[Split | None]]:
     heard: list[Split | None] = []
-    sink = KafkaSink(contract.KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
+    sink = KafkaSink(endpoints.KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
     return BatchWriter(gate, Live(sink), lambda _: timed, heard.append), heard
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.job.samples import job
 from tests.unit.tuning.test_reflex import TABLE
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.api.contract import Settings
 from trimtab.errors import ContractError
 from trimtab.job import definition
@@ -98,7 +98,7 @@ class FakeBuilder:
     """Starts fake queries and keeps what each was started with."""
 
     def __init__(self) -> None:
-        self.live = Live(open_sink(contract.NoopSinkDocument()))
+        self.live = Live(open_sink(endpoints.NoopSinkDocument()))
         self.stages = SimpleNamespace(take=dict)
         self.can_be_timed = self.one_to_one = self.uses_python = False
         self.writer = SimpleNamespace(failure=None)

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import pytest
 
-from trimtab.api import contract
+from trimtab.api import contract, endpoints
 from trimtab.api.knobs import EXECUTORS, KNOBS, MAX_IN_FLIGHT, SCOPE, TRIGGER, How
 from trimtab.job.query import sinks
 from trimtab.job.query.protocols import Sink, Source
@@ -15,11 +15,11 @@ from trimtab.job.query.sinks import SINKS, open_sink
 from trimtab.job.query.sources import SOURCES, open_source
 from trimtab.job.query.writer import Live
 
-KAFKA = contract.KafkaSourceDocument(bootstrap_servers="kafka:9092", topics=["in"])
+KAFKA = endpoints.KafkaSourceDocument(bootstrap_servers="kafka:9092", topics=["in"])
 
 
 def test_every_document_of_the_contract_has_its_part_in_the_driver() -> None:
-    union, _ = get_args(contract.SinkDocument)
+    union, _ = get_args(endpoints.SinkDocument)
     assert set(SINKS) == set(get_args(union))
     assert set(SOURCES) == {contract.Job.model_fields["source"].annotation}
 
@@ -27,14 +27,14 @@ def test_every_document_of_the_contract_has_its_part_in_the_driver() -> None:
 def test_every_knob_has_one_home() -> None:
     """What neither the source nor a sink brings belongs to the query or its executors."""
     source: Source = open_source(KAFKA)
-    sink: Sink = open_sink(contract.KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
+    sink: Sink = open_sink(endpoints.KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
     own = {TRIGGER.name, EXECUTORS.name, SCOPE.name, MAX_IN_FLIGHT.name}
     assert sorted([*source.knobs, *sink.knobs, *own]) == sorted(KNOBS)
     assert {KNOBS[name].how for name in source.knobs} == {How.QUERY}
     assert {KNOBS[name].how for name in sink.knobs} == {How.LIVE}
 
 
-class ToyDocument(contract.NoopSinkDocument):
+class ToyDocument(endpoints.NoopSinkDocument):
     """What a spec would say of a toy."""
 
     kind: Literal["noop"] = "noop"

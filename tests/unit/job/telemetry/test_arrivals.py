@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.errors import UnavailableError
 from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.telemetry.arrivals import ArrivalWatch
@@ -41,7 +41,7 @@ def kafka() -> Kafka:
 def sink(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> KafkaSink:
     monkeypatch.setattr("trimtab.job.query.sinks.kafka.KafkaAdmin", lambda *_: kafka)
     document = {"bootstrapServers": "kafka:9092", "topic": "out"}
-    return KafkaSink(contract.KafkaSinkDocument.model_validate(document))
+    return KafkaSink(endpoints.KafkaSinkDocument.model_validate(document))
 
 
 def test_what_was_there_before_does_not_count(kafka: Kafka, sink: KafkaSink) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.api.knobs import (
     KNOBS,
     PRODUCER_BATCH,
@@ -49,8 +49,9 @@ class KafkaSink:
     on_replay = "its records are written again, so some of them may be duplicated"
 
     ignores = ("topic", "partition", "timestamp")
+    session_conf: Mapping[str, str] = {}
 
-    def __init__(self, document: contract.KafkaSinkDocument) -> None:
+    def __init__(self, document: endpoints.KafkaSinkDocument) -> None:
         """Connects on first use."""
         self._topic = document.topic
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)

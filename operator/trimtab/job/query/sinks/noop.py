@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 
 
 class NoopSink:
@@ -16,8 +16,9 @@ class NoopSink:
     ignores = ()
     phases = ()
     on_replay = "nothing is written"
+    session_conf: Mapping[str, str] = {}
 
-    def __init__(self, _document: contract.NoopSinkDocument) -> None:
+    def __init__(self, _document: endpoints.NoopSinkDocument) -> None:
         """It needs no configuration."""
 
     def require(self) -> None:

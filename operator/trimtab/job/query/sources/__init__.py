@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trimtab.api import contract
+from trimtab.api import endpoints
 from trimtab.job.query.protocols import Source
 from trimtab.job.query.sources.kafka import KafkaSource
 
 SOURCES: Mapping[type, Callable[[Any], Source]] = {
-    contract.KafkaSourceDocument: KafkaSource,
+    endpoints.KafkaSourceDocument: KafkaSource,
 }
 """The class of each kind of source, by its document."""
 
 
-def open_source(document: contract.KafkaSourceDocument) -> Source:
+def open_source(document: endpoints.KafkaSourceDocument) -> Source:
     """The source of a job; it connects on first use."""
     return SOURCES[type(document)](document)

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
-from trimtab.api import contract, offsets, placement
+from trimtab.api import contract, endpoints, offsets, placement
 from trimtab.api.knobs import (
     FETCH_MAX,
     FETCH_PARTITION,
@@ -68,7 +68,7 @@ class KafkaSource:
     columns = COLUMNS
     on_replay = "the same offsets are read again"
 
-    def __init__(self, document: contract.KafkaSourceDocument) -> None:
+    def __init__(self, document: endpoints.KafkaSourceDocument) -> None:
         """Connects on first use."""
         self._topics = document.topics
         self._headers = {"includeHeaders": "true"} if document.include_headers else {}

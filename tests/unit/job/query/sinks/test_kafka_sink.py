@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.api.contract import KafkaSinkDocument
+from trimtab.api.endpoints import KafkaSinkDocument
 from trimtab.api.knobs import KnobValues
 from trimtab.errors import TransformError
 from trimtab.job.query.sinks.kafka import SAFE, KafkaSink, producer_options

@@ -1,0 +1,140 @@
+"""The documents of a job's source and sink: one class for each kind.
+
+`job/query/sources` and `job/query/sinks` have a module for each.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from trimtab.api.connection import KafkaConnection
+from trimtab.api.v1alpha1.kafka_client import (
+    Authentication,
+    PasswordSecret,
+    SecretKey,
+    Security,
+    Tls,
+)
+
+
+class Document(BaseModel):
+    """A part of what the operator writes and the driver reads."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, with the contract's key names."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def to_json(self) -> str:
+        """The document as stable, readable JSON."""
+        return json.dumps(self.to_dict(), indent=1, sort_keys=True)
+
+
+class Part(Document):
+    """A source or a sink."""
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """What it needs of Secrets."""
+        return ()
+
+
+class OnKafka(Part):
+    """A part of the job that connects to a Kafka cluster."""
+
+    bootstrap_servers: str = Field(alias="bootstrapServers")
+    tls: Tls | None = None
+    authentication: Authentication | None = None
+
+    @property
+    def security(self) -> Security:
+        """TLS and login."""
+        return Security(tls=self.tls, authentication=self.authentication)
+
+    @property
+    def connection(self) -> KafkaConnection:
+        """How to connect to the cluster."""
+        return KafkaConnection(self.bootstrap_servers, self.security)
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """What its connection needs."""
+        return self.security.secret_keys
+
+
+class KafkaSourceDocument(OnKafka):
+    """Where records come from."""
+
+    topics: list[str]
+    include_headers: Literal[True] | None = Field(None, alias="includeHeaders")
+
+
+class KafkaSinkDocument(OnKafka):
+    """The results go to a Kafka topic."""
+
+    kind: Literal["kafka"] = "kafka"
+    topic: str
+
+
+class NoopSinkDocument(Part):
+    """The results are computed and discarded."""
+
+    kind: Literal["noop"] = "noop"
+
+
+class FunctionSinkDocument(Part):
+    """The results go to a function of the user."""
+
+    kind: Literal["foreachBatch"] = "foreachBatch"
+    module: str = Field(description="module:function of write(df, batch_id[, params])")
+    params: dict[str, str] | None = Field(None, description="absent: the function gets none")
+
+
+class FilesSinkDocument(Part):
+    """The results go to files, a directory for each batch."""
+
+    kind: Literal["files"] = "files"
+    format: Literal["parquet", "json", "csv"]
+    uri: str
+    partition_by: list[str] = Field(default_factory=list, alias="partitionBy")
+
+
+class DeltaSinkDocument(Part):
+    """The results go to a Delta table, a transaction for each batch."""
+
+    kind: Literal["delta"] = "delta"
+    uri: str
+    partition_by: list[str] = Field(default_factory=list, alias="partitionBy")
+
+
+class JdbcSinkDocument(Part):
+    """The results go to a table of a database, one row for each key."""
+
+    kind: Literal["jdbc"] = "jdbc"
+    url: str
+    table: str
+    keys: list[str]
+    latest: str | None = Field(None, description="column; absent: any row of a key wins")
+    username: str
+    password_secret: PasswordSecret = Field(alias="passwordSecret")
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """The password."""
+        return (self.password_secret.held,)
+
+
+SinkDocument = Annotated[
+    KafkaSinkDocument
+    | NoopSinkDocument
+    | FunctionSinkDocument
+    | FilesSinkDocument
+    | DeltaSinkDocument
+    | JdbcSinkDocument,
+    Field(discriminator="kind"),
+]
+"""Where the results go. `job/query/sinks` has a module for each kind."""

@@ -1,0 +1,240 @@
+"""What each sink holds after a batch was written twice: the crash between write and commit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dev.kafka import KafkaBroker
+from dev.loadgen.produce import produce
+from dev.postgres import PASSWORD, USER, Postgres
+from tests.kafka.driver import Driver
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
+
+RECORDS, KEYS = 600, 50
+SQL = f"""
+SELECT partition || '-' || offset AS id,
+       CAST(substring_index(substring_index(CAST(value AS STRING), '-', -1), ' ', 1) AS INT)
+         % {KEYS} AS item,
+       topic, partition, offset
+FROM source
+"""
+SMALL = "SELECT partition || '-' || offset AS id, 1 AS item FROM source"
+KNOBS = {"trigger": "100ms", "maxOffsetsPerTrigger": 100}
+
+FUNCTION = """
+import json
+from pathlib import Path
+
+def write(df, batch_id, params):
+    ids = sorted(row.id for row in df.select("id").collect())
+    with Path(params["file"]).open("a") as file:
+        file.write(json.dumps([batch_id, ids]) + "\\n")
+
+def fail(df, batch_id, params):
+    raise ValueError("the warehouse is closed")
+"""
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
+    """Each row of `items` is one item; `written` counts how often each record was written."""
+    server = Postgres()
+    server.start()
+    server.run("""
+        CREATE TABLE items (id text PRIMARY KEY, item int, topic text, partition int, "offset" int);
+        CREATE TABLE latest (item int PRIMARY KEY, id text, "offset" int);
+        CREATE TABLE loose (id text, item int);
+        CREATE TABLE written (id text);
+        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN INSERT INTO written VALUES (NEW.id); RETURN NEW; END $$;
+        CREATE TRIGGER note AFTER INSERT OR UPDATE ON items
+          FOR EACH ROW EXECUTE FUNCTION note();
+    """)
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The password as a driver finds it, in a mounted Secret."""
+    monkeypatch.setenv("TRIMTAB_SECRETS", str(tmp_path / "secrets"))
+    file = tmp_path / "secrets" / "warehouse" / "password"
+    file.parent.mkdir(parents=True)
+    file.write_text(PASSWORD)
+    return file
+
+
+def jdbc(database: Postgres, **said: Any) -> dict[str, Any]:
+    secret = {"secretName": "warehouse", "password": "password"}
+    told: dict[str, Any] = {"kind": "jdbc", "url": database.url, "table": "items", "keys": ["id"]}
+    told |= {"username": USER, "passwordSecret": secret}
+    return told | said
+
+
+def replayed(driver: Driver, bootstrap: str, topic: str) -> None:
+    """Write all records; then lose the commit of the last batch, and write more."""
+    driver.settings(**KNOBS)
+    made = produce(bootstrap, topic, [(0.5, RECORDS * 2)])
+    driver.start()
+    driver.until(driver.committed(made.acknowledged))
+    assert driver.terminate() == 0
+    commits = driver.directory / "checkpoint" / "1" / "commits"
+    last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
+    for file in (commits / str(last), commits / f".{last}.crc"):
+        file.unlink(missing_ok=True)
+    again = produce(bootstrap, topic, [(0.5, 200)])
+    driver.start()
+    driver.until(driver.committed(again.acknowledged))
+    assert driver.terminate() == 0
+
+
+def every_record_once(ids: list[str], broker: KafkaBroker, topic: str) -> None:
+    counted = Counter(ids)
+    assert {id_ for id_, times in counted.items() if times > 1} == set()
+    assert len(counted) == broker_records(broker, topic)
+
+
+def broker_records(broker: KafkaBroker, topic: str) -> int:
+    """How many records the topic holds."""
+    from trimtab.api.connection import KafkaConnection
+    from trimtab.kafka.admin import KafkaAdmin
+
+    admin = KafkaAdmin(KafkaConnection(broker.bootstrap), 15.0)
+    ends = admin.end_offsets(admin.partitions([topic]), committed=False)
+    return sum(ends.values())
+
+
+def test_a_table_has_each_record_of_a_replayed_batch_once(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
+    database: Postgres, password: Path,
+) -> None:  # fmt: skip
+    driver = make_driver(transform={"sql": SQL}, sink=jdbc(database))
+    replayed(driver, broker.bootstrap, topics[0])
+    every_record_once([row[0] for row in database.run("SELECT id FROM written")], broker, topics[0])
+    kept = database.run("SELECT count(*) FROM items")
+    assert kept == [(broker_records(broker, topics[0]),)]
+    stages = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'trimtab_stage_%'"
+    assert database.run(stages) == [(1,)]
+    assert PASSWORD not in driver.log.read_text()
+    assert PASSWORD not in (driver.directory / "job.json").read_text()
+
+
+def test_delta_files_and_a_function_after_a_replay(
+    broker: KafkaBroker, make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    """A table and files have each record once; a function gets the same batch under its number."""
+    table, files, calls = tmp_path / "table", tmp_path / "files", tmp_path / "calls"
+    modules = {"module": "sinks:write", "params": {"file": str(calls)}}
+    names = ("to-delta", "to-files", "to-function")
+    sinks: tuple[dict[str, Any], ...] = (
+        {"kind": "delta", "uri": str(table)},
+        {"kind": "files", "format": "json", "uri": str(files), "partitionBy": ["partition"]},
+        {"kind": "foreachBatch", **modules},
+    )
+    for name, sink in zip(names, sinks, strict=True):
+        broker.create_topic(name, 4)
+        source = {"bootstrapServers": broker.bootstrap, "topics": [name]}
+        driver = make_driver(source=source, transform={"sql": SQL}, sink=sink)
+        (driver.directory / "modules").mkdir()
+        (driver.directory / "modules" / "sinks.py").write_text(FUNCTION)
+        replayed(driver, broker.bootstrap, name)
+    every_record_once(delta_ids(table, driver.conf), broker, names[0])
+    rows = [json.loads(line) for file in files.rglob("*.json") for line in file.open()]
+    every_record_once([row["id"] for row in rows], broker, names[1])
+    said = [json.loads(line) for line in calls.open()]
+    twice = [number for number, times in Counter(n for n, _ in said).items() if times > 1]
+    assert len(twice) == 1
+    first, second = (ids for number, ids in said if number == twice[0])
+    assert first == second
+
+
+def delta_ids(table: Path, conf: Path) -> list[str]:
+    """The ids in a Delta table, as Spark reads it."""
+    program = f"""
+from pyspark.sql import SparkSession
+from trimtab.job.query.sinks.delta import DeltaSink
+builder = SparkSession.builder
+for key, value in DeltaSink.session_conf.items():
+    builder = builder.config(key, value)
+rows = builder.getOrCreate().read.format("delta").load({str(table)!r}).select("id").collect()
+print(",".join(row.id for row in rows))
+"""
+    env = os.environ | {"SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=180,
+        check=True,
+    )  # fmt: skip
+    return done.stdout.strip().splitlines()[-1].split(",")
+
+
+def test_of_the_rows_of_a_key_in_a_batch_the_latest_is_kept(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
+    database: Postgres, password: Path,
+) -> None:  # fmt: skip
+    sql = SQL.replace("topic, partition, offset", "CAST(offset AS INT) AS offset")
+    sink = jdbc(database, table="public.latest", keys=["item"], latest="offset")
+    driver = make_driver(transform={"sql": sql}, sink=sink)
+    driver.settings(**KNOBS)
+    made = produce(broker.bootstrap, topics[0], [(0.5, RECORDS * 2)])
+    driver.start()
+    driver.until(driver.committed(made.acknowledged))
+    assert driver.terminate() == 0
+    assert database.run("SELECT count(*) FROM latest") == [(KEYS,)]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason", "words"),
+    [
+        ({"table": "nowhere"}, "SinkNotFound", 'relation "nowhere" does not exist'),
+        ({"table": "loose"}, "SinkFailed", "no unique index on exactly the columns"),
+        ({"keys": ["nothing"]}, "SinkFailed", 'column "nothing" does not exist'),
+    ],
+)
+def test_a_table_that_does_not_fit_is_told(
+    make_driver: Callable[..., Driver], database: Postgres, password: Path,
+    said: dict[str, Any], reason: str, words: str,
+) -> None:  # fmt: skip
+    driver = make_driver(transform={"sql": SQL}, sink=jdbc(database, **said))
+    driver.settings(**KNOBS)
+    driver.start()
+    told = driver.termination()
+    assert (told["reason"], words in told["message"]) == (reason, True), told
+
+
+def test_a_database_that_is_away_is_waited_for_and_a_new_password_is_taken(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
+    password: Path,
+) -> None:  # fmt: skip
+    server = Postgres()
+    server.start()
+    try:
+        server.run("CREATE TABLE items (id text PRIMARY KEY, item int)")
+        driver = make_driver(transform={"sql": SMALL}, sink=jdbc(server))
+        driver.settings(**KNOBS)
+        first = produce(broker.bootstrap, topics[0], [(0.5, 400)])
+        driver.start()
+        driver.until(driver.committed(first.acknowledged))
+        server.stop(kill=True)
+        second = produce(broker.bootstrap, topics[0], [(0.5, 400)])
+        driver.until(lambda _: "SinkUnreachable" in driver.get("/ready")[1])
+        server.start()
+        driver.until(driver.committed(first.acknowledged + second.acknowledged))
+        server.run(f"ALTER USER {USER} PASSWORD 'another'")
+        third = produce(broker.bootstrap, topics[0], [(0.5, 400)])
+        driver.until(lambda _: "SinkDenied" in driver.get("/ready")[1])
+        password.write_text("another")
+        assert driver.process.wait(60) == 0, "as for any Secret that changes"
+        driver.start()
+        driver.until(driver.committed(third.acknowledged))
+        assert driver.terminate() == 0
+    finally:
+        server.remove()
