@@ -59,6 +59,7 @@ def held(kafka: SecuredBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     secret(directory, "kafka-ca", ca_crt=kafka.authority.certificate)
     secret(directory, "two", ca_crt=other + kafka.authority.certificate)
     secret(directory, "other-ca", ca_crt=other)
+    secret(directory, "issuer-ca", ca_crt=kafka.issuer.authority.certificate)
     secret(directory, "user", password=PASSWORD, wrong="another", line=PASSWORD + "\n")
     secret(directory, "own", tls_crt=certificate, tls_key=key)
     return directory
@@ -75,8 +76,9 @@ def by_password(kind: str, key: str = "password") -> Json:
 
 def by_token(kafka: SecuredBroker, key: str = "password") -> Json:
     return {
-        "type": "oauthbearer", "tokenEndpointUri": f"{kafka.issuer.url}/token", "clientId": USER,
+        "type": "oauthbearer", "tokenEndpointUri": kafka.issuer.token_url, "clientId": USER,
         "clientSecret": {"secretName": "user", "key": key}, "scope": "kafka",
+        "tlsTrustedCertificates": [{"secretName": "issuer-ca", "certificate": "ca.crt"}],
     }  # fmt: skip
 
 
