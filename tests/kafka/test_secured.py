@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka_client import Security
 from trimtab.errors import CredentialsInvalidError, CredentialsMissingError, DeniedError
 from trimtab.kafka.admin import KafkaAdmin
+from trimtab.kafka.librdkafka import SIGNER
 from trimtab.kafka.secrets import VARIABLE
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
@@ -367,6 +370,28 @@ def test_what_keeps_the_drivers_client_out_is_named(
         admin.partitions([places[0]])
     assert PASSWORD not in str(caught.value)
     assert os.environ[VARIABLE] == str(held)
+
+
+def test_the_drivers_client_logs_in_with_tokens_that_are_signed_in_the_pod(
+    kafka: SecuredBroker, places: tuple[str, str], held: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for Amazon MSK, but for what a token is: one of the tests' issuer."""
+
+    class Provider:
+        @staticmethod
+        def generate_auth_token(_region: str) -> tuple[str, int]:
+            return kafka.issuer.token(USER), int((time.time() + 600) * 1000)
+
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    signer = ModuleType(SIGNER)
+    signer.MSKAuthTokenProvider = Provider  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, SIGNER, signer)
+    kafka.allow(*needed(places))
+    produce(kafka.bootstrap, places[0], [(0.1, 100)])
+    said = Security.model_validate(trusting() | {"authentication": {"type": "aws-msk-iam"}})
+    admin = KafkaAdmin(KafkaConnection(kafka.sasl, said), 10)
+    assert admin.partitions([places[0]]) == {places[0]: 2}
+    assert admin.timestamps({(places[0], number): 0 for number in range(2)})
 
 
 def test_one_of_several_authorities_is_enough(
