@@ -269,11 +269,15 @@ def test_images_and_python_can_be_forbidden_to_pipelines(
         return str(kubectl(*arguments, manifest=manifest, check=False).stderr)
 
     deadline = time.monotonic() + 60
-    while "no transforms in Python" not in tried(pipeline):
+    while "allows no Python in pipelines" not in tried(pipeline):
         assert time.monotonic() < deadline, "the policy is not in force"
         time.sleep(0.2)
     pipeline["spec"]["transform"] = {"sql": "SELECT value FROM source"}
     assert tried(pipeline) == ""
+    kafka_sink = pipeline["spec"]["sink"]
+    pipeline["spec"]["sink"] = {"foreachBatch": {"module": "orders:write"}}
+    assert "allows no Python in pipelines" in tried(pipeline)
+    pipeline["spec"]["sink"] = kafka_sink
     for manifest in (pipeline, kafka):
         manifest["spec"]["image"] = "mine:1"
         assert "the image mine:1 is none of those that the cluster allows: ok/" in tried(manifest)

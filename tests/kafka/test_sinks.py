@@ -15,6 +15,7 @@ import pytest
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from dev.postgres import PASSWORD, USER, Postgres
+from dev.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.kafka.driver import Driver
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
@@ -80,19 +81,21 @@ def jdbc(database: Postgres, **said: Any) -> dict[str, Any]:
     return told | said
 
 
-def replayed(driver: Driver, bootstrap: str, topic: str) -> None:
+def replayed(
+    driver: Driver, bootstrap: str, topic: str, checkpoint: Path | None = None, **env: str
+) -> None:
     """Write all records; then lose the commit of the last batch, and write more."""
     driver.settings(**KNOBS)
     made = produce(bootstrap, topic, [(0.5, RECORDS * 2)])
-    driver.start()
+    driver.start(**env)
     driver.until(driver.committed(made.acknowledged))
     assert driver.terminate() == 0
-    commits = driver.directory / "checkpoint" / "1" / "commits"
+    commits = (checkpoint or driver.directory / "checkpoint" / "1") / "commits"
     last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
     for file in (commits / str(last), commits / f".{last}.crc"):
         file.unlink(missing_ok=True)
     again = produce(bootstrap, topic, [(0.5, 200)])
-    driver.start()
+    driver.start(**env)
     driver.until(driver.committed(again.acknowledged))
     assert driver.terminate() == 0
 
@@ -148,16 +151,18 @@ def test_delta_files_and_a_function_after_a_replay(
         (driver.directory / "modules" / "sinks.py").write_text(FUNCTION)
         replayed(driver, broker.bootstrap, name)
     every_record_once(delta_ids(table, driver.conf), broker, names[0])
-    rows = [json.loads(line) for file in files.rglob("*.json") for line in file.open()]
+    rows = [
+        json.loads(line) for file in files.rglob("*.json") for line in file.read_text().splitlines()
+    ]
     every_record_once([row["id"] for row in rows], broker, names[1])
-    said = [json.loads(line) for line in calls.open()]
+    said = [json.loads(line) for line in calls.read_text().splitlines()]
     twice = [number for number, times in Counter(n for n, _ in said).items() if times > 1]
     assert len(twice) == 1
     first, second = (ids for number, ids in said if number == twice[0])
     assert first == second
 
 
-def delta_ids(table: Path, conf: Path) -> list[str]:
+def delta_ids(table: Path | str, conf: Path) -> list[str]:
     """The ids in a Delta table, as Spark reads it."""
     program = f"""
 from pyspark.sql import SparkSession
@@ -174,6 +179,32 @@ print(",".join(row.id for row in rows))
         check=True,
     )  # fmt: skip
     return done.stdout.strip().splitlines()[-1].split(",")
+
+
+def test_a_table_and_its_checkpoint_may_be_in_s3(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    """The keys come from the environment, and are nowhere in what the driver says or keeps."""
+    server = S3Server(tmp_path / "s3")
+    server.start()
+    try:
+        driver = make_driver(
+            transform={"sql": SQL},
+            sink={"kind": "delta", "uri": "s3a://lake/orders"},
+            checkpointUri="s3a://lake/checkpoints/orders",
+            sparkConf=server.spark_conf,
+        )
+        keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+        checkpoint = server.bucket / "checkpoints/orders"
+        replayed(driver, broker.bootstrap, topics[0], checkpoint, **keys)
+        every_record_once(delta_ids(server.bucket / "orders", driver.conf), broker, topics[0])
+        places = (driver.directory, checkpoint)
+        kept = [file for place in places for file in place.rglob("*") if file.is_file()]
+        assert any(checkpoint in file.parents for file in kept)
+        for file in kept:
+            assert SECRET_KEY.encode() not in file.read_bytes(), file
+    finally:
+        server.stop()
 
 
 def test_of_the_rows_of_a_key_in_a_batch_the_latest_is_kept(
@@ -196,7 +227,7 @@ def test_of_the_rows_of_a_key_in_a_batch_the_latest_is_kept(
     [
         ({"table": "nowhere"}, "SinkNotFound", 'relation "nowhere" does not exist'),
         ({"table": "loose"}, "SinkFailed", "no unique index on exactly the columns"),
-        ({"keys": ["nothing"]}, "SinkFailed", 'column "nothing" does not exist'),
+        ({"keys": ["nothing"]}, "SinkFailed", 'column "nothing" of relation'),
     ],
 )
 def test_a_table_that_does_not_fit_is_told(

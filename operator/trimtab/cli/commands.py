@@ -14,6 +14,7 @@ import yaml
 from trimtab.api.knobs import COMPRESSIONS, PRODUCER_BATCH, PRODUCER_IN_FLIGHT, PRODUCER_LINGER
 from trimtab.api.quantities import parse_duration
 from trimtab.cli.doctor import doctor
+from trimtab.cli.import_command import import_
 from trimtab.cli.past import history, why
 from trimtab.cli.replay_command import replay
 from trimtab.cli.report_command import report
@@ -30,6 +31,7 @@ def main() -> None:
 
 main.add_command(doctor)
 main.add_command(history)
+main.add_command(import_)
 main.add_command(why)
 main.add_command(replay)
 main.add_command(report)

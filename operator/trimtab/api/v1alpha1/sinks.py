@@ -102,7 +102,7 @@ class FunctionSink(ApiModel):
 URL = r"^jdbc:postgresql://[A-Za-z0-9._:,\[\]-]+/[A-Za-z0-9_.-]+(\?[^ #]*)?$"
 _URL_WORDS = (
     "write jdbc:postgresql://host:5432/database: the upsert is written for PostgreSQL; write to"
-    " others with sink.python"
+    " others with sink.foreachBatch"
 )
 _NO_LOGIN = "write the user into username, and its password into a Secret that passwordSecret names"
 
@@ -114,7 +114,7 @@ class JdbcSink(ApiModel):
         max_length=1024,
         description="jdbc:postgresql://host:5432/database, with options of the driver after a ?.",
         json_schema_extra=cel(
-            (f"self.matches('{URL}')", _URL_WORDS),
+            (f"self.matches(r'{URL}')", _URL_WORDS),
             ("!self.matches('[?&](user|password)=')", _NO_LOGIN),
         ),
     )

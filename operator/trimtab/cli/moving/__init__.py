@@ -1,0 +1,1 @@
+"""Reads what a Spark job is today, for `trimtab import`."""

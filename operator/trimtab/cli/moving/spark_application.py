@@ -1,0 +1,103 @@
+"""A SparkApplication of the Kubeflow or the Apache operator as fields of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trimtab.cli.moving.found import Found, pod_memory
+from trimtab.cli.moving.spark_conf import IMAGE_ADVICE, from_conf
+from trimtab.errors import BadInputError
+from trimtab.ports import Manifest
+
+GROUPS = ("sparkoperator.k8s.io", "spark.apache.org")
+_MEANT = {"type", "mode", "sparkVersion", "sparkConf", "hadoopConf", "driver", "executor",
+          "runtimeVersions", "pythonVersion"}  # fmt: skip
+_ADVICE = {
+    "mainApplicationFile": "its reading and writing become source and sink, the rest a transform;"
+    " name the script beside this file to have it read",
+    "pyFiles": "its reading and writing become source and sink, the rest a transform; name the"
+    " script beside this file to have it read",
+    "arguments": "write them into transform.python.params",
+    "driverArgs": "write them into transform.python.params",
+    "mainClass": "Scala and Java jobs have no place yet: rewrite the transform in SQL or Python",
+    "deps": "put packages and jars into an image FROM trimtab-pipeline",
+    "restartPolicy": "a pipeline always restarts",
+    "image": IMAGE_ADVICE,
+    "imagePullSecrets": "write podTemplate.imagePullSecrets: [{name: ...}]",
+    "dynamicAllocation": "trimtab decides how many executors run",
+    "monitoring": "trimtab has its own metrics (docs/metrics.md)",
+    "volumes": "Secrets for Kafka are mounted by source.kafka; other volumes have no place yet",
+}
+_ELSE = "a pipeline has no place for it"
+_OF_PODS = {"cores", "coreRequest", "coreLimit", "memory", "memoryOverhead", "env", "instances",
+            "labels", "annotations", "nodeSelector", "tolerations"}  # fmt: skip
+
+
+def is_one(manifest: Manifest) -> bool:
+    """Whether it is a SparkApplication."""
+    group = str(manifest.get("apiVersion", "")).partition("/")[0]
+    return group in GROUPS and str(manifest.get("kind", "")).endswith("SparkApplication")
+
+
+def from_application(manifest: Manifest) -> Found:
+    """What it says; every field that has no place is noted by its path.
+
+    Raises:
+        BadInputError: it is no SparkApplication.
+    """
+    if not is_one(manifest):
+        raise BadInputError(f"{manifest.get('kind')} is no SparkApplication")
+    given: dict[str, Any] = manifest.get("spec") or {}
+    spec: dict[str, Any] = given.get("template", given)  # a ScheduledSparkApplication
+    found = Found(name=(manifest.get("metadata") or {}).get("name"))
+    for role in ("driver", "executor"):
+        _pods(role, spec.get(role) or {}, found)
+    hadoop = {f"spark.hadoop.{key}": str(v) for key, v in (spec.get("hadoopConf") or {}).items()}
+    conf = {key: str(value) for key, value in (spec.get("sparkConf") or {}).items()}
+    found.add(from_conf(conf | hadoop))
+    allocation = spec.get("dynamicAllocation") or {}
+    for field, path in (("minExecutors", "min"), ("maxExecutors", "max")):
+        if field in allocation:
+            found.set(f"limits.executors.{path}", int(allocation[field]))
+    if spec.get("type", "Python") not in {"Python", "Sql"}:
+        found.note(f"spec.type: {spec['type']}", _ADVICE["mainClass"])
+    for field, value in spec.items():
+        if field not in _MEANT:
+            found.note(f"spec.{field}: {_short(value)}", _ADVICE.get(field, _ELSE))
+    return found
+
+
+def _pods(role: str, said: Mapping[str, Any], found: Found) -> None:
+    for source, path in (
+        ("cores", "cores" if role == "executor" else ""), ("coreRequest", "cpuRequest"),
+    ):  # fmt: skip
+        if source in said and path:
+            found.set(f"resources.{role}.{path}", said[source])
+    if "memory" in said:
+        size = pod_memory(str(said["memory"]), said.get("memoryOverhead"))
+        if size:
+            found.set(f"resources.{role}.memory", size)
+    if role == "executor" and "instances" in said:
+        found.set("tuning.initial.executors", int(said["instances"]))
+    if said.get("env"):
+        found.set("env", said["env"])
+    for field, path in (
+        ("labels", "podTemplate.labels"), ("annotations", "podTemplate.annotations"),
+        ("tolerations", "podTemplate.tolerations"), ("nodeSelector", "nodeSelector"),
+    ):  # fmt: skip
+        if said.get(field):
+            found.set(path, said[field])
+    for field in _left(said):
+        words = f"spec.{role}.{field}: {_short(said[field])}"
+        advice = "each pipeline has accounts of its own" if field == "serviceAccount" else _ELSE
+        found.note(words, advice)
+
+
+def _left(said: Mapping[str, Any]) -> Iterator[str]:
+    return (field for field in said if field not in _OF_PODS)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,99 @@
+"""A plain Spark job moves in: a pipeline goes on where its checkpoint ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from dev.kafka import KafkaBroker
+from dev.loadgen.produce import Summary, produce
+from dev.loadgen.verify import verify
+from tests.kafka.driver import Driver
+
+from trimtab.cli.commands import main
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+
+JOB = """
+import sys, time
+from pathlib import Path
+from pyspark.sql import SparkSession
+
+SERVERS = {servers!r}
+spark = SparkSession.builder.getOrCreate()
+records = (
+    spark.readStream.format("kafka")
+    .option("kafka.bootstrap.servers", SERVERS)
+    .option("subscribe", {source!r})
+    .option("startingOffsets", "earliest")
+    .option("maxOffsetsPerTrigger", 100)
+    .load()
+)
+shouted = records.selectExpr("key", "upper(CAST(value AS STRING)) AS value")
+query = (
+    shouted.writeStream.format("kafka")
+    .option("kafka.bootstrap.servers", SERVERS)
+    .option("topic", {sink!r})
+    .option("checkpointLocation", {checkpoint!r})
+    .trigger(processingTime="200 milliseconds")
+    .start()
+)
+while not Path({stop!r}).exists():
+    time.sleep(0.1)
+query.processAllAvailable()
+query.stop()
+"""
+
+
+def test_a_pipeline_goes_on_where_a_plain_job_ends(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    checkpoint, stop, script = tmp_path / "checkpoint", tmp_path / "stop", tmp_path / "shout.py"
+    script.write_text(
+        JOB.format(
+            servers=broker.bootstrap, source=topics[0], sink=topics[1],
+            checkpoint=str(checkpoint), stop=str(stop),
+        )
+    )  # fmt: skip
+    driver = make_driver()
+    first = produce(broker.bootstrap, topics[0], [(0.5, 1000)])
+    env = os.environ | {"SPARK_CONF_DIR": str(driver.conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+    with (tmp_path / "job.log").open("wb") as log:
+        job = subprocess.Popen([sys.executable, str(script)], env=env, stdout=log, stderr=log)
+        deadline = time.monotonic() + 120
+        while not list(checkpoint.glob("commits/2")):
+            assert time.monotonic() < deadline, (tmp_path / "job.log").read_text()[-2000:]
+            time.sleep(0.1)
+        stop.touch()
+        assert job.wait(120) == 0, (tmp_path / "job.log").read_text()[-2000:]
+
+    told = CliRunner().invoke(main, ["import", str(script), "--checkpoint", str(checkpoint)])
+    spec = yaml.safe_load(told.stdout)["spec"]
+    kafka = spec["source"]["kafka"]
+    assert (kafka["bootstrapServers"], kafka["topics"]) == (broker.bootstrap, [topics[0]])
+    assert spec["sink"]["kafka"] == {"bootstrapServers": broker.bootstrap, "topic": topics[1]}
+    assert spec["tuning"]["initial"] == {"maxOffsetsPerTrigger": 100, "trigger": "200ms"}
+    assert sum(json.loads(kafka["startingOffsets"])[topics[0]].values()) == first.acknowledged
+
+    second = produce(broker.bootstrap, topics[0], [(0.5, 600)])
+    driver.source = {"startingOffsets": kafka["startingOffsets"]}
+    driver.settings(trigger="200ms", maxOffsetsPerTrigger=100)
+    driver.start()
+    driver.until(driver.committed(second.acknowledged))
+    assert driver.terminate() == 0
+    for made in (first, second):
+        _once(broker.bootstrap, topics[1], made)
+
+
+def _once(bootstrap: str, topic: str, made: Summary) -> None:
+    verdict = verify(bootstrap, topic, made.run, made.sequences, frozenset(made.unacknowledged))
+    assert (verdict.lost, verdict.duplicated) == (0, 0)
+    assert verdict.delivered == made.acknowledged
