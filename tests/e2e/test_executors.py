@@ -170,7 +170,7 @@ def test_a_drained_node_loses_no_record_and_repeats_none(stage: Stage, fault: Ro
 
 def test_a_user_whom_the_image_does_not_know_can_log_in_to_hadoop(stage: Stage) -> None:
     user = PodUser(run_as_user=1000700000, run_as_group=0, fs_group=1000700000)
-    pod = pod_template(Executors(image=stage.image, memory_bytes=10**9, pod_user=user))
+    pod = pod_template(Executors(image=stage.image, memory_bytes=10**9, pod_user=user), ())
     pod["metadata"] = {"name": "stranger"}
     pod["spec"]["restartPolicy"] = "Never"
     login = ["java", "-cp", "/opt/spark/jars/*", "org.apache.hadoop.security.UserGroupInformation"]

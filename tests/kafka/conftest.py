@@ -15,6 +15,7 @@ from tests.machine import held, sort
 _numbers = itertools.count(1)
 ORDER = (
     "failures",
+    "secured",
     "state",
     "boundary",
     "sink",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import http.server
 import json
+import ssl
 import subprocess
 import threading
 import time
@@ -84,10 +85,12 @@ def encoded(data: bytes) -> str:
 
 
 class Issuer:
-    """Issues tokens for a client's id and secret, on loopback."""
+    """Issues tokens for a client's id and secret over TLS, and tells brokers its key without."""
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        self.authority = Authority(directory, "issuer")
+        pair = directory / "issuer.pem"
+        pair.write_text("".join(reversed(self.authority.sign("issuer"))))
         self._key = str(directory / "token.key")
         openssl("genpkey", "-algorithm", "RSA", "-out", self._key)
         modulus = openssl("rsa", "-in", self._key, "-noout", "-modulus").decode().strip()
@@ -115,21 +118,26 @@ class Issuer:
                     self.answer(401, {"error": "invalid_client"})
 
             def answer(self, status: int, body: dict[str, Any]) -> None:
+                text = json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
-                self.wfile.write(json.dumps(body).encode())
+                self.wfile.write(text)
 
             def log_message(self, *_: Any) -> None:
                 """Quiet."""
 
         self.asked: list[str] = []
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        keys, tokens = (http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in "ab")
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(pair)
+        tokens.socket = tls.wrap_socket(tokens.socket, server_side=True)
+        self._servers = (keys, tokens)
+        for server in self._servers:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.keys_url = f"http://127.0.0.1:{keys.server_port}/jwks"
+        self.token_url = f"https://127.0.0.1:{tokens.server_port}/token"
 
     def token(self, subject: str) -> str:
         now = int(time.time())
@@ -143,8 +151,9 @@ class Issuer:
         return f"{text}.{encoded(signature)}"
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
 
 
 class SecuredBroker(KafkaBroker):
@@ -205,13 +214,13 @@ class SecuredBroker(KafkaBroker):
             f"{listener}.oauthbearer.sasl.server.callback.handler.class": (
                 f"{MODULES}.oauthbearer.OAuthBearerValidatorCallbackHandler"
             ),
-            "sasl.oauthbearer.jwks.endpoint.url": f"{self.issuer.url}/jwks",
+            "sasl.oauthbearer.jwks.endpoint.url": self.issuer.keys_url,
             "sasl.oauthbearer.expected.audience": AUDIENCE,
         }
 
     def _java(self, main: str, *arguments: str) -> list[str]:
         java, *rest = super()._java(main, *arguments)
-        allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.issuer.url}/jwks"
+        allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.issuer.keys_url}"
         return [java, allowed, *rest]
 
     def stop(self) -> None:

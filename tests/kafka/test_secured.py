@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from dev.loadgen.produce import Summary, produce
 from dev.loadgen.verify import verify
+from tests.kafka.classes import class_path
 from tests.kafka.driver import Driver
 from tests.kafka.secured import PASSWORD, USER, Authority, SecuredBroker, secret
 
@@ -19,6 +23,7 @@ from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka_client import Security
 from trimtab.errors import CredentialsInvalidError, CredentialsMissingError, DeniedError
 from trimtab.kafka.admin import KafkaAdmin
+from trimtab.kafka.librdkafka import SIGNER
 from trimtab.kafka.secrets import VARIABLE
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
@@ -57,6 +62,7 @@ def held(kafka: SecuredBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     secret(directory, "kafka-ca", ca_crt=kafka.authority.certificate)
     secret(directory, "two", ca_crt=other + kafka.authority.certificate)
     secret(directory, "other-ca", ca_crt=other)
+    secret(directory, "issuer-ca", ca_crt=kafka.issuer.authority.certificate)
     secret(directory, "user", password=PASSWORD, wrong="another", line=PASSWORD + "\n")
     secret(directory, "own", tls_crt=certificate, tls_key=key)
     return directory
@@ -73,8 +79,9 @@ def by_password(kind: str, key: str = "password") -> Json:
 
 def by_token(kafka: SecuredBroker, key: str = "password") -> Json:
     return {
-        "type": "oauthbearer", "tokenEndpointUri": f"{kafka.issuer.url}/token", "clientId": USER,
+        "type": "oauthbearer", "tokenEndpointUri": kafka.issuer.token_url, "clientId": USER,
         "clientSecret": {"secretName": "user", "key": key}, "scope": "kafka",
+        "tlsTrustedCertificates": [{"secretName": "issuer-ca", "certificate": "ca.crt"}],
     }  # fmt: skip
 
 
@@ -99,12 +106,12 @@ def made(
 ) -> Callable[..., Driver]:  # fmt: skip
     """A driver that reads the first topic and writes the second."""
 
-    def make(kind: str = "scram-sha-512", **changes: Any) -> Driver:
-        reached = {**login(kafka, kind), **changes}
+    def make(kind: str = "scram-sha-512", said: Json | None = None, **job: Any) -> Driver:
+        reached = login(kafka, kind) | ({"authentication": said} if said else {})
         driver = Driver(
             tmp_path / f"driver-{len(drivers)}", kafka.sasl, schema=2,
             source={**reached, "topics": [places[0]]},
-            sink={**reached, "kind": "kafka", "topic": places[1]},
+            sink={**reached, "kind": "kafka", "topic": places[1]}, **job,
         )  # fmt: skip
         driver.settings(trigger="100ms")
         drivers.append(driver)
@@ -130,14 +137,18 @@ def leaks(directory: Path, process: int, *texts: str) -> list[str]:
     ]
     for each in family(process):
         for part in ("cmdline", "environ"):
-            said = Path(f"/proc/{each}/{part}").read_bytes()
-            found += [f"{part} of {each}" for text in texts if text.encode() in said]
+            with suppress(OSError):  # it has ended meanwhile
+                said = Path(f"/proc/{each}/{part}").read_bytes()
+                found += [f"{part} of {each}" for text in texts if text.encode() in said]
     return found
 
 
 def family(process: int) -> list[int]:
     """A process and those that it has begun."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    children: list[str] = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            children += task.read_text().split()
     return [process, *(each for child in children for each in family(int(child)))]
 
 
@@ -166,6 +177,65 @@ def whole(kafka: SecuredBroker, places: tuple[str, str], sent: Summary) -> None:
     """Every record arrived, and once."""
     found = verify(kafka.bootstrap, places[1], sent.run, sent.sequences, frozenset())
     assert (found.lost, found.duplicated, found.delivered) == (0, 0, sent.acknowledged)
+
+
+TELLING = """
+def transform(df, params):
+    session, plan = df.sparkSession, df._jdf.queryExecution()
+    print(session.sparkContext.getConf().getAll(), session.conf.getAll)
+    print(plan.toString(), plan.logical().toJSON())
+    options = plan.analyzed().collectLeaves().head().extraOptions()
+    print(options.asCaseSensitiveMap().toString(), flush=True)
+    return df.select("key", "value")
+"""
+
+
+def test_spark_itself_knows_no_secret(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver]
+) -> None:
+    kafka.allow(*needed(places))
+    driver = made(transform={"module": "jobs_telling:transform"})
+    (driver.directory / "modules").mkdir()
+    (driver.directory / "modules" / "jobs_telling.py").write_text(TELLING)
+    sent = produce(kafka.bootstrap, places[0], [(0.2, 500)])
+    driver.start()
+    driver.until(driver.committed(sent.acknowledged))
+    told = driver.log.read_text()
+    assert "spark.app.name" in told, "it tells its settings"
+    assert "/secrets/user:password}" in told, "and the options of the source"
+    assert leaks(driver.directory, driver.process.pid, PASSWORD) == []
+    assert driver.terminate() == 0
+
+
+def test_executors_read_the_files_themselves(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path
+) -> None:
+    """As in pods of their own: processes that get the references, and no secret."""
+    kafka.allow(*needed(places))
+    apart = {
+        "spark.master": "local-cluster[1,1,900]",
+        "spark.executor.memory": "600m",
+        "spark.executor.extraClassPath": class_path(),
+    }
+    driver = made("tls", defaults=apart)
+    sent = produce(kafka.bootstrap, places[0], [(0.2, 500)])
+    driver.start(SPARK_WORKER_DIR=str(driver.directory / "work"))
+    driver.until(driver.committed(sent.acknowledged))
+    executors = [each for each in family(driver.process.pid) if BACKEND in arguments(each)]
+    assert executors, "a process of its own"
+    key = (held / "own" / "tls.key").read_text().splitlines()[1]
+    assert leaks(driver.directory, driver.process.pid, key) == []
+    assert driver.terminate() == 0
+    whole(kafka, places, sent)
+
+
+BACKEND = "CoarseGrainedExecutorBackend"
+
+
+def arguments(process: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text()
+    return ""
 
 
 def refusal(driver: Driver, words: str, timeout_s: float = 90) -> str:
@@ -237,7 +307,7 @@ def test_a_missing_secret_is_named_and_taken_when_it_is_there(
     kafka.allow(*needed(places))
     later = {"secretName": "later", "password": "password"}
     said = {"type": "scram-sha-512", "username": USER, "passwordSecret": later}
-    driver = made(authentication=said)
+    driver = made(said=said)
     driver.start()
     words = refusal(driver, "CredentialsMissing: ")
     assert "key 'password' of Secret 'later' does not exist" in words
@@ -302,6 +372,28 @@ def test_what_keeps_the_drivers_client_out_is_named(
     assert os.environ[VARIABLE] == str(held)
 
 
+def test_the_drivers_client_logs_in_with_tokens_that_are_signed_in_the_pod(
+    kafka: SecuredBroker, places: tuple[str, str], held: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for Amazon MSK, but for what a token is: one of the tests' issuer."""
+
+    class Provider:
+        @staticmethod
+        def generate_auth_token(_region: str) -> tuple[str, int]:
+            return kafka.issuer.token(USER), int((time.time() + 600) * 1000)
+
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    signer = ModuleType(SIGNER)
+    signer.MSKAuthTokenProvider = Provider  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, SIGNER, signer)
+    kafka.allow(*needed(places))
+    produce(kafka.bootstrap, places[0], [(0.1, 100)])
+    said = Security.model_validate(trusting() | {"authentication": {"type": "aws-msk-iam"}})
+    admin = KafkaAdmin(KafkaConnection(kafka.sasl, said), 10)
+    assert admin.partitions([places[0]]) == {places[0]: 2}
+    assert admin.timestamps({(places[0], number): 0 for number in range(2)})
+
+
 def test_one_of_several_authorities_is_enough(
     kafka: SecuredBroker, places: tuple[str, str], held: Path
 ) -> None:
@@ -311,5 +403,7 @@ def test_one_of_several_authorities_is_enough(
     said = Security.model_validate(both | {"authentication": by_password("plain")})
     admin = KafkaAdmin(KafkaConnection(kafka.sasl, said), 10)
     assert admin.partitions([places[0]]) == {places[0]: 2}
-    produce(kafka.bootstrap, places[0], [(0.1, 100)])
-    assert admin.timestamps({(places[0], 0): 0}), "no right on a group is needed"
+    produce(kafka.bootstrap, places[0], [(0.2, 500)])
+    first = {(places[0], number): 0 for number in range(2)}
+    for _ in range(3):
+        assert admin.timestamps(first).keys() == first.keys(), "no right on a group is needed"

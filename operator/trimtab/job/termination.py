@@ -87,12 +87,13 @@ _KAFKA_AWAY = re.compile(
     r"|not present in metadata after"
 )
 _KAFKA_DENIED = re.compile(
-    r"kafka\.common\.errors\.(?P<what>\w*(Authentication|Authorization))Exception"
+    r"kafka\.common\.errors\.(?P<what>\w*(Authentication|Authorization|SaslMechanism))Exception"
     r"(: (?P<words>[^\n]+))?"
 )
 _ALLOW = {
     "SaslAuthentication": "correct authentication, or what its Secret holds",
     "SslAuthentication": "correct tls.trustedCertificates, or authentication.certificateAndKey",
+    "UnsupportedSaslMechanism": "choose an authentication.type that the listener has",
     "TopicAuthorization": "grant Read for a source, Write for a sink",
     "GroupAuthorization": "grant Read on groups that begin with spark-kafka-source",
     # who may write to no topic may not even begin to

@@ -201,6 +201,7 @@ class KafkaAdmin:
         return self._result(asked)
 
     def _call(self, name: str, *what: Any, **how: Any) -> Any:
+        self._admin.poll(0)  # what it reported meanwhile, which would pile up
         try:
             return getattr(self._admin, name)(*what, **how, request_timeout=self._timeout_s)
         except KafkaException as error:

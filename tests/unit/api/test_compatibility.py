@@ -54,6 +54,7 @@ NARROWED = {
         ".spec.source.kafka.startingOffsets: new rule: write latest, earliest, a time",  # wider
         ".spec.env: new rule: env has one name twice",
         ".spec.env[].name: new rule: the name is reserved",
+        ".spec.env[]: new rule: write either value",  # which was required
         ".spec.sparkConf: new rule: sparkConf has a key that is none",
         ".spec.sparkConf: new rule: sparkConf has a reserved key",
         ".spec.sparkConf: new rule: sparkConf has a value that refers to a variable",

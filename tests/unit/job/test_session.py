@@ -89,7 +89,7 @@ def executors(**changes: Any) -> Executors:
 def test_executor_pods_are_told_their_node_and_zone() -> None:
     conf = configuration(job(executors=POD), options(ENV), executors=1)
     assert conf["spark.kubernetes.executor.podTemplateFile"] == str(POD_TEMPLATE)
-    template = pod_template(executors())
+    template = pod_template(executors(), ())
     (container,) = template["spec"]["containers"]
     fields = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in container["env"]}
     assert fields == {
@@ -99,8 +99,8 @@ def test_executor_pods_are_told_their_node_and_zone() -> None:
 
 
 def test_executor_pods_mount_the_checkpoint_only_where_it_is_shared() -> None:
-    assert "checkpoint" not in {v["name"] for v in pod_template(executors())["spec"]["volumes"]}
-    spec = pod_template(executors(checkpointClaim="clicks-checkpoint"))["spec"]
+    assert "checkpoint" not in {v["name"] for v in pod_template(executors(), ())["spec"]["volumes"]}
+    spec = pod_template(executors(checkpointClaim="clicks-checkpoint"), ())["spec"]
     (volume,) = (v for v in spec["volumes"] if v["name"] == "checkpoint")
     assert volume["persistentVolumeClaim"] == {"claimName": "clicks-checkpoint"}
     mounts = {m["name"]: m["mountPath"] for m in spec["containers"][0]["volumeMounts"]}
@@ -109,7 +109,7 @@ def test_executor_pods_mount_the_checkpoint_only_where_it_is_shared() -> None:
 
 
 def test_executor_pods_are_restricted_and_hold_no_token() -> None:
-    spec = pod_template(executors())["spec"]
+    spec = pod_template(executors(), ())["spec"]
     (container,) = spec["containers"]
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
@@ -125,7 +125,7 @@ def test_executor_pods_are_restricted_and_hold_no_token() -> None:
 
 def test_the_local_directory_is_as_large_as_is_said() -> None:
     for asked, limit in ((None, "20Gi"), (3 << 30, "3Gi")):
-        volumes = pod_template(executors(scratchBytes=asked))["spec"]["volumes"]
+        volumes = pod_template(executors(scratchBytes=asked), ())["spec"]["volumes"]
         (local,) = (v for v in volumes if v["name"].startswith("spark-local-dir-"))
         assert local["emptyDir"] == {"sizeLimit": limit}
 
@@ -155,7 +155,7 @@ def test_executor_pods_have_what_users_add() -> None:
 
 def test_the_template_of_executor_pods_holds_what_spark_has_no_key_for() -> None:
     spec, before = (
-        pod_template(executors(**more))["spec"] for more in ({"podTemplate": PARTS}, {})
+        pod_template(executors(**more), ())["spec"] for more in ({"podTemplate": PARTS}, {})
     )
     assert spec == before | {
         "tolerations": [{"key": "spot", "operator": "Exists"}], "priorityClassName": "high",

@@ -83,6 +83,8 @@ ERRORS = "org.apache.kafka.common.errors"
     [
         (Cause(f"{ERRORS}.SaslAuthenticationException", "invalid credentials"),
          "invalid credentials. To end this, correct authentication, or what its Secret holds"),
+        (Cause(f"{ERRORS}.UnsupportedSaslMechanismException", "mechanism 'PLAIN' not enabled"),
+         "'PLAIN' not enabled. To end this, choose an authentication.type that the listener has"),
         (Cause(f"{ERRORS}.SslAuthenticationException", "SSL handshake failed"),
          "SSL handshake failed. To end this, correct tls.trustedCertificates"),
         (Cause(TASK, "Job aborted due to stage failure: Task 0 in stage 7.0 failed: "

@@ -34,7 +34,7 @@ def test_driver_and_executors_read_them_where_they_are() -> None:
     job = json.loads(made["ConfigMap"]["data"]["job.json"])
     assert job["executors"]["env"] == {"LEVEL": "info"}
     executors = Executors.model_validate(job["executors"])
-    (container,) = pod_template(executors)["spec"]["containers"]
+    (container,) = pod_template(executors, ())["spec"]["containers"]
     assert [each for each in container["env"] if each in ENV] == ENV[1:]
 
 

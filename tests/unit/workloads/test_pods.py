@@ -171,7 +171,7 @@ USERS: list[tuple[PodUser | None, Json]] = [
 def test_all_pods_run_as_the_user_of_the_chart(user: PodUser | None, ids: Json) -> None:
     config = CONFIG if user is None else replace(CONFIG, pod_user=user)
     made = [template["spec"] for template in templates(None, config).values()]
-    made.append(pod_template(executors(None, config)[0])["spec"])
+    made.append(pod_template(executors(None, config)[0], ())["spec"])
     assert [spec["securityContext"] for spec in made] == [RESTRICTED | ids] * 4
     for spec in made:
         for container in spec["containers"]:

@@ -33,7 +33,7 @@ def keys(template: PodTemplate | None) -> dict[str, str]:
     return found
 
 
-def pod_template(pods: Executors, secrets: Iterable[SecretKey] = ()) -> Manifest:
+def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
     """Executor pods as far as Spark has no key for it; they mount these Secrets.
 
     They pass the Pod Security level `restricted`, and hold no token of the API server.
