@@ -19,7 +19,8 @@ from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from pyspark.sql.types import StringType
 
 JARS = Path(pyspark.__file__).parent / "jars"
-RUN_S = 20
+RUN_S, TRIES = 20, 9
+"""Seconds that the query runs; again and again on a machine so busy that it has run no batch."""
 POD = """{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "driver", "uid": "1"},
   "spec": {"containers": [{"name": "driver", "image": "x", "env": [{"name": "A", "value": "b"}]}]},
   "status": {"phase": "Running", "containerStatuses": [{"name": "driver", "ready": true}]}}"""
@@ -55,9 +56,12 @@ def run_a_query(classes: Path) -> None:
     frame = selected.select("key", text("value").alias("value"))
     frame = frame.observe("counted", F.count(F.lit(1)).alias("records"))
     query = frame.writeStream.trigger(processingTime="200 milliseconds").foreachBatch(write).start()
-    query.awaitTermination(RUN_S)  # raises what the query died of
-    if not query.lastProgress:
-        raise SystemExit(f"the training query finished no batch in {RUN_S} s")
+    for _ in range(TRIES):
+        query.awaitTermination(RUN_S)  # raises what the query died of
+        if query.lastProgress:
+            break
+    else:
+        raise SystemExit(f"the training query finished no batch in {TRIES * RUN_S} s")
     query.stop()
     ask_kubernetes(session)
     session.stop()
