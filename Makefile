@@ -116,7 +116,7 @@ generate: $(STAMP) ## CRDs from the models, into crds/ and the chart; dashboards
 docs: $(STAMP) ## the documentation as a site, into build/site; a dead link fails
 	$(BIN)/python -m dev.docs
 
-release: $(STAMP) ## what is published of VERSION=x.y.z, into build/release; RELEASE_IMAGES=0 leaves out the images
+release: $(STAMP) ## what is published of VERSION=x.y.z, into build/release; RELEASE_IMAGES=0 and RELEASE_PLUGINS=0 leave out parts
 	$(BIN)/python -m dev.release "$(VERSION)"
 
 clean: ## what builds left in the checkout; never the caches

@@ -87,7 +87,7 @@ def phases(memory_gib: float, repo: Path = REPO) -> list[Phase]:
 
 
 def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
-    """The phases that need the programs that doctor installs; e2e only if there are such tests."""
+    """The phases that need the programs that doctor installs; some only if there are e2e tests."""
     down = (*LOCALCLUSTER, "down")
     yield Phase("tools", (*LOCALCLUSTER, "tools"), 3000, after=(DOCTOR,))
     yield Phase("images", (*LOCALCLUSTER, "images"), 3600, after=(DOCTOR,))
@@ -106,6 +106,10 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
             "e2e", (PYTEST, "-m", "e2e", "-n", str(spaces), *SPREAD), 3900, tuple(folders),
             after=("cluster",), cores=E2E_CORES, memory_gib=spaces * NAMESPACE_GIB,
             cleanup=down, leaves_cluster=True,
+        )  # fmt: skip
+        yield Phase(
+            "first hour", (PYTEST, "-x"), 1800, ("tests/firsthour",), ("e2e",), cores=E2E_CORES,
+            memory_gib=NAMESPACE_GIB, cleanup=down, leaves_cluster=True,
         )  # fmt: skip
     brokers = side_by_side(memory_gib, DRIVER_GIB, BROKERS)
     kafka = (PYTEST, "-n", str(brokers), *SPREAD)

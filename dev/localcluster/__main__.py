@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from dev.localcluster import cluster, console, doctor, images, seed
+from dev.localcluster import cluster, console, doctor, images, registry, seed
 from dev.localcluster.binaries import binary, ensure_tools
 from dev.localcluster.failures import LocalClusterError
 from dev.localcluster.paths import Paths, from_environment
@@ -69,6 +69,7 @@ def _status(paths: Paths, _options: argparse.Namespace) -> int:
 def _env(paths: Paths, _options: argparse.Namespace) -> int:
     console.say(f"export KUBECONFIG={paths.kubeconfig}")
     tools = [binary(paths, name).parent for name in ("kubectl", "helm")]
+    console.say(f"export REGISTRY={registry.address()} SSL_CERT_FILE={registry.trusted(paths)}")
     console.say(f"export PATH={':'.join(str(t) for t in tools)}{os.pathsep}$PATH")
     return 0
 

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from dev.localcluster import addons, console, daemons, enforcer, network, seed
+from dev.localcluster import addons, console, daemons, enforcer, network, registry, seed
 from dev.localcluster.apiclient import KubeApi, load_identity
 from dev.localcluster.binaries import ensure_tools
 from dev.localcluster.controlplane import (
@@ -31,7 +31,7 @@ from dev.localcluster.sweep import MANAGERS, sweep
 READY_LIMIT_S = 90
 TOOLS = (
     "etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet",
-    "kube-proxy", "coredns", "local-path-provisioner",
+    "kube-proxy", "coredns", "local-path-provisioner", "registry",
 )  # fmt: skip
 
 
@@ -47,8 +47,10 @@ def down(paths: Paths) -> None:
         sweep(paths)
 
 
-def up(paths: Paths, nodes: int) -> None:
+def up(paths: Paths, nodes: int, *, seeded: bool = True) -> None:
     """Boot a fresh cluster and wait until pods can run; sweeps an older one first.
+
+    Nodes that are `seeded` have the built images already, others have to pull them.
 
     Raises:
         LocalClusterError: it did not come up. What runs is left for inspection, with ``logs/``; the
@@ -66,6 +68,9 @@ def up(paths: Paths, nodes: int) -> None:
         network.set_up(paths, nodes)
         members = [Node(paths, number, nodes) for number in range(nodes)]
         server, api = _boot_control_plane(paths)
+        if seeded:
+            for node in members:
+                seed.plant(paths, node.image_store)
         watched = _boot_nodes(paths, server, members, pause)
         watched += _boot_addons(paths, server, pause)
         _await_ready(api, members, watched)
@@ -104,8 +109,6 @@ def _boot_nodes(
     """Start controllers, containerd and kubelet of each node."""
     started = start_controllers(paths, server)
     with console.step(f"{len(members)} containerd", READY_LIMIT_S):
-        for node in members:
-            seed.plant(paths, node.image_store)
         started += [start_containerd(node, pause) for node in members]
     load_images(paths, [node.socket for node in members], ["pause"])
     started += [start_kubelet(node, server.url, server.authority) for node in members]
@@ -113,13 +116,14 @@ def _boot_nodes(
 
 
 def _boot_addons(paths: Paths, server: ApiServer, pause: str) -> list[daemons.Daemon]:
-    """Start service routing, DNS, storage and the network policies."""
+    """Start service routing, DNS, storage, the network policies and the registry."""
     addons.apply_manifests(paths)
     return [
         addons.start_proxy(paths, server.url, server.authority),
         addons.start_dns(paths, server.url, server.authority),
         addons.start_storage(paths, server.url, server.authority, pause),
         enforcer.start(paths, server.url),
+        registry.start(paths, server.authority),
     ]
 
 
@@ -138,6 +142,7 @@ def _await_ready(api: KubeApi, members: list[Node], watched: list[daemons.Daemon
         ("service routing", lambda: network.has_table("ip", "kube-proxy")),
         ("network policies", lambda: network.has_table("inet", network.POLICY_TABLE)),
         ("CoreDNS", addons.dns_answers),
+        ("registry", registry.answers),
     )  # fmt: skip
     for what, probe in waits:
         with console.step(what, READY_LIMIT_S):

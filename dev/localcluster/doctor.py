@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dev.localcluster import cgroups, console, network, toolchain
+from dev.localcluster import cgroups, console, network, registry, toolchain
 from dev.localcluster.binaries import missing_tools
 from dev.localcluster.controlplane import ETCD_PEER_PORT, ETCD_PORT
 from dev.localcluster.failures import CommandError, LocalClusterError
@@ -65,7 +65,7 @@ def examine(paths: Paths) -> list[Check]:
             DISK_GB if missing_tools(paths) else DISK_GB_ONCE_BUILT,
         ),
         check_space("memory", total_memory_gb(), MEMORY_GB),
-        *(check_port(port) for port in (ETCD_PORT, ETCD_PEER_PORT)),
+        *(check_port(port) for port in (ETCD_PORT, ETCD_PEER_PORT, registry.PORT)),
         check_addresses(),
     ]
 

@@ -89,6 +89,8 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
   netns_mounts_under_state_dir = true
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
+  [{cri}.registry]
+    config_path = "{node.paths.registries}"
   [{cri}.cni]
     bin_dir = "{CNI_PLUGINS}"
     conf_dir = "{base}/cni"

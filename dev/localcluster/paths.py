@@ -60,6 +60,11 @@ class Paths:
         return self.state / "volumes"
 
     @property
+    def registries(self) -> Path:
+        """One directory per registry, with what the nodes' containerds must know of it."""
+        return self.state / "registries"
+
+    @property
     def sysctls(self) -> Path:
         """The kernel settings from before ``up``, for ``down`` to restore."""
         return self.state / "sysctls.json"

@@ -51,6 +51,7 @@ PACKAGES = (
     Package("busybox-static", "/bin/busybox", "the pause image"),
     Package("buildah", "buildah", "builds the images"),
     Package("mmdebstrap", "mmdebstrap", "builds the base image"),
+    Package("skopeo", "skopeo", "pushes a release to a registry"),
     Package("openjdk-17-jre-headless", "java", "Kafka tools and Spark tests outside a pod"),
     Package("maven", "mvn", "fetches the jars"),
     Package("python3-venv", "python:ensurepip", "virtual environments"),

@@ -114,6 +114,13 @@ GO_TOOLS = (
         "github.com/rancher/local-path-provisioner",
         "github.com/rancher/local-path-provisioner",
     ),
+    GoTool(
+        "registry",
+        "registry",
+        "github.com/distribution/distribution/v3/cmd/registry",
+        "github.com/distribution/distribution/v3",
+        version_variable="github.com/distribution/distribution/v3/version.version",
+    ),
     GoTool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "helm.sh/helm/v4"),
     _prometheus("prometheus"),
     _prometheus("promtool"),

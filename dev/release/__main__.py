@@ -22,7 +22,7 @@ FOLDER = REPO / "build" / "release"
 NO_URL = "https://example.com/trimtab"
 
 
-def make(release: Release, *, images: bool) -> None:
+def make(release: Release, *, plugins: bool, images: bool) -> None:
     """Make all files of a release in its folder, which is emptied first."""
     paths = from_environment()
     shutil.rmtree(release.folder, ignore_errors=True)
@@ -31,6 +31,17 @@ def make(release: Release, *, images: bool) -> None:
         chart.package(paths, release)
     with console.step("wheel and sdist"):
         plugin.build_python(release)
+    if plugins:
+        make_plugins(release)
+    release.bill("cli").write_text(bill(release, paths, "cli"))
+    if images:
+        archives.write_images(release, paths)
+    made = {each.name: sha256(each) for each in release.folder.iterdir()}
+    (release.folder / "SHA256SUMS").write_text(sums(made))
+
+
+def make_plugins(release: Release) -> None:
+    """Make the kubectl plugin for each platform, and its manifest for krew."""
     digests = {}
     for system, processor in plugin.PLATFORMS:
         with console.step(f"kubectl plugin for {system}/{processor}"):
@@ -38,11 +49,6 @@ def make(release: Release, *, images: bool) -> None:
         digests[system, processor] = sha256(release.plugin(system, processor))
     manifest = krew.manifest(release, digests)
     (release.folder / "trimtab.yaml").write_text(krew.render(manifest))
-    release.bill("cli").write_text(bill(release, paths, "cli"))
-    if images:
-        archives.write_images(release, paths)
-    made = {each.name: sha256(each) for each in release.folder.iterdir()}
-    (release.folder / "SHA256SUMS").write_text(sums(made))
 
 
 def epoch(environment: Mapping[str, str]) -> int:
@@ -70,12 +76,15 @@ def main(arguments: Sequence[str]) -> int:
     environment = os.environ
     try:
         (version,) = arguments
-        images = environment.get("RELEASE_IMAGES") != "0"
+        plugins, images = (environment.get(f"RELEASE_{e}") != "0" for e in ("PLUGINS", "IMAGES"))
         url = environment.get("RELEASE_URL") or NO_URL
-        release = Release(checked_version(version), epoch(environment), FOLDER, url.rstrip("/"))
+        release = Release(
+            checked_version(version), epoch(environment), FOLDER, url.rstrip("/"),
+            environment.get("RELEASE_HOME", ""),
+        )  # fmt: skip
         if images:
             check_images_version(version)
-        make(release, images=images)
+        make(release, plugins=plugins, images=images)
     except (LocalClusterError, ValueError) as error:
         console.warn(f"error: {error}")
         return 1

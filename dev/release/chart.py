@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tarfile
 import tempfile
 from pathlib import Path
@@ -24,15 +25,23 @@ MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 
 
 def package(paths: Paths, release: Release) -> None:
-    """Pack the chart with the version of the release, which the repository's copy has not."""
+    """Pack the chart with what its copy in the repository cannot have: version and address."""
     ensure_tools(paths, ["helm"])
     with tempfile.TemporaryDirectory() as work:
         stage(Path(work), release.epoch, CHART)
+        about = Path(work) / CHART / "Chart.yaml"
+        about.write_text(addressed(about.read_text(), release.home))
+        os.utime(about, (release.epoch, release.epoch))
         version = [f"--version={release.version}", f"--app-version={release.version}"]
         helm: list[str | Path] = [binary(paths, "helm"), "package", Path(work) / CHART]
         run([*helm, *version, f"--destination={release.folder}"])
     packed = release.chart.read_bytes()
     write_tar(release.chart_layout, as_layout(metadata(release.chart), packed), release.epoch)
+
+
+def addressed(about: str, home: str) -> str:
+    """A Chart.yaml with the project's address, if it has one."""
+    return about + yaml.safe_dump({"home": home, "sources": [home]}) if home else about
 
 
 def metadata(chart: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def manifest(release: Release, digests: Mapping[tuple[str, str], str]) -> dict[s
         "metadata": {"name": "trimtab"},
         "spec": {
             "version": f"v{release.version}",
-            "homepage": release.url,
+            "homepage": release.home or release.url,
             "shortDescription": "Explain and check Kafka + Spark pipelines",
             "description": DESCRIPTION,
             "caveats": CAVEATS,

@@ -22,6 +22,8 @@ class Release:
     folder: Path
     url: str
     """Where its files will be downloaded from."""
+    home: str = ""
+    """The project's page, where the sources are too; empty if it has none."""
 
     @property
     def chart(self) -> Path:

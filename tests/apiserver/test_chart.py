@@ -69,6 +69,7 @@ def scrapes(manifests: list[Json]) -> dict[str, Json]:
 def test_helm_finds_nothing_to_say() -> None:
     done = helm("prometheus.install=true", command=("lint", "--strict"))
     assert done.returncode == 0, done.stdout
+    assert "[INFO]" not in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ EPOCH = 1_700_000_000
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    made = Release("9.8.7", EPOCH, tmp_path_factory.mktemp("release"), "https://example.com")
+    made = Release("9.8.7", EPOCH, tmp_path_factory.mktemp("release"), "https://example.com",
+                   "https://example.com/home")  # fmt: skip
     chart.package(from_environment(), made)
     return made
 
@@ -43,11 +45,12 @@ def test_the_packed_chart_has_the_version_and_the_repository_keeps_its_own(
 ) -> None:
     about = chart.metadata(release.chart)
     assert (about["version"], about["appVersion"]) == ("9.8.7", "9.8.7")
+    assert (about["home"], about["sources"]) == (release.home, [release.home])
     assert "9.8.7" not in (ROOT / "charts/trimtab/Chart.yaml").read_text()
 
 
 def test_packed_again_it_is_the_same(release: Release, tmp_path: Path) -> None:
-    again = Release(release.version, EPOCH, tmp_path, release.url)
+    again = replace(release, folder=tmp_path)
     chart.package(from_environment(), again)
     for first, second in (
         (release.chart, again.chart),

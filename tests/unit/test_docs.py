@@ -181,8 +181,8 @@ def leaves(values: Any, prefix: str = "") -> Iterator[str]:
 def test_every_value_of_the_chart_that_is_named_exists() -> None:
     text = "\n".join(path.read_text() for path in DOCS)
     named = re.findall(r"--set ([A-Za-z.]+)=", text)
-    (values, *_) = re.findall(r"```yml\n(# values.yaml\n.*?)```", read("docs/first-hour.md"), re.S)
-    named += leaves(yaml.safe_load(values))
+    for values in re.findall(r"```yml\n(# .*?)```", read("docs/first-hour.md"), re.S):
+        named += leaves(yaml.safe_load(values))
     assert {"prometheus.url", "images.kafka", "networkPolicy.metricsFrom"} <= set(named)
     assert [name for name in named if not in_the_schema(name)] == []
 

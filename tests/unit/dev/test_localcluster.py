@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
-from dev.localcluster import addons, daemons, doctor, images, layout, network, node, sweep, versions
+from dev.localcluster import (
+    addons,
+    daemons,
+    doctor,
+    images,
+    layout,
+    network,
+    node,
+    registry,
+    sweep,
+    versions,
+)  # fmt: skip
 from dev.localcluster.failures import CommandError
 from dev.localcluster.jars import cached, made_once
 from dev.localcluster.paths import REPO, Paths, from_environment
+from dev.localcluster.pki import Authority, Identity
 from dev.localcluster.recipes import RECIPES, Recipe, input_files, needed_for, tag
 from dev.localcluster.toolchain import Package, go_version
 
@@ -108,6 +121,7 @@ def test_a_tool_key_follows_its_flags() -> None:
         (["/cache/etcd", "--data-dir=/var/lib/trimtab-dev/etcd"], True),
         (["containerd", "--config", "/var/lib/trimtab-dev/n0/containerd.toml"], True),
         (["kubelet", "--root-dir=/var/lib/trimtab-dev"], True),
+        (["registry", "serve", "/var/lib/trimtab-dev/registry.json"], True),
         (["kubelet", "--config=/var/lib/kubelet/config.yaml"], False),
         (["kubelet", "--config=/var/lib/trimtab-dev-2/kubelet.json"], False),
         (["kubelet", "--config=/mnt/var/lib/trimtab-dev/kubelet.json"], False),
@@ -151,6 +165,18 @@ def test_node_configuration_stays_inside_the_state() -> None:
     assert one.zone == "b"
     assert node.memory_share_bytes(900, 3) == 600
     assert node.memory_share_bytes(900, 1) == 0
+
+
+def test_a_node_trusts_the_registry_of_the_cluster_alone(tmp_path: Path) -> None:
+    paths, authority = Paths(cache=Path("/c/c"), state=STATE), Authority(tmp_path)
+    text = node.containerd_config(node.Node(paths, 0, 1), "pause:1", restrict_oom=False)
+    assert f'config_path = "{STATE}/registries"' in text
+    hosts = tomllib.loads(registry.hosts_file(authority))
+    assert hosts["server"] == "https://10.200.0.1:25000"
+    assert hosts["host"][hosts["server"]]["ca"] == str(tmp_path / "ca.crt")
+    made = registry.configuration(STATE / "registry", Identity(Path("/c.crt"), Path("/c.key")))
+    assert made["http"]["addr"] == "10.200.0.1:25000"
+    assert made["storage"]["filesystem"]["rootdirectory"].startswith(str(STATE))
 
 
 def test_dns_query_is_a_question_for_one_name() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
 import re
 import subprocess
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +107,8 @@ def test_krew_accepts_the_manifest(release: names.Release, tmp_path: Path) -> No
     assert 0 < len(spec["shortDescription"]) <= 50
     assert "\n" not in spec["shortDescription"]
     assert spec["homepage"].startswith("https://")
+    at_home = krew.manifest(replace(release, home="https://example.com/trimtab"), {})
+    assert at_home["spec"]["homepage"] == "https://example.com/trimtab"
     assert len(spec["platforms"]) == len(PLATFORMS)
     for each in spec["platforms"]:
         assert each.keys() == {"selector", "uri", "sha256", "bin"}
@@ -157,6 +161,19 @@ def test_an_extra_comes_to_its_packages_and_theirs() -> None:
     assert not {"kopf", "pyspark", "pytest", "trimtab"} & set(found)
     assert set(found) <= pins().keys()
     assert set(found) < set(closure("cli", "operator"))
+
+
+def test_the_chart_has_the_icon_of_the_site_and_the_address_that_a_release_is_told() -> None:
+    text = (ROOT / "charts/trimtab/Chart.yaml").read_text()
+    icon = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["theme"]["logo"]
+    picture = base64.b64encode((ROOT / icon).read_bytes()).decode()
+    about = yaml.safe_load(text)
+    assert about["icon"] == f"data:image/svg+xml;base64,{picture}"
+    assert about["maintainers"] == [{"name": "trimtab authors"}]
+    assert not {"home", "sources"} & set(about)
+    home = "https://example.com/trimtab"
+    assert yaml.safe_load(chart.addressed(text, home)) == about | {"home": home, "sources": [home]}
+    assert chart.addressed(text, "") == text
 
 
 def test_a_chart_as_an_oci_layout() -> None:
@@ -258,11 +275,21 @@ def test_only_the_job_that_builds_nothing_may_publish_and_sign() -> None:
     assert "dev/release/publish build/release" in steps
 
 
-def test_what_is_pushed_is_what_is_made(release: names.Release) -> None:
-    script = (ROOT / "dev/release/publish").read_text()
-    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-    assert f"for image in {' '.join(names.IMAGES)};" in script
-    for file, pushed in ((release.image("operator"), "trimtab-$image-$version.oci.tar"),
-                         (release.chart_layout, "trimtab-chart-$version.oci.tar")):  # fmt: skip
-        assert pushed in script
-        assert file.name == pushed.replace("$image", "operator").replace("$version", "1.2.3-rc.1")
+def test_what_is_pushed_and_signed_is_what_is_made(release: names.Release, tmp_path: Path) -> None:
+    tools, log = tmp_path / "tools", tmp_path / "log"
+    tools.mkdir()
+    for tool in ("skopeo", "cosign"):  # a stand-in says what it was asked for, and gives a digest
+        script = f'echo "{tool} $*" >> {log}\n[ {tool} = cosign ] || echo sha256:ab > "$4"\n'
+        (tools / tool).write_text(f"#!/bin/sh\n{script}")
+        (tools / tool).chmod(0o755)
+    publish = [ROOT / "dev/release/publish", release.folder, release.version, "example.com/x/"]
+    environment = {"PATH": f"{tools}:/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+    subprocess.run(publish, env=environment, check=True)
+    *copied, signed = (line.split() for line in log.read_text().splitlines())
+    archives = [*map(release.image, names.IMAGES), release.chart_layout]
+    pushed = [*(f"trimtab-{name}" for name in names.IMAGES), "charts/trimtab"]
+    assert [line[-2:] for line in copied] == [
+        [f"oci-archive:{file}", f"docker://example.com/x/{name}:{release.version}"]
+        for file, name in zip(archives, pushed, strict=True)
+    ]
+    assert signed[3:] == [f"example.com/x/{name}@sha256:ab" for name in pushed]
