@@ -21,7 +21,12 @@ from tests.kafka.secured import PASSWORD, USER, Authority, SecuredBroker, secret
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka_client import Security
-from trimtab.errors import CredentialsInvalidError, CredentialsMissingError, DeniedError
+from trimtab.errors import (
+    CredentialsInvalidError,
+    CredentialsMissingError,
+    DeniedError,
+    UnavailableError,
+)
 from trimtab.kafka.admin import KafkaAdmin
 from trimtab.kafka.librdkafka import SIGNER
 from trimtab.kafka.secrets import VARIABLE
@@ -301,6 +306,24 @@ def test_a_changed_password_is_taken_at_a_batch_boundary(
     whole(kafka, places, sent)
 
 
+def test_a_password_that_kafka_refuses_is_named_until_the_secret_has_another(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path
+) -> None:
+    kafka.allow(*needed(places))
+    sent = produce(kafka.bootstrap, places[0], [(0.2, 500)])
+    secret(held, "user", password="of-before")
+    driver = made()
+    driver.start()
+    words = refusal(driver, "KafkaDenied: ")
+    assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in words
+    secret(held, "user", password=PASSWORD)
+    assert driver.process.wait(60) == 0, "it starts anew, with what is there now"
+    driver.start()
+    driver.until(driver.committed(sent.acknowledged))
+    assert driver.terminate() == 0
+    whole(kafka, places, sent)
+
+
 def test_a_missing_secret_is_named_and_taken_when_it_is_there(
     kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path
 ) -> None:
@@ -328,6 +351,7 @@ LOGINS = [
     ),
     ("public authorities", DeniedError, "no TLS connection .*certificate verify failed"),
     ("no certificate", DeniedError, "no TLS connection .*bad certificate.*certificateAndKey"),
+    ("no tls", UnavailableError, "does not answer to SASL_PLAINTEXT: "),
     ("no right", DeniedError, "refuses access to topic 'from-.*grant Read"),
     ("no key", CredentialsMissingError, "key 'nothing' of Secret 'user' does not exist"),
     ("no secret", CredentialsMissingError, "key 'ca.crt' of Secret 'nothing' does not exist"),
@@ -347,6 +371,7 @@ def badly(kafka: SecuredBroker, case: str) -> tuple[str, Json]:
             kafka.sasl, trusting("other-ca") | {"authentication": by_password("plain")}),
         "public authorities": (kafka.tls, {"tls": {}, "authentication": BY_CERTIFICATE}),
         "no certificate": (kafka.tls, trusting()),
+        "no tls": (kafka.sasl, {"authentication": by_password("scram-sha-512")}),
         "no right": (kafka.sasl, trusting() | {"authentication": by_password("plain")}),
         "no key": (kafka.sasl, trusting() | {"authentication": by_password("plain", "nothing")}),
         "no secret": (

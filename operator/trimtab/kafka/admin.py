@@ -216,7 +216,8 @@ class KafkaAdmin:
 
     def _unavailable(self, error: Exception) -> UnavailableError:
         self._admin.poll(0)  # hands over why connections failed
-        words = f"Kafka at {self._connection.servers} does not answer: {_message(error)}"
+        servers, asked = self._connection.servers, self._connection.security.protocol
+        words = f"Kafka at {servers} does not answer to {asked}: {_message(error)}"
         return self._refusals.denied() or UnavailableError(words)
 
 
