@@ -2,6 +2,7 @@
 # First argument:
 #   executor   one Spark executor, set up by the variables that Spark's Kubernetes scheduler gives
 #   driver     trimtab.job, with the other arguments
+#   check      whether the image fits (docs/images.md), with modules to import
 #   anything else is run as a command
 set -eu
 
@@ -42,6 +43,10 @@ case "${1:-}" in
   driver)
     shift
     exec python -m trimtab.job "$@"
+    ;;
+  check)
+    shift
+    exec python -m trimtab.job.image_check "$@"
     ;;
   *)
     exec "$@"

@@ -54,6 +54,8 @@ def test_a_table_has_each_order_once_whatever_is_killed(stage: Stage, database: 
     stage.wait_stalled("CredentialsMissing")
     stage.apply(SECRET)
     stage.wait_ready()
+    check = ("exec", "clicks-driver-0", "--", "/opt/entrypoint.sh", "check")
+    assert stage.kube.call(*check).strip() == "the image fits"
     stage.start_load([(45, 60)])
     for _ in range(2):
         written = int(database.run("SELECT count(*) FROM written")[0][0])

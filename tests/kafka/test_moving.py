@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import Summary, produce
 from dev.loadgen.verify import verify
@@ -63,7 +65,8 @@ def test_a_pipeline_goes_on_where_a_plain_job_ends(
             checkpoint=str(checkpoint), stop=str(stop),
         )
     )  # fmt: skip
-    driver = make_driver()
+    source = {"bootstrapServers": broker.bootstrap, "topics": [topics[0]], "commitGroup": "shout"}
+    driver = make_driver(source=source)
     first = produce(broker.bootstrap, topics[0], [(0.5, 1000)])
     env = os.environ | {"SPARK_CONF_DIR": str(driver.conf), "SPARK_LOCAL_IP": "127.0.0.1"}
     with (tmp_path / "job.log").open("wb") as log:
@@ -89,8 +92,16 @@ def test_a_pipeline_goes_on_where_a_plain_job_ends(
     driver.start()
     driver.until(driver.committed(second.acknowledged))
     assert driver.terminate() == 0
+    assert group(broker.bootstrap, "shout") == first.acknowledged + second.acknowledged
     for made in (first, second):
         _once(broker.bootstrap, topics[1], made)
+
+
+def group(bootstrap: str, name: str) -> int:
+    """The sum of a consumer group's offsets."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)])
+    return sum(each.offset for each in asked[name].result(30).topic_partitions)
 
 
 def _once(bootstrap: str, topic: str, made: Summary) -> None:

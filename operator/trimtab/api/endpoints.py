@@ -71,6 +71,9 @@ class KafkaSourceDocument(OnKafka):
 
     topics: list[str]
     include_headers: Literal[True] | None = Field(None, alias="includeHeaders")
+    commit_group: str | None = Field(
+        None, alias="commitGroup", description="consumer group that shows the position"
+    )
 
 
 class KafkaSinkDocument(OnKafka):

@@ -37,7 +37,7 @@ from trimtab.job.lifecycle import settings_watch
 from trimtab.job.lifecycle.credentials import CredentialsWatch
 from trimtab.job.lifecycle.runner import Runner, StopSignal
 from trimtab.job.query.builder import StreamBuilder
-from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.fence import Fence, Process
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.sources import open_source
@@ -46,6 +46,7 @@ from trimtab.job.session import UID_LABEL, configuration, open_session
 from trimtab.job.telemetry import announce, heartbeat
 from trimtab.job.telemetry.arrivals import ArrivalWatch
 from trimtab.job.telemetry.driver_state import DriverState
+from trimtab.job.telemetry.group import GroupCommits
 from trimtab.job.telemetry.jvm import JvmWatch, SparkJvms
 from trimtab.job.telemetry.lag import LagPoller
 from trimtab.job.telemetry.metrics import DriverCollector
@@ -239,14 +240,16 @@ def _follow_kafka(
     stopping: threading.Event,
 ) -> None:
     """Poll the lag, and let the batches know how long their records waited."""
-    poller = LagPoller(
-        driver,
-        KafkaAdmin(job.source.connection, PROBE_TIMEOUT_S),
-        job.source.topics,
-        lambda: batches.committed or checkpoint.committed_offsets(),
-    )
+    kafka = KafkaAdmin(job.source.connection, PROBE_TIMEOUT_S)
+
+    def committed() -> Offsets | None:
+        return batches.committed or checkpoint.committed_offsets()
+
+    poller = LagPoller(driver, kafka, job.source.topics, committed)
     batches.waits = poller.waits
     poller.start(stopping)
+    if group := job.source.commit_group:
+        GroupCommits(partial(kafka.commit_group, group), committed).start(stopping)
 
 
 def _documents(

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -176,6 +177,13 @@ class KafkaAdmin:
     def timestamps(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], float]:
         """When the records at these offsets were written; see `reader.timestamps`."""
         return reader.timestamps(self._connection, positions) if positions else {}
+
+    def commit_group(self, group: str, positions: Mapping[tuple[str, int], int]) -> None:
+        """Set the offsets of a consumer group that nobody reads as; raises UnavailableError."""
+        parts = [TopicPartition(t, number, offset) for (t, number), offset in positions.items()]
+        wanted = [ConsumerGroupTopicPartitions(group, parts)]
+        for future in self._call("alter_consumer_group_offsets", wanted).values():
+            self._result(future)
 
     def _described(self, topics: Sequence[str]) -> dict[str, TopicDescription]:
         """The description of each topic that exists."""

@@ -86,6 +86,7 @@ def job_definition(
             authentication=source.authentication,
             topics=source.topics,
             include_headers=True if source.include_headers else None,
+            commit_group=source.commit_group,
         ),
         transform=TransformDocument(
             sql=spec.transform.sql,
@@ -175,6 +176,14 @@ def history_map(parent: Manifest, entries: Sequence[Entry]) -> Manifest:
     return child(parent, "ConfigMap", name, labels(parent), body)
 
 
+UNSET = (
+    ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
+    ("transform", "shufflePartitions"), ("source", "includeHeaders"), ("source", "commitGroup"),
+    *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
+)  # fmt: skip
+"""Fields of later releases: while unset, they must not restart a driver of an older operator."""
+
+
 def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
     """Hash of everything that users can change and that only a driver restart applies."""
     document = job.model_dump(mode="json", by_alias=True)
@@ -183,20 +192,9 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     document["executors"].pop("podUser")  # the chart's choice, not the user's
     for advised in ("javaOptions", "overheadBytes"):
         document["executors"].pop(advised)  # never a reason to restart
-    for part, field in (
-        ("executors", "checkpointClaim"),
-        ("executors", "scratchBytes"),
-        ("transform", "shufflePartitions"),
-    ):
-        if document[part][field] is None:
-            # an unset field must not restart a driver that an older operator created
-            document[part].pop(field)
-    if not spec.source.kafka.include_headers:
-        document["source"].pop("includeHeaders")
-    for part in ("source", "sink"):
-        for field in ("tls", "authentication"):
-            if document[part].get(field) is None:
-                document[part].pop(field, None)
+    for part, field in UNSET:
+        if document[part].get(field) is None:
+            document[part].pop(field, None)
     document.pop("resume")  # only a new checkpoint reads it
     # as it was when drivers and executors shared an account: a new one is no reason to restart
     document["executors"]["serviceAccount"] = driver_name(job.pipeline)

@@ -38,6 +38,7 @@ NARROWED = {
     ),
     "streampipelines.yaml": (
         ": new rule: the name is also that of Services",
+        ".spec.env[]: new rule: write either value",  # value had to be there
         ".spec.sink: new rule: write exactly one sink",  # it had to be kafka
         ".spec: new rule: the sink's topic is one of the source's topics",
         ".spec: new rule: limits.cores is less than limits.executors.min needs",

@@ -211,7 +211,7 @@ def test_what_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("heap", "overhead", "pod"),
     [
-        ("4g", None, "4505Mi"), ("1g", None, "1408Mi"), ("1024", None, "1408Mi"),
+        ("4g", None, "4506Mi"), ("1g", None, "1408Mi"), ("1024", None, "1408Mi"),
         ("2g", "512m", "2560Mi"), ("lots", None, None),
     ],
 )  # fmt: skip

@@ -53,7 +53,7 @@ class KafkaSource(KafkaReference):
 
     topics: list[Topic] = Field(
         min_length=1,
-        max_length=16,
+        max_length=100,
         description="Topics to read, all in one query.",
         json_schema_extra=cel(("self.all(t, self.exists_one(other, other == t))", TWICE)),
     )
@@ -77,6 +77,14 @@ class KafkaSource(KafkaReference):
     )
     fail_on_data_loss: bool = Field(
         True, alias="failOnDataLoss", description="Stop rather than skip records that expired."
+    )
+    commit_group: str | None = Field(
+        None,
+        alias="commitGroup",
+        max_length=249,
+        pattern=r"^[A-Za-z0-9._-]+$",
+        description="A consumer group whose offsets follow the query, for Kafka's own tools to"
+        " show. Nothing else may use it; the position itself is in the checkpoint.",
     )
 
     @field_validator("topics")
