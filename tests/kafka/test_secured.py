@@ -397,6 +397,25 @@ def test_what_keeps_the_drivers_client_out_is_named(
     assert os.environ[VARIABLE] == str(held)
 
 
+def test_a_group_that_shows_the_position_needs_read(
+    kafka: SecuredBroker, places: tuple[str, str], held: Path
+) -> None:
+    kafka.allow(*needed(places))
+    said = Security.model_validate(trusting() | {"authentication": by_password("plain")})
+    admin = KafkaAdmin(KafkaConnection(kafka.sasl, said), 10)
+    position = {(places[0], 0): 3}
+    with pytest.raises(DeniedError, match="refuses access to consumer group 'shown': grant Read"):
+        admin.commit_group("shown", position)
+    kafka.allow(("group", "shown", READ))
+    deadline, done = time.monotonic() + 60, False
+    while not done:  # a broker's first group takes its time
+        assert time.monotonic() < deadline
+        with suppress(UnavailableError):
+            admin.commit_group("shown", position)
+            done = True
+    assert kafka.group_offset("shown", places[0]) == 3
+
+
 def test_the_drivers_client_logs_in_with_tokens_that_are_signed_in_the_pod(
     kafka: SecuredBroker, places: tuple[str, str], held: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
