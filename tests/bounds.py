@@ -166,6 +166,7 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
         [{"name": "A", "valueFrom": FROM_SECRET | {"configMapKeyRef": {"name": "c", "key": "k"}}}],
         "write either secretKeyRef or configMapKeyRef",
     ),
+    ("spec.deadLetters", {"topic": "clicks"}, "would read what it could not read"),
     ("spec.sink.noop", {}, "write exactly one sink, of kafka, jdbc, delta, files"),
     ("spec.sink.kafka", None, "write exactly one sink, of kafka, jdbc, delta, files"),
     (
@@ -193,6 +194,7 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
+    ("spec.deadLetters", {"topic": "clicks-dead", "maxPerBatch": 0}),
     ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),
     ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),
     *SECURED_TAKEN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 from dev.loadgen.records import Tally, Verdict
 
 IDLE_S = 30.0
@@ -13,6 +13,11 @@ IDLE_S = 30.0
 
 def read_all(bootstrap: str, topic: str, timeout_s: float = 600.0) -> Iterator[bytes | None]:
     """Every value that is in the topic now; raises TimeoutError if it takes too long."""
+    return (message.value() for message in read_messages(bootstrap, topic, timeout_s))
+
+
+def read_messages(bootstrap: str, topic: str, timeout_s: float = 600.0) -> Iterator[Message]:
+    """Every record that is in the topic now; raises TimeoutError if it takes too long."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -36,7 +41,7 @@ def read_all(bootstrap: str, topic: str, timeout_s: float = 600.0) -> Iterator[b
             for message in consumer.consume(10_000, timeout=1.0):
                 error = message.error()
                 if error is None:
-                    yield message.value()
+                    yield message
                 elif error.name() == "_PARTITION_EOF":
                     open_partitions.discard(message.partition())
                 else:

@@ -104,6 +104,8 @@ CASES = (
     Case("RecordsMissing", "on their way", {of_driver("missing_records"): "0x9 2x3 0x100"}, NEVER),
     Case("LateRecords", "some", {of_driver("late_records_total"): "0x9 7x30"}, 10),
     Case("LateRecords", "none", {of_driver("late_records_total"): "0x120"}, NEVER),
+    Case("DeadLetters", "some", {of_driver("dead_letters_total"): "0x9 7x30"}, 10),
+    Case("DeadLetters", "none", {of_driver("dead_letters_total"): "0x120"}, NEVER),
     Case("RetentionDeadlineNear", "it comes near", {DEADLINE: "7200-60x110"}, 66),
     Case("RetentionDeadlineNear", "it keeps away", {DEADLINE: "7200x120"}, NEVER),
 )  # fmt: skip

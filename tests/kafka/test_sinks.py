@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
+from dev.loadgen.records import identity
+from dev.loadgen.verify import read_messages
 from dev.postgres import PASSWORD, USER, Postgres
 from dev.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.kafka.driver import Driver
@@ -205,6 +207,46 @@ def test_a_table_and_its_checkpoint_may_be_in_s3(
             assert SECRET_KEY.encode() not in file.read_bytes(), file
     finally:
         server.stop()
+
+
+DEAD = """
+SELECT key, value, topic, partition, offset,
+       CASE WHEN offset % 10 = 3 THEN concat('offset ', offset, ' ends in 3') END AS error
+FROM source
+"""
+
+
+def test_rows_with_an_error_go_elsewhere_and_too_many_of_them_stall(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    dead = f"{topics[1]}-dead"
+    broker.create_topic(dead, 1)
+    letters = {"topic": dead, "maxPerBatch": 30}
+    driver = make_driver(schema=2, transform={"sql": DEAD}, deadLetters=letters)
+    driver.settings(**KNOBS)
+    made = produce(broker.bootstrap, topics[0], [(0.5, RECORDS * 2)])
+    driver.start()
+    last = driver.until(driver.committed(made.acknowledged))
+    found = list(read_messages(broker.bootstrap, dead))
+    assert last["dead_letters_total"] == len(found) > 0
+    assert last["ledger_mismatch_total"] == 0
+    assert len(found) + len(list(read_messages(broker.bootstrap, topics[1]))) == made.acknowledged
+    for record in found:
+        headers = {name: value.decode() for name, value in record.headers()}
+        assert headers["trimtab.error"] == f"offset {headers['trimtab.offset']} ends in 3"
+        assert headers["trimtab.topic"] == topics[0]
+        assert identity(record.value())
+    driver.until(lambda m: m.get("missing_records") == 0)
+    assert driver.terminate() == 0
+
+    strict = make_driver(
+        schema=2, transform={"sql": DEAD}, deadLetters=letters | {"maxPerBatch": 0}
+    )
+    strict.settings(**KNOBS)
+    strict.start()
+    told = strict.termination()
+    assert told["reason"] == "TooManyDeadLetters"
+    assert "ends in 3. Correct the transform" in told["message"]
 
 
 def test_of_the_rows_of_a_key_in_a_batch_the_latest_is_kept(

@@ -21,7 +21,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from trimtab.api.endpoints import Document, KafkaSourceDocument, SinkDocument
+from trimtab.api.endpoints import DeadLettersDocument, Document, KafkaSourceDocument, SinkDocument
 from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
 from trimtab.api.pod_user import PodUser
@@ -159,8 +159,8 @@ class Executors(Document):
 class Job(Document):
     """`job.json`: everything that a driver needs to build and run its pipeline's query.
 
-    Its schema is 2 where it has `tls`, `authentication` or `envFrom`: a driver that ignored these
-    would try to do without.
+    Its schema is 2 where it has `tls`, `authentication`, `envFrom` or `deadLetters`: a driver that
+    ignored these would try to do without.
     """
 
     schema_: Literal[1, 2] = Field(1, alias="schema")
@@ -170,6 +170,9 @@ class Job(Document):
     source: KafkaSourceDocument
     transform: TransformDocument
     sink: SinkDocument
+    dead_letters: DeadLettersDocument | None = Field(
+        None, alias="deadLetters", description="absent: a row with an error is none"
+    )
     output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
     checkpoint_uri: str = Field(alias="checkpointUri")
     drain_timeout_s: Duration = Field(60.0, alias="drainTimeout")

@@ -131,6 +131,13 @@ class JdbcSinkDocument(Part):
         return (self.password_secret.held,)
 
 
+class DeadLettersDocument(Document):
+    """Where rows with an error go: a topic of the source's Kafka."""
+
+    topic: str
+    max_per_batch: int = Field(alias="maxPerBatch")
+
+
 SinkDocument = Annotated[
     KafkaSinkDocument
     | NoopSinkDocument

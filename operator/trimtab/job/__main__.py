@@ -40,6 +40,7 @@ from trimtab.job.query.builder import StreamBuilder
 from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.fence import Fence, Process
 from trimtab.job.query.sinks import open_sink
+from trimtab.job.query.sinks.dead_letters import DeadLetterSink
 from trimtab.job.query.sources import open_source
 from trimtab.job.query.topics import START_TIMEOUT_S
 from trimtab.job.session import UID_LABEL, configuration, open_session
@@ -205,6 +206,8 @@ def _assemble(
     listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)
     session.streams.addListener(listener)
     source, sink = open_source(job.source), open_sink(job.sink)
+    if job.dead_letters:
+        sink = DeadLetterSink(sink, job.dead_letters, job.source, driver.totals.add_dead_letters)
     locality = Locality(context._jsc.sc().conf())
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     SINK_DENIED = "SinkDenied"
     SINK_NOT_FOUND = "SinkNotFound"
     SINK_FAILED = "SinkFailed"
+    TOO_MANY_DEAD_LETTERS = "TooManyDeadLetters"
     CREDENTIALS_MISSING = "CredentialsMissing"
     CREDENTIALS_INVALID = "CredentialsInvalid"
     DATA_LOST = "DataLost"

@@ -76,7 +76,7 @@ def job_definition(
     meta, source, sink = parent["metadata"], spec.source.kafka, spec.sink.document(bootstrap[1])
     python, executor = spec.transform.python, spec.resources.executor
     return Job(
-        schema_=2 if _names_secrets(spec) else 1,
+        schema_=2 if _needs_second_schema(spec) else 1,
         namespace=meta["namespace"],
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
@@ -95,6 +95,7 @@ def job_definition(
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
         sink=sink,
+        dead_letters=spec.dead_letters.document() if spec.dead_letters else None,
         output_mode=spec.sink.output_mode,
         checkpoint_uri=_checkpoint_uri(meta, spec),
         drain_timeout_s=spec.drain_timeout,
@@ -119,11 +120,12 @@ def job_definition(
     )
 
 
-def _names_secrets(spec: StreamPipelineSpec) -> bool:
+def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
     """Whether it has what drivers of the first schema do not know."""
     named = (spec.source.kafka, spec.sink.reference)
     secured = any(kafka and (kafka.tls or kafka.authentication) for kafka in named)
-    return secured or any(variable.value_from for variable in spec.env)
+    reads_elsewhere = any(variable.value_from for variable in spec.env)
+    return secured or reads_elsewhere or spec.dead_letters is not None
 
 
 def _shared(spec: StreamPipelineSpec) -> bool:
@@ -195,6 +197,8 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     for part, field in UNSET:
         if document[part].get(field) is None:
             document[part].pop(field, None)
+    if spec.dead_letters is None:
+        document.pop("deadLetters")
     document.pop("resume")  # only a new checkpoint reads it
     # as it was when drivers and executors shared an account: a new one is no reason to restart
     document["executors"]["serviceAccount"] = driver_name(job.pipeline)

@@ -14,7 +14,9 @@ from trimtab.api.v1alpha1.environment import EnvVar
 from trimtab.api.v1alpha1.limits import Limits, Resources
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.api.v1alpha1.query import (
+    DEAD_LOOP,
     LOOP,
+    DeadLetters,
     Sink,
     Source,
     Transform,
@@ -154,6 +156,10 @@ class StreamPipelineSpec(ApiModel):
             ),
             (f"!({_ONE_KAFKA}) || !(self.sink.kafka.topic in self.source.kafka.topics)", LOOP),
             (
+                "!has(self.deadLetters) || !(self.deadLetters.topic in self.source.kafka.topics)",
+                DEAD_LOOP,
+            ),
+            (
                 "!has(self.transform.shufflePartitions)"
                 f" || !(has(self.sparkConf) && '{SHUFFLE_PARTITIONS_KEY}' in self.sparkConf)",
                 "the number of shuffle partitions is set twice: remove"
@@ -165,6 +171,12 @@ class StreamPipelineSpec(ApiModel):
     source: Source
     transform: Transform
     sink: Sink
+    dead_letters: DeadLetters | None = Field(
+        None,
+        alias="deadLetters",
+        description="Where rows go whose column `error` is not null. Absent: that column means"
+        " nothing.",
+    )
     checkpoint: Checkpoint = Field(default_factory=Checkpoint)
     image: str | None = Field(
         None, max_length=512, description="Image with Spark and the transform; default: trimtab's."
@@ -239,6 +251,8 @@ class StreamPipelineSpec(ApiModel):
     @model_validator(mode="after")
     def _no_loop(self) -> StreamPipelineSpec:
         source, sink = self.source.kafka, self.sink.reference
+        if self.dead_letters and self.dead_letters.topic in source.topics:
+            raise ValueError(DEAD_LOOP)
         if sink and sink.topic in source.topics and in_one_kafka(source, sink):
             raise ValueError(LOOP)
         return self

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel
-from trimtab.api.endpoints import KafkaSinkDocument, SinkDocument
+from trimtab.api.endpoints import DeadLettersDocument, KafkaSinkDocument, SinkDocument
 from trimtab.api.offsets import Start
 from trimtab.api.v1alpha1.kafka_client import NO_SECURITY_HERE, RULES, Security
 from trimtab.api.v1alpha1.sinks import (
@@ -101,6 +101,12 @@ LOOP = (
 )
 
 
+DEAD_LOOP = (
+    "deadLetters.topic is one of the source's topics: the pipeline would read what it could not"
+    " read, forever; write to another topic"
+)
+
+
 class Source(ApiModel):
     """Where records come from."""
 
@@ -173,6 +179,23 @@ class KafkaSink(KafkaReference):
             tls=self.tls,
             authentication=self.authentication,
         )
+
+
+class DeadLetters(ApiModel):
+    """What happens to rows that the transform marks with an error."""
+
+    topic: Topic = Field(description="Topic of the source's Kafka that they go to.")
+    max_per_batch: int = Field(
+        100,
+        alias="maxPerBatch",
+        ge=0,
+        le=10**9,
+        description="With more of them in one batch the pipeline stalls, and nothing is written.",
+    )
+
+    def document(self) -> DeadLettersDocument:
+        """The same in `job.json`."""
+        return DeadLettersDocument(topic=self.topic, max_per_batch=self.max_per_batch)
 
 
 def in_one_kafka(source: KafkaSource, sink: KafkaSink) -> bool:

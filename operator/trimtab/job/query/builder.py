@@ -100,6 +100,11 @@ class StreamBuilder:
         self.stateful = stateful.settle(
             self._session, job, self._checkpoint, prepared, self._source.partition_count
         )
+        if self.stateful and job.dead_letters:
+            raise TransformError(
+                "deadLetters needs a query without state, whose rows can be told apart again:"
+                " remove it, or move the aggregation into a pipeline of its own"
+            )
         write = self.writer = writer.BatchWriter(gate, self.live, begin, written)
         try:
             return (

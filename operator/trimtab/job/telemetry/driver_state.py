@@ -147,6 +147,7 @@ class Totals:
     """Of those that committed batches have handed on, how many it does not have."""
     skipped: int = 0
     late: int = 0
+    dead_letters: int = 0
     clipped: int = 0
     latency_buckets: list[float] = field(
         default_factory=lambda: [0.0] * (len(LATENCY_BUCKETS_S) + 1)
@@ -165,6 +166,10 @@ class Totals:
     calls: Counter[str] = field(default_factory=Counter)
     call_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     call_errors: Counter[str] = field(default_factory=Counter)
+
+    def add_dead_letters(self, count: int) -> None:
+        """Count the rows with an error of one batch."""
+        self.dead_letters += count
 
     def add_calls(self, stages: Mapping[str, StageCalls]) -> None:
         """Count the calls of a batch, by stage."""

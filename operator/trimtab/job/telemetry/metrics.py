@@ -248,6 +248,7 @@ def _totals(totals: Totals) -> Iterator[Metric]:
     yield _one("missing_records", totals.missing)
     yield _one("skipped_records", totals.skipped)
     yield _one("late_records", totals.late)
+    yield _one("dead_letters", totals.dead_letters)
     yield _one("record_latency_clipped", totals.clipped)
     if totals.batches:
         figure = BY_NAME["record_latency_seconds"]

@@ -72,7 +72,8 @@ def test_every_family_is_as_the_table_has_it() -> None:
 def test_says_nothing_that_is_not_known() -> None:
     names = set(exported(DriverState()))
     counted = {"unclean_stops", "records", "batches", "record_latency_clipped", "failed_tasks",
-               "replayed_batches", "skipped_records", "late_records"}  # fmt: skip
+               "replayed_batches", "skipped_records", "late_records",
+               "dead_letters"}  # fmt: skip
     assert names == {f"{count}_total" for count in counted}
 
 

@@ -70,10 +70,11 @@ class JdbcSink:
         """Accept columns of the table that include its keys; raises TransformError otherwise."""
         needed = [*self._document.keys, *filter(None, [self._document.latest])]
         require_columns(frame, needed, "sink.jdbc")
-        self._target = Target(
+        target = Target(
             self._document.table, tuple(frame.columns), self._target.keys, self._document.latest
         )
-        self._stage = None
+        if target != self._target:
+            self._target, self._stage = target, None
         return frame
 
     def follow(self, knobs: Mapping[str, float]) -> None:
