@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from dev.loadgen.produce import Summary, produce
-from dev.loadgen.verify import verify
+from dev.loadgen.verify import read_all, verify
 from tests.kafka.classes import class_path
 from tests.kafka.driver import Driver
 from tests.kafka.secured import PASSWORD, USER, Authority, SecuredBroker, secret
@@ -284,6 +284,25 @@ def test_without_each_of_its_rights_a_pipeline_is_denied_with_words(
     driver.until(driver.committed(sent.acknowledged))
     assert driver.terminate() == 0
     whole(kafka, places, sent)
+
+
+def test_dead_letters_go_where_the_user_of_the_source_may_write(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver]
+) -> None:
+    kafka.allow(*needed(places))
+    dead = f"dead-of-{places[0]}"
+    kafka.create_topic(dead)
+    sent = produce(kafka.bootstrap, places[0], [(0.2, 500)])
+    driver = made(
+        transform={"sql": "SELECT value, IF(offset < 3, 'too early', NULL) AS error FROM source"},
+        deadLetters={"topic": dead, "maxPerBatch": 100},
+    )
+    driver.start()
+    refusal(driver, f"refuses access to topic '{dead}'")
+    kafka.allow(("topic", dead, WRITE))
+    driver.until(driver.committed(sent.acknowledged))
+    assert driver.terminate() == 0
+    assert len(list(read_all(kafka.bootstrap, dead))) == 6, "three of each partition"
 
 
 def test_a_changed_password_is_taken_at_a_batch_boundary(
