@@ -76,6 +76,8 @@ UNLOGGED = (
     ({"type": "tls"}, "authentication tls takes certificateAndKey: {secretName, certificate, key}"),
     ({"type": "tls", "certificateAndKey": PAIR, "username": "u"}, "authentication tls takes"),
     (OAUTH | {"tokenEndpointUri": None}, BY_TOKEN),
+    (OAUTH | {"tokenEndpointUri": "issuer"}, "tokenEndpointUri"),
+    (OAUTH | {"tokenEndpointUri": "https://issuer/${env:HOME}"}, "tokenEndpointUri"),
     (OAUTH | {"clientSecret": None}, BY_TOKEN),
     (OAUTH | {"passwordSecret": PASSWORD}, BY_TOKEN),
     ({"type": "aws-msk-iam", "username": "u"}, "aws-msk-iam takes no further field"),

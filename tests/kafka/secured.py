@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -240,6 +241,17 @@ class SecuredBroker(KafkaBroker):
         admin = self.admin()
         for done in admin.create_acls([_binding(right, user) for right in rights]).values():
             done.result(30)
+
+    def group_offset(self, group: str, topic: str) -> int:
+        """What a consumer group has committed for a topic's first partition; below 0: nothing."""
+        asking = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 0})
+        try:
+            (found,) = asking.committed([TopicPartition(topic, 0)], timeout=30)
+        except KafkaException:  # its coordinator is being made
+            return -1
+        finally:
+            asking.close()
+        return int(found.offset)
 
     def forbid_all(self) -> None:
         """Take every right from everybody."""

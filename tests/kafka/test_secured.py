@@ -14,14 +14,19 @@ from typing import Any
 
 import pytest
 from dev.loadgen.produce import Summary, produce
-from dev.loadgen.verify import verify
+from dev.loadgen.verify import read_all, verify
 from tests.kafka.classes import class_path
 from tests.kafka.driver import Driver
 from tests.kafka.secured import PASSWORD, USER, Authority, SecuredBroker, secret
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka_client import Security
-from trimtab.errors import CredentialsInvalidError, CredentialsMissingError, DeniedError
+from trimtab.errors import (
+    CredentialsInvalidError,
+    CredentialsMissingError,
+    DeniedError,
+    UnavailableError,
+)
 from trimtab.kafka.admin import KafkaAdmin
 from trimtab.kafka.librdkafka import SIGNER
 from trimtab.kafka.secrets import VARIABLE
@@ -281,6 +286,25 @@ def test_without_each_of_its_rights_a_pipeline_is_denied_with_words(
     whole(kafka, places, sent)
 
 
+def test_dead_letters_go_where_the_user_of_the_source_may_write(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver]
+) -> None:
+    kafka.allow(*needed(places))
+    dead = f"dead-of-{places[0]}"
+    kafka.create_topic(dead)
+    sent = produce(kafka.bootstrap, places[0], [(0.2, 500)])
+    driver = made(
+        transform={"sql": "SELECT value, IF(offset < 3, 'too early', NULL) AS error FROM source"},
+        deadLetters={"topic": dead, "maxPerBatch": 100},
+    )
+    driver.start()
+    refusal(driver, f"refuses access to topic '{dead}'")
+    kafka.allow(("topic", dead, WRITE))
+    driver.until(driver.committed(sent.acknowledged))
+    assert driver.terminate() == 0
+    assert len(list(read_all(kafka.bootstrap, dead))) == 6, "three of each partition"
+
+
 def test_a_changed_password_is_taken_at_a_batch_boundary(
     kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path
 ) -> None:
@@ -297,6 +321,24 @@ def test_a_changed_password_is_taken_at_a_batch_boundary(
     driver.start()
     driver.until(driver.committed(0))
     assert leaks(driver.directory, driver.process.pid, PASSWORD) == []
+    assert driver.terminate() == 0
+    whole(kafka, places, sent)
+
+
+def test_a_password_that_kafka_refuses_is_named_until_the_secret_has_another(
+    kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path
+) -> None:
+    kafka.allow(*needed(places))
+    sent = produce(kafka.bootstrap, places[0], [(0.2, 500)])
+    secret(held, "user", password="of-before")
+    driver = made()
+    driver.start()
+    words = refusal(driver, "KafkaDenied: ")
+    assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in words
+    secret(held, "user", password=PASSWORD)
+    assert driver.process.wait(60) == 0, "it starts anew, with what is there now"
+    driver.start()
+    driver.until(driver.committed(sent.acknowledged))
     assert driver.terminate() == 0
     whole(kafka, places, sent)
 
@@ -328,6 +370,7 @@ LOGINS = [
     ),
     ("public authorities", DeniedError, "no TLS connection .*certificate verify failed"),
     ("no certificate", DeniedError, "no TLS connection .*bad certificate.*certificateAndKey"),
+    ("no tls", UnavailableError, "does not answer to SASL_PLAINTEXT: "),
     ("no right", DeniedError, "refuses access to topic 'from-.*grant Read"),
     ("no key", CredentialsMissingError, "key 'nothing' of Secret 'user' does not exist"),
     ("no secret", CredentialsMissingError, "key 'ca.crt' of Secret 'nothing' does not exist"),
@@ -347,6 +390,7 @@ def badly(kafka: SecuredBroker, case: str) -> tuple[str, Json]:
             kafka.sasl, trusting("other-ca") | {"authentication": by_password("plain")}),
         "public authorities": (kafka.tls, {"tls": {}, "authentication": BY_CERTIFICATE}),
         "no certificate": (kafka.tls, trusting()),
+        "no tls": (kafka.sasl, {"authentication": by_password("scram-sha-512")}),
         "no right": (kafka.sasl, trusting() | {"authentication": by_password("plain")}),
         "no key": (kafka.sasl, trusting() | {"authentication": by_password("plain", "nothing")}),
         "no secret": (
@@ -370,6 +414,25 @@ def test_what_keeps_the_drivers_client_out_is_named(
         admin.partitions([places[0]])
     assert PASSWORD not in str(caught.value)
     assert os.environ[VARIABLE] == str(held)
+
+
+def test_a_group_that_shows_the_position_needs_read(
+    kafka: SecuredBroker, places: tuple[str, str], held: Path
+) -> None:
+    kafka.allow(*needed(places))
+    said = Security.model_validate(trusting() | {"authentication": by_password("plain")})
+    admin = KafkaAdmin(KafkaConnection(kafka.sasl, said), 10)
+    position = {(places[0], 0): 3}
+    with pytest.raises(DeniedError, match="refuses access to consumer group 'shown': grant Read"):
+        admin.commit_group("shown", position)
+    kafka.allow(("group", "shown", READ))
+    deadline, done = time.monotonic() + 60, False
+    while not done:  # a broker's first group takes its time
+        assert time.monotonic() < deadline
+        with suppress(UnavailableError):
+            admin.commit_group("shown", position)
+            done = True
+    assert kafka.group_offset("shown", places[0]) == 3
 
 
 def test_the_drivers_client_logs_in_with_tokens_that_are_signed_in_the_pod(

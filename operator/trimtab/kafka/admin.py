@@ -183,7 +183,11 @@ class KafkaAdmin:
         parts = [TopicPartition(t, number, offset) for (t, number), offset in positions.items()]
         wanted = [ConsumerGroupTopicPartitions(group, parts)]
         for future in self._call("alter_consumer_group_offsets", wanted).values():
-            self._result(future)
+            done: ConsumerGroupTopicPartitions = self._result(future, group)
+            for part in done.topic_partitions or ():
+                if part.error is not None:
+                    words = f"Kafka does not take offsets of group {group!r}: {part.error.str()}"
+                    raise UnavailableError(words)
 
     def _described(self, topics: Sequence[str]) -> dict[str, TopicDescription]:
         """The description of each topic that exists."""
@@ -207,7 +211,8 @@ class KafkaAdmin:
         except KafkaException as error:
             raise self._unavailable(error) from error
 
-    def _result(self, future: Future[T], topic: str = "") -> T:
+    def _result(self, future: Future[T], name: str = "") -> T:
+        """The answer about a topic or a consumer group of that name."""
         try:
             found = future.result(self._timeout_s + 1)
         except KafkaException as error:
@@ -215,7 +220,9 @@ class KafkaAdmin:
             if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise _NoTopicError(_message(error)) from error
             if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                raise self._refusals.of_topic(topic) from error
+                raise self._refusals.of_topic(name) from error
+            if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                raise self._refusals.of_group(name) from error
             raise self._unavailable(error) from error
         except TimeoutError as error:
             raise self._unavailable(error) from error
@@ -224,7 +231,8 @@ class KafkaAdmin:
 
     def _unavailable(self, error: Exception) -> UnavailableError:
         self._admin.poll(0)  # hands over why connections failed
-        words = f"Kafka at {self._connection.servers} does not answer: {_message(error)}"
+        servers, asked = self._connection.servers, self._connection.security.protocol
+        words = f"Kafka at {servers} does not answer to {asked}: {_message(error)}"
         return self._refusals.denied() or UnavailableError(words)
 
 

@@ -46,6 +46,12 @@ class Refusals:
             " tls.trustedCertificates, or authentication.certificateAndKey"
         )
 
+    def of_group(self, group: str) -> DeniedError:
+        """Kafka does not let this user commit offsets for a consumer group."""
+        return DeniedError(
+            f"Kafka at {self._servers} refuses access to consumer group {group!r}: grant Read on it"
+        )
+
     def of_topic(self, topic: str) -> DeniedError:
         """Kafka does not even show a topic."""
         return DeniedError(

@@ -168,7 +168,7 @@ class Authentication(ApiModel):
     certificate_and_key: CertificateAndKey | None = Field(
         None, alias="certificateAndKey", description="Where the certificate is."
     )
-    token_endpoint_uri: Annotated[str, Field(pattern=r"^https?://[^\"\\\s]+$")] | None = Field(
+    token_endpoint_uri: Annotated[str, Field(pattern=r'^https?://[^"\\\s$]+$')] | None = Field(
         None, alias="tokenEndpointUri", max_length=1024, description="Where tokens are issued."
     )
     client_id: Text | None = Field(
