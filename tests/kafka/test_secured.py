@@ -435,6 +435,17 @@ def test_a_group_that_shows_the_position_needs_read(
     assert kafka.group_offset("shown", places[0]) == 3
 
 
+def test_what_a_topic_keeps_is_known_with_describe_configs(
+    kafka: SecuredBroker, places: tuple[str, str], held: Path
+) -> None:
+    kafka.allow(*needed(places))
+    said = Security.model_validate(trusting() | {"authentication": by_password("plain")})
+    admin = KafkaAdmin(KafkaConnection(kafka.sasl, said), 10)
+    assert admin.retention([places[0]]) == {}
+    kafka.allow(("topic", places[0], "describe_configs"))
+    assert admin.retention([places[0]]).keys() == {places[0]}
+
+
 def test_the_drivers_client_logs_in_with_tokens_that_are_signed_in_the_pod(
     kafka: SecuredBroker, places: tuple[str, str], held: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
