@@ -81,7 +81,7 @@ def _convert(node: Schema, defs: Schema) -> Schema:
         out["exclusiveMinimum"] = True
     if "items" in node:
         out["items"] = _convert(node["items"], defs)
-    if "properties" in node:
+    if node.get("properties"):
         required = node.get("required", ())
         out["properties"] = {
             k: _property(v, defs, optional=k not in required) for k, v in node["properties"].items()
