@@ -76,3 +76,17 @@ def test_a_raise_is_not_put_back_while_batches_are_still_slow(
     decision, after = decide(snapshot(seen, before), before)
     assert decision.reason is not Reason.BATCH_WAS_LATE
     assert after.settings.executors == 4
+
+
+@pytest.mark.parametrize(("knob", "stays"), [("parallelism", True), ("fewer-executors", False)])
+def test_capacity_that_was_taken_away_on_trial_comes_back_if_the_load_changes(
+    knob: str, *, stays: bool
+) -> None:
+    """Else it would be raised again, and taken away again, as long as the input moves."""
+    opened = open_trial(knob=knob, before=replace(START, executors=8), input_rate=100.0)
+    before = on_trial(opened)
+    seen = replace(after_change(4, 3.6), input_rate=140.0, input_rate_long=140.0)
+    decision, after = decide(snapshot(seen, before), before)
+    assert decision.reason is Reason.TRIAL_UNPROVEN
+    assert after.settings.executors == (4 if stays else 8)
+    assert bool(after.verdicts) is not stays, "what comes back is not tried again at once"

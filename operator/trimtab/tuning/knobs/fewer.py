@@ -26,6 +26,7 @@ class Fewer(Knob):
     moves: frozenset[BottleneckKind] = frozenset()
     starts_executors: ClassVar[bool] = True
     fallback: ClassVar[bool] = True
+    stays_unproven: ClassVar[bool] = False
 
     def raise_(self, context: Context) -> Proposal | None:
         """Half of the most executors allowed, if they miss the goal and no fewer were seen."""

@@ -46,6 +46,8 @@ class Knob(ABC):
     the bottleneck may be named wrongly."""
     shortens_batches: ClassVar[bool] = False
     """Raising it shortens the same batch, which makes room for a shorter trigger."""
+    stays_unproven: ClassVar[bool] = True
+    """Its change stays if other input voids the trial; False: it takes capacity away on trial."""
     expires_s: ClassVar[float] = EXPIRES_S
     """Seconds after which its trial is closed if too few batches ran."""
 

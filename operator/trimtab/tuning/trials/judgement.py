@@ -61,6 +61,8 @@ def judge(
         message = f"{went} while the release was on trial"
         return Outcome(Action.REVERT, Reason.RISE_OVERTOOK, message, trial.before)
     if _load_changed(trial, load, band):
+        if not named(trial.knob).stays_unproven:
+            return put_back(trial, settings, Reason.TRIAL_UNPROVEN, f"{went} meanwhile")
         return unproven(f"{went} meanwhile", settings)
     if _only_paused(trial, snapshot, model, load, band):
         words = "the batch was only late: the settings before it are enough again"
