@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
@@ -21,15 +21,20 @@ HOW = (
     ' like {"clicks": {"0": 23, "1": -2}} (-1 is latest, -2 is earliest)'
 )
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 TopicOffsets = Mapping[str, Mapping[int, int]]
 """Offsets by topic and partition."""
 
 
 def time_ms(start: str) -> int | None:
-    """Milliseconds since 1970 of a start at a time; None if it is not one."""
+    """Milliseconds since 1970 of a start at a time; None if it is not one.
+
+    Rounded down, as Kafka's own times are: no record of that moment or later is left out.
+    """
     if not re.fullmatch(_TIME, start):
         return None
-    return round(datetime.fromisoformat(start).timestamp() * 1000)
+    return (datetime.fromisoformat(start) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def by_partition(start: str) -> TopicOffsets | None:

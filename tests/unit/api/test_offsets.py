@@ -32,6 +32,8 @@ def test_anything_else_is_refused_with_what_to_write(start: str) -> None:
 def test_times_and_offsets_are_told_apart() -> None:
     assert offsets.time_ms("1970-01-01T00:00:01.5Z") == 1500
     assert offsets.time_ms("1970-01-01T01:00:00+01:00") == 0
+    assert offsets.time_ms("2026-11-26T07:00:00.249900Z") == 1795676400249, "no record is skipped"
+    assert offsets.time_ms("2026-11-26T07:00:00.249Z") == 1795676400249
     assert offsets.time_ms("latest") is None
     assert offsets.by_partition('{"clicks": {"0": 23}}') == {"clicks": {0: 23}}
     assert offsets.by_partition("earliest") is None
