@@ -56,7 +56,7 @@ def test_a_table_has_each_order_once_whatever_is_killed(stage: Stage, database: 
     stage.wait_ready()
     check = ("exec", "clicks-driver-0", "--", "/opt/entrypoint.sh", "check")
     assert stage.kube.call(*check).strip() == "the image fits"
-    stage.start_load([(45, 60)])
+    stage.start_load([(900, 60)])
     for _ in range(2):
         written = int(database.run("SELECT count(*) FROM written")[0][0])
         stage.wait_long("more orders", 60, lambda seen=written: (
@@ -68,6 +68,7 @@ def test_a_table_has_each_order_once_whatever_is_killed(stage: Stage, database: 
         for executor in stage.executors()[:1]:
             stage.kube.call("delete", "pod", executor["metadata"]["name"], "--grace-period=0",
                             "--force", "--ignore-not-found")  # fmt: skip
+    stage.next_step()
     stage.wait_long("load ends", 120, lambda: load.finished(stage.kube, "load"))
     acknowledged = load.result(stage.kube, "load")["acknowledged"]
     stage.wait_long("all orders are there", 120, lambda: (

@@ -83,12 +83,12 @@ def test_other_topics_are_refused_by_what_the_uri_holds(
 def test_a_file_system_that_the_image_does_not_bring_is_named(
     make_driver: Callable[..., Driver],
 ) -> None:
-    driver = make_driver(checkpointUri="s3a://bucket/path/n/clicks/g1/query")
+    driver = make_driver(checkpointUri="gs://bucket/path/n/clicks/g1/query")
     driver.settings(trigger="0s")
     driver.start()
     refused = driver.termination()
     assert refused["reason"] == "SettingsInvalid"
-    assert "s3a://bucket/path/n/clicks/g1" in refused["message"]
+    assert "gs://bucket/path/n/clicks/g1" in refused["message"]
     assert "must bring the connector" in refused["message"]
 
 
