@@ -90,3 +90,15 @@ def test_capacity_that_was_taken_away_on_trial_comes_back_if_the_load_changes(
     assert decision.reason is Reason.TRIAL_UNPROVEN
     assert after.settings.executors == (4 if stays else 8)
     assert bool(after.verdicts) is not stays, "what comes back is not tried again at once"
+
+
+def test_a_raise_ends_when_nothing_comes_in_and_may_be_made_again() -> None:
+    before = on_trial(open_trial(batch="1/20"))
+    seen = replace(
+        after_change(4, 3.6), input_rate=0.0, input_rate_long=0.0, lag_records=0.0, lag_s=0.0
+    )
+    assert seen.idle
+    decision, after = decide(snapshot(seen, before), before)
+    assert (decision.action, decision.reason) == (Action.REVERT, Reason.IDLE)
+    assert after.settings.executors == 1
+    assert after.verdicts == (), "it is no verdict on executors"

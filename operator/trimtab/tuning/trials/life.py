@@ -16,7 +16,7 @@ from trimtab.tuning.snapshot import Snapshot
 from trimtab.tuning.trials import trial, verdicts
 from trimtab.tuning.trials.outcome import Outcome
 
-NO_VERDICTS = {Reason.RISE_OVERTOOK, Reason.BATCH_WAS_LATE}
+NO_VERDICTS = {Reason.RISE_OVERTOOK, Reason.BATCH_WAS_LATE, Reason.IDLE}
 """Reverts that say nothing about the change at its own load, so that it may be made again."""
 
 

@@ -129,6 +129,9 @@ def early_end(trial: Trial, snapshot: Snapshot, signals: Signals) -> Outcome | N
         return failed
     if signals.idle and not trial.raises:
         return unproven("nothing comes in, so fewer are enough until something does", settings)
+    if signals.idle:
+        words = "nothing comes in, so the settings before are enough until something does"
+        return put_back(trial, settings, Reason.IDLE, words)
     waited_s = snapshot.now_s - max(trial.opened_at_s, trial.missing_at_s)
     return _unproven(trial, snapshot) if waited_s > _patience_s(trial, snapshot) else None
 
