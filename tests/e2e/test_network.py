@@ -185,7 +185,9 @@ def test_each_run_has_its_secret_and_nobody_joins_without_it(stage: Stage) -> No
         return bool(pod.get("status", {}).get("phase") == "Failed")
 
     stage.wait_long("the impostor ends", 120, ended)
-    assert "SaslException" in stage.kube.call("logs", "impostor")
+    # the driver closes the connection, before or after its answer gets there
+    told = stage.kube.call("logs", "impostor")
+    assert re.search(r"SaslException|Connection from \S+ closed", told), told
     stage.kube.call("delete", "pod", "impostor", "--wait=false")
     before = stage.uid("clicks-driver-0")
     stage.kube.call("delete", "pod", "clicks-driver-0", "--wait=false")
