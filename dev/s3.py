@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from dev.localcluster.binaries import binary, ensure_tools
 from dev.localcluster.controlplane import free_ports
+from dev.localcluster.network import accepts
 from dev.localcluster.paths import from_environment
 
 ACCESS_KEY, SECRET_KEY = "trimtab-access", "trimtab-secret-key"
@@ -62,15 +61,10 @@ class S3Server:
         with log.open("ab") as out:
             self._process = subprocess.Popen(command, stdout=out, stderr=out)
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not self._answers():
+        while not accepts(self.host, self.port):
             if time.monotonic() > deadline or self._process.poll() is not None:
                 raise TimeoutError(log.read_text()[-2000:])
             time.sleep(0.1)
-
-    def _answers(self) -> bool:
-        with suppress(OSError), socket.create_connection((self.host, self.port), timeout=1):
-            return True
-        return False
 
     def stop(self) -> None:
         """Stop; what it holds stays."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import socket
 from pathlib import Path
 
 from dev.localcluster.failures import CommandError
@@ -38,6 +39,15 @@ SYSCTLS = (
     "kernel/keys/root_maxkeys",
     "kernel/keys/root_maxbytes",
 )
+
+
+def accepts(host: str, port: int, timeout_s: float = 0.5) -> bool:
+    """Return whether something accepts connections there."""
+    try:
+        with socket.create_connection((host, port), timeout=timeout_s):
+            return True
+    except OSError:
+        return False
 
 
 def node_address(number: int) -> str:

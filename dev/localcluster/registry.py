@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
 from dev.localcluster import daemons
 from dev.localcluster.binaries import binary
 from dev.localcluster.images import AUTHORITIES
-from dev.localcluster.network import node_address
+from dev.localcluster.network import accepts, node_address
 from dev.localcluster.paths import Paths
 from dev.localcluster.pki import Authority, Identity
 
@@ -68,8 +67,4 @@ def configuration(directory: Path, identity: Identity) -> dict[str, Any]:
 
 def answers() -> bool:
     """Return whether it accepts connections."""
-    try:
-        with socket.create_connection((node_address(0), PORT), timeout=0.5):
-            return True
-    except OSError:
-        return False
+    return accepts(node_address(0), PORT)

@@ -105,6 +105,16 @@ class Postgres:
                 pass
             return [] if done.description is None else done.fetchall()
 
+    def note_writes(self, table: LiteralString, key: LiteralString) -> None:
+        """Keep the key of each row that is written to a table in `written`, each time anew."""
+        self.run(f"""
+            CREATE TABLE written ({key} text);
+            CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN INSERT INTO written VALUES (NEW.{key}); RETURN NEW; END $$;
+            CREATE TRIGGER note AFTER INSERT OR UPDATE ON {table}
+              FOR EACH ROW EXECUTE FUNCTION note();
+        """)  # noqa: S608 -- the names are literals
+
     def _make(self, data: Path) -> None:
         with tarfile.open(programs()) as archive:
             archive.extractall(self.directory, filter="data")

@@ -31,12 +31,8 @@ def database(home: Stage) -> Iterator[Postgres]:
     server.start()
     server.run("""
         CREATE TABLE orders (order_id text PRIMARY KEY, state text, partition int, "offset" bigint);
-        CREATE TABLE written (order_id text);
-        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
-          $$ BEGIN INSERT INTO written VALUES (NEW.order_id); RETURN NEW; END $$;
-        CREATE TRIGGER note AFTER INSERT OR UPDATE ON orders
-          FOR EACH ROW EXECUTE FUNCTION note();
     """)
+    server.note_writes("orders", "order_id")
     yield server
     server.remove()
 

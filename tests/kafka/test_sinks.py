@@ -56,12 +56,8 @@ def database() -> Iterator[Postgres]:
         CREATE TABLE items (id text PRIMARY KEY, item int, topic text, partition int, "offset" int);
         CREATE TABLE latest (item int PRIMARY KEY, id text, "offset" int);
         CREATE TABLE loose (id text, item int);
-        CREATE TABLE written (id text);
-        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
-          $$ BEGIN INSERT INTO written VALUES (NEW.id); RETURN NEW; END $$;
-        CREATE TRIGGER note AFTER INSERT OR UPDATE ON items
-          FOR EACH ROW EXECUTE FUNCTION note();
     """)
+    server.note_writes("items", "id")
     yield server
     server.remove()
 

@@ -50,6 +50,27 @@ def cel(*rules: Rule | tuple[str, str]) -> dict[str, Any]:
     return {"x-kubernetes-validations": [rule.schema() for rule in made]}
 
 
+def function_rule(example: str) -> dict[str, Any]:
+    """Schema extra of a field that names a Python function."""
+    pattern = "^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"
+    return cel((f"self.matches('{pattern}')", f"write module:function, like {example}"))
+
+
+def uri_rules(wanted: str) -> dict[str, Any]:
+    """Schema extra of the URI of a directory that `wanted`; it holds no password."""
+    return cel(
+        (
+            "self.matches('^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$') && !self.startsWith('file:')",
+            f"write the URI of a directory that {wanted}, like s3a://bucket/path or"
+            " hdfs://namenode:8020/path",
+        ),
+        (
+            "!self.matches('//[^/]*:[^/]*@')",
+            "anyone can read a password in a URI: pass it to the pods, and remove it here",
+        ),
+    )
+
+
 def _check_topic(name: str) -> str:
     if name in {".", ".."}:
         raise ValueError(f"Kafka refuses the topic name {name!r}")

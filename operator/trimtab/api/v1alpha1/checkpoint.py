@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from trimtab.api.common import ApiModel, Name, cel
+from trimtab.api.common import ApiModel, Name, cel, uri_rules
 from trimtab.api.quantities import Quantity
 
 
@@ -65,18 +65,7 @@ class Checkpoint(ApiModel):
         description="A directory in any Hadoop file system that the image and sparkConf support,"
         " like s3a://bucket/path, in place of a claim. The checkpoint is in <namespace>/<name>"
         " below it.",
-        json_schema_extra=cel(
-            (
-                "self.matches('^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$')"
-                " && !self.startsWith('file:')",
-                "write the URI of a directory that outlives pods, like s3a://bucket/path or"
-                " hdfs://namenode:8020/path",
-            ),
-            (
-                "!self.matches('//[^/]*:[^/]*@')",
-                "anyone can read a password in a URI: pass it to the pods, and remove it here",
-            ),
-        ),
+        json_schema_extra=uri_rules("outlives pods"),
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(
         "Retain",

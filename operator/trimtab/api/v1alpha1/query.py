@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from trimtab.api.common import ApiModel, Name, Topic, cel
+from trimtab.api.common import ApiModel, Name, Topic, cel, function_rule
 from trimtab.api.endpoints import DeadLettersDocument, KafkaSinkDocument, SinkDocument
 from trimtab.api.offsets import Start
 from trimtab.api.v1alpha1.kafka_client import NO_SECURITY_HERE, RULES, Security
@@ -119,12 +119,7 @@ class PythonTransform(ApiModel):
     module: str = Field(
         max_length=253,
         description="module:function, from the image or from configMap.",
-        json_schema_extra=cel(
-            (
-                r"self.matches('^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$')",
-                "write module:function, like clicks:transform",
-            )
-        ),
+        json_schema_extra=function_rule("clicks:transform"),
     )
     config_map: Name | None = Field(
         None, alias="configMap", description="A ConfigMap here whose keys are the .py files."

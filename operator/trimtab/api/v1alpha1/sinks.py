@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from trimtab.api import endpoints
-from trimtab.api.common import ApiModel, cel
+from trimtab.api.common import ApiModel, cel, function_rule, uri_rules
 from trimtab.api.v1alpha1.kafka_client import PasswordSecret, Text
 
 Column = Annotated[str, Field(min_length=1, max_length=63)]
@@ -17,18 +17,7 @@ Uri = Annotated[
         max_length=1024,
         description="A directory in any Hadoop file system that the image and sparkConf support,"
         " like s3a://bucket/path.",
-        json_schema_extra=cel(
-            (
-                "self.matches('^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$')"
-                " && !self.startsWith('file:')",
-                "write the URI of a directory that all pods reach, like s3a://bucket/path or"
-                " hdfs://namenode:8020/path",
-            ),
-            (
-                "!self.matches('//[^/]*:[^/]*@')",
-                "anyone can read a password in a URI: pass it to the pods, and remove it here",
-            ),
-        ),
+        json_schema_extra=uri_rules("all pods reach"),
     ),
 ]
 PartitionBy = Annotated[
@@ -78,12 +67,7 @@ class FunctionSink(ApiModel):
     module: str = Field(
         max_length=253,
         description="module:function, from the image or from transform.python.configMap.",
-        json_schema_extra=cel(
-            (
-                r"self.matches('^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$')",
-                "write module:function, like warehouse:write",
-            )
-        ),
+        json_schema_extra=function_rule("warehouse:write"),
     )
     params: dict[str, Annotated[str, Field(max_length=1024)]] | None = Field(
         None, max_length=32, description="A third argument of the function; absent: it gets none."

@@ -10,6 +10,7 @@ import yaml
 
 from trimtab.api.common import API_VERSION
 from trimtab.api.quantities import format_quantity
+from trimtab.sizing.heap import MIB
 
 NEEDED = {
     "source.kafka.bootstrapServers": "the addresses of the Kafka that the job reads",
@@ -19,6 +20,12 @@ NEEDED = {
     "goal": "what the pipeline must achieve, such as latency: {percentile: 95, target: 30s}",
 }
 """Fields without which there is no pipeline, and what goes there."""
+
+
+NO_PLACE = "a pipeline has no place for it"
+INTO_PARAMS = "write them into transform.python.params"
+NO_JVM = "Scala and Java jobs have no place yet: rewrite the transform in SQL or Python"
+"""Advice that several places give."""
 
 
 @dataclass(slots=True)
@@ -87,8 +94,7 @@ def _parents(path: str) -> list[str]:
 _UNITS: Mapping[str, int] = {
     "": 20, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30, "t": 40, "tb": 40,
 }  # fmt: skip
-MIB = 1 << 20
-OVERHEAD, OVERHEAD_MIN = 0.1, 384 << 20
+OVERHEAD, OVERHEAD_MIN = 0.1, 384 * MIB
 """Spark's defaults for a pod's memory outside the heap: a share of the heap, and a minimum."""
 
 

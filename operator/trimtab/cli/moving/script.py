@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from trimtab.cli.moving.found import Found
+from trimtab.cli.moving.found import NO_PLACE, Found
 from trimtab.errors import BadInputError
 
 READ, WRITE = "readStream", "writeStream"
@@ -190,7 +190,6 @@ _ADVICE = {
     " --checkpoint",
     "subscribePattern": "list the topics in source.kafka.topics",
     "assign": "all partitions of source.kafka.topics are read",
-    "groupIdPrefix": "a pipeline has no place for it",
 }
 
 
@@ -218,7 +217,7 @@ def _take(
         elif name.startswith(("kafka.sasl.", "kafka.ssl.", "kafka.security.")):
             found.note(where, SECURITY)
         else:
-            found.note(where, _ADVICE.get(name, "a pipeline has no place for it"))
+            found.note(where, _ADVICE.get(name, NO_PLACE))
 
 
 def _sink(chain: Chain, module: str, found: Found) -> None:

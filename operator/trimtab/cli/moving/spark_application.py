@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from trimtab.cli.moving.found import Found, pod_memory
+from trimtab.cli.moving.found import INTO_PARAMS, NO_JVM, NO_PLACE, Found, pod_memory
 from trimtab.cli.moving.spark_conf import IMAGE_ADVICE, from_conf
-from trimtab.errors import BadInputError
 from trimtab.ports import Manifest
 
 GROUPS = ("sparkoperator.k8s.io", "spark.apache.org")
@@ -18,9 +17,9 @@ _ADVICE = {
     " name the script beside this file to have it read",
     "pyFiles": "its reading and writing become source and sink, the rest a transform; name the"
     " script beside this file to have it read",
-    "arguments": "write them into transform.python.params",
-    "driverArgs": "write them into transform.python.params",
-    "mainClass": "Scala and Java jobs have no place yet: rewrite the transform in SQL or Python",
+    "arguments": INTO_PARAMS,
+    "driverArgs": INTO_PARAMS,
+    "mainClass": NO_JVM,
     "deps": "put packages and jars into an image FROM trimtab-pipeline",
     "restartPolicy": "a pipeline always restarts",
     "image": IMAGE_ADVICE,
@@ -29,7 +28,6 @@ _ADVICE = {
     "monitoring": "trimtab has its own metrics (docs/metrics.md)",
     "volumes": "Secrets for Kafka are mounted by source.kafka; other volumes have no place yet",
 }
-_ELSE = "a pipeline has no place for it"
 _OF_PODS = {"cores", "coreRequest", "coreLimit", "memory", "memoryOverhead", "env", "instances",
             "labels", "annotations", "nodeSelector", "tolerations"}  # fmt: skip
 
@@ -41,13 +39,7 @@ def is_one(manifest: Manifest) -> bool:
 
 
 def from_application(manifest: Manifest) -> Found:
-    """What it says; every field that has no place is noted by its path.
-
-    Raises:
-        BadInputError: it is no SparkApplication.
-    """
-    if not is_one(manifest):
-        raise BadInputError(f"{manifest.get('kind')} is no SparkApplication")
+    """What a SparkApplication says; every field that has no place is noted by its path."""
     given: dict[str, Any] = manifest.get("spec") or {}
     spec: dict[str, Any] = given.get("template", given)  # a ScheduledSparkApplication
     found = Found(name=(manifest.get("metadata") or {}).get("name"))
@@ -61,10 +53,10 @@ def from_application(manifest: Manifest) -> Found:
         if field in allocation:
             found.set(f"limits.executors.{path}", int(allocation[field]))
     if spec.get("type", "Python") not in {"Python", "Sql"}:
-        found.note(f"spec.type: {spec['type']}", _ADVICE["mainClass"])
+        found.note(f"spec.type: {spec['type']}", NO_JVM)
     for field, value in spec.items():
         if field not in _MEANT:
-            found.note(f"spec.{field}: {_short(value)}", _ADVICE.get(field, _ELSE))
+            found.note(f"spec.{field}: {_short(value)}", _ADVICE.get(field, NO_PLACE))
     return found
 
 
@@ -88,14 +80,10 @@ def _pods(role: str, said: Mapping[str, Any], found: Found) -> None:
     ):  # fmt: skip
         if said.get(field):
             found.set(path, said[field])
-    for field in _left(said):
+    for field in (each for each in said if each not in _OF_PODS):
         words = f"spec.{role}.{field}: {_short(said[field])}"
-        advice = "each pipeline has accounts of its own" if field == "serviceAccount" else _ELSE
+        advice = "each pipeline has accounts of its own" if field == "serviceAccount" else NO_PLACE
         found.note(words, advice)
-
-
-def _left(said: Mapping[str, Any]) -> Iterator[str]:
-    return (field for field in said if field not in _OF_PODS)
 
 
 def _short(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from trimtab.cli.moving.found import Found
+from trimtab.cli.moving.found import INTO_PARAMS, NO_JVM, NO_PLACE, Found
 from trimtab.cli.moving.spark_conf import from_conf
 from trimtab.errors import BadInputError
 
@@ -19,9 +19,9 @@ _NOTED = {
     "--py-files": "put the modules into transform.python.configMap, or into the image",
     "--files": "put them into the image",
     "--properties-file": "write its settings into sparkConf",
-    "--class": "Scala and Java jobs have no place yet: rewrite the transform in SQL or Python",
+    "--class": NO_JVM,
     "--archives": "put the packages into an image FROM trimtab-pipeline",
-    "--queue": "a pipeline has no place for it",
+    "--queue": NO_PLACE,
 }
 _FLAGS = {"--verbose", "--supervise"}
 
@@ -57,8 +57,7 @@ def _from_words(words: list[str]) -> Found:
         if not option.startswith("-"):
             found.note(f"the script {word}", "name it beside this file to have it read")
             if arguments := list(rest):
-                advice = "write them into transform.python.params"
-                found.note(f"the arguments {' '.join(arguments)}", advice)
+                found.note(f"the arguments {' '.join(arguments)}", INTO_PARAMS)
             break
         if option in _FLAGS:
             continue
@@ -76,4 +75,4 @@ def _take(option: str, value: str, conf: dict[str, str], found: Found) -> None:
     elif option in _CONF:
         conf[_CONF[option]] = value
     elif option not in _DROPPED:
-        found.note(f"{option} {value}", _NOTED.get(option, "a pipeline has no place for it"))
+        found.note(f"{option} {value}", _NOTED.get(option, NO_PLACE))

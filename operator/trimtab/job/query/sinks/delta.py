@@ -8,15 +8,12 @@ from pyspark.sql import DataFrame
 
 from trimtab.api import endpoints
 from trimtab.job import gateway
-from trimtab.job.query.sinks.files import require_columns
+from trimtab.job.query.sinks.plain import PlainSink, require_columns
 
 
-class DeltaSink:
+class DeltaSink(PlainSink):
     """Appends each batch to the table in one transaction that carries the number of the batch."""
 
-    knobs = ()
-    ignores = ()
-    phases = ("sink",)
     on_replay = "the table refuses a batch that it has, so each record is there once"
     session_conf: Mapping[str, str] = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -29,20 +26,10 @@ class DeltaSink:
         """Nothing is written yet."""
         self._uri, self._partition_by = document.uri, document.partition_by
 
-    def require(self) -> None:
-        """The first batch creates the table."""
-
-    def arrived(self) -> int | None:
-        """Rows are not counted."""
-        return None
-
     def prepare(self, frame: DataFrame) -> DataFrame:
         """Accept any columns that include those to partition by."""
         require_columns(frame, self._partition_by, "sink.delta.partitionBy")
         return frame
-
-    def follow(self, knobs: Mapping[str, float]) -> None:
-        """It has no knobs."""
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Append the batch, unless the table has it already."""

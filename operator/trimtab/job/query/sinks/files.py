@@ -5,38 +5,26 @@ Readers of the whole directory see the column `batch`, the name of the directory
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import DataFrame
 
 from trimtab.api import endpoints
 from trimtab.errors import TransformError
 from trimtab.job import gateway
+from trimtab.job.query.sinks.plain import PlainSink, require_columns
 
 COLUMN = "batch"
 """The column that the names of the directories add for readers."""
 
 
-class FilesSink:
+class FilesSink(PlainSink):
     """Writes each batch to `<uri>/batch=<query>-<number>`."""
 
-    knobs = ()
-    ignores = ()
-    phases = ("sink",)
     on_replay = "its files are replaced, so each record is there once"
-    session_conf: Mapping[str, str] = {}
 
     def __init__(self, document: endpoints.FilesSinkDocument) -> None:
         """Nothing is written yet."""
         self._format, self._uri = document.format, document.uri.rstrip("/")
         self._partition_by = document.partition_by
-
-    def require(self) -> None:
-        """Spark creates the directory."""
-
-    def arrived(self) -> int | None:
-        """Files are not counted."""
-        return None
 
     def prepare(self, frame: DataFrame) -> DataFrame:
         """Accept any columns but `batch`, if they include those to partition by."""
@@ -48,21 +36,9 @@ class FilesSink:
         require_columns(frame, self._partition_by, "sink.files.partitionBy")
         return frame
 
-    def follow(self, knobs: Mapping[str, float]) -> None:
-        """It has no knobs."""
-
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Write the batch, in place of what an earlier attempt has left."""
         query = gateway.query_id(frame.sparkSession.sparkContext)
         directory = f"{self._uri}/{COLUMN}={query}-{batch_id:010d}"
         writer = frame.write.format(self._format).mode("overwrite")
         writer.partitionBy(*self._partition_by).save(directory)
-
-
-def require_columns(frame: DataFrame, columns: list[str], where: str) -> None:
-    """Raise TransformError if the transform does not return some of the columns."""
-    if missing := sorted(set(columns) - set(frame.columns)):
-        raise TransformError(
-            f"{where} names {', '.join(missing)}, which the transform does not return: it returns"
-            f" {', '.join(frame.columns)}"
-        )

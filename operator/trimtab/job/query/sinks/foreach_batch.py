@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -10,18 +10,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from trimtab.api import endpoints
+from trimtab.job.query.sinks.plain import PlainSink
 from trimtab.job.query.transform import load_function
 from trimtab.job.termination import JobFailureError, Reason
 
 
-class FunctionSink:
+class FunctionSink(PlainSink):
     """Calls `write(df, batch_id)` with each batch, or `write(df, batch_id, params)`."""
 
-    knobs = ()
-    ignores = ()
-    phases = ("sink",)
     on_replay = "the function is called again with the same batch_id: it must not write twice"
-    session_conf: Mapping[str, str] = {}
 
     def __init__(self, document: endpoints.FunctionSinkDocument) -> None:
         """The module is imported on first use."""
@@ -32,17 +29,6 @@ class FunctionSink:
     def require(self) -> None:
         """Import it; raises ModuleMissingError or TransformError."""
         self._function = load_function(self._reference)
-
-    def arrived(self) -> int | None:
-        """Only the function knows."""
-        return None
-
-    def prepare(self, frame: DataFrame) -> DataFrame:
-        """Accept any columns."""
-        return frame
-
-    def follow(self, knobs: Mapping[str, float]) -> None:
-        """It has no knobs."""
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Call the function; what it returns is ignored."""

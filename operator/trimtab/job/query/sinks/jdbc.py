@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from trimtab.api import endpoints
 from trimtab.job import gateway
 from trimtab.job.query.sinks.database import Database, understood
-from trimtab.job.query.sinks.files import require_columns
+from trimtab.job.query.sinks.plain import PlainSink, require_columns
 from trimtab.job.query.sinks.postgres import (
     Target,
     stage_name,
@@ -38,14 +38,10 @@ PROPERTIES = {
 }
 
 
-class JdbcSink:
+class JdbcSink(PlainSink):
     """Upserts each batch into one table."""
 
-    knobs = ()
-    ignores = ()
-    phases = ("sink",)
     on_replay = "the database knows the batch, so nothing is written again"
-    session_conf: Mapping[str, str] = {}
 
     def __init__(self, document: endpoints.JdbcSinkDocument) -> None:
         """Connects on first use."""
@@ -62,10 +58,6 @@ class JdbcSink:
             database.run(f"EXPLAIN {keys.upsert(self._target.name)}")
             database.run(self._target.make_batches())
 
-    def arrived(self) -> int | None:
-        """An upsert counts no records."""
-        return None
-
     def prepare(self, frame: DataFrame) -> DataFrame:
         """Accept columns of the table that include its keys; raises TransformError otherwise."""
         needed = [*self._document.keys, *filter(None, [self._document.latest])]
@@ -76,9 +68,6 @@ class JdbcSink:
         if target != self._target:
             self._target, self._stage = target, None
         return frame
-
-    def follow(self, knobs: Mapping[str, float]) -> None:
-        """It has no knobs yet."""
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Stage the rows, then take them over."""

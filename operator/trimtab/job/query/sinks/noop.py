@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import DataFrame
 
 from trimtab.api import endpoints
+from trimtab.job.query.sinks.plain import PlainSink
 
 
-class NoopSink:
+class NoopSink(PlainSink):
     """Computes every record and discards it."""
 
-    knobs = ()
-    ignores = ()
     phases = ()
     on_replay = "nothing is written"
-    session_conf: Mapping[str, str] = {}
 
     def __init__(self, _document: endpoints.NoopSinkDocument) -> None:
         """It needs no configuration."""
-
-    def require(self) -> None:
-        """It always exists."""
-
-    def arrived(self) -> int | None:
-        """It keeps nothing."""
-        return None
-
-    def prepare(self, frame: DataFrame) -> DataFrame:
-        """Accept any columns."""
-        return frame
-
-    def follow(self, knobs: Mapping[str, float]) -> None:
-        """It has no knobs."""
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Compute the batch."""
