@@ -96,10 +96,10 @@ class Postgres:
         self.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def run(self, sql: LiteralString) -> list[tuple[Any, ...]]:
+    def run(self, sql: LiteralString, password: str = PASSWORD) -> list[tuple[Any, ...]]:
         """The rows of the last of some statements; raises psycopg.Error for what is refused."""
         place = f"host={self.host} port={self.port} dbname={DATABASE} connect_timeout=5"
-        with psycopg.connect(place, user=USER, password=PASSWORD) as connection:
+        with psycopg.connect(place, user=USER, password=password) as connection:
             done = connection.execute(sql)
             while done.nextset():
                 pass
