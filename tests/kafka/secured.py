@@ -37,6 +37,10 @@ PASSWORD = "plain-to-find-7Q2vX9"
 """Of every login; distinctive, so that tests can look for it."""
 MODULES = "org.apache.kafka.common.security"
 AUDIENCE = "kafka"
+EVERY_RIGHT = AclBindingFilter(
+    ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY,
+    AclPermissionType.ANY,
+)  # fmt: skip
 
 
 def openssl(*arguments: str, data: bytes | None = None) -> bytes:
@@ -237,10 +241,18 @@ class SecuredBroker(KafkaBroker):
             admin.alter_user_scram_credentials([change])[user].result(30)
 
     def allow(self, *rights: tuple[str, str, str], user: str = USER) -> None:
-        """Grant rights: a kind of resource, its name (with `*` a prefix), an operation."""
+        """Grant rights: a kind of resource, its name (with `*` a prefix), an operation.
+
+        The controller answers when it has written them; the broker judges by them a moment later.
+        """
         admin = self.admin()
-        for done in admin.create_acls([_binding(right, user) for right in rights]).values():
+        granted = {_binding(right, user) for right in rights}
+        for done in admin.create_acls(list(granted)).values():
             done.result(30)
+        deadline = time.monotonic() + 30
+        while not granted <= set(admin.describe_acls(EVERY_RIGHT).result(30)):
+            assert time.monotonic() < deadline, "the broker does not judge by the new rights"
+            time.sleep(0.05)
 
     def group_offset(self, group: str, topic: str) -> int:
         """What a consumer group has committed for a topic's first partition; below 0: nothing."""
@@ -255,13 +267,13 @@ class SecuredBroker(KafkaBroker):
 
     def forbid_all(self) -> None:
         """Take every right from everybody."""
-        every = AclBindingFilter(
-            ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY,
-            AclPermissionType.ANY,
-        )  # fmt: skip
         admin = self.admin()
-        for done in admin.delete_acls([every]).values():
+        for done in admin.delete_acls([EVERY_RIGHT]).values():
             done.result(30)
+        deadline = time.monotonic() + 30
+        while admin.describe_acls(EVERY_RIGHT).result(30):
+            assert time.monotonic() < deadline, "the broker still judges by the old rights"
+            time.sleep(0.05)
 
 
 def _binding(right: tuple[str, str, str], user: str) -> AclBinding:
