@@ -125,8 +125,27 @@ SECURED_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.sink.kafka", {"bootstrapServers": "k:9093", "topic": "out", "tls": {}}),
 )
 
+STRIMZI = {"strimzi": {"name": "events", "listener": "tls", "user": "clicks"}}
+ONE_WAY = "write exactly one of cluster: <name of a KafkaCluster here>, strimzi"
+STRIMZI_REFUSED: tuple[Row, ...] = (
+    ("spec.source.kafka", {"topics": ["clicks"]}, ONE_WAY),
+    ("spec.source.kafka", STRIMZI | {"topics": ["clicks"], "cluster": "events"}, ONE_WAY),
+    ("spec.sink.kafka", STRIMZI | {"topic": "out", "bootstrapServers": "k:9092"}, ONE_WAY),
+    ("spec.sink.kafka", STRIMZI | {"topic": "out", "tls": {}}, "remove tls and authentication"),
+    ("spec.source.kafka", {"topics": ["clicks"], "strimzi": {"name": "events"}}, "listener"),
+    (
+        "spec",
+        {
+            "source.kafka": STRIMZI | {"topics": ["views", "clicks"]},
+            "sink.kafka": {"strimzi": {"name": "events", "listener": "plain"}, "topic": "clicks"},
+        },
+        LOOP,
+    ),
+)
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
+    *STRIMZI_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -217,6 +236,8 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.resources.driver.memory", "874512384"),
     ("spec.resources.driver.memory", "1T"),
     ("spec.sink.kafka", {"bootstrapServers": "other:9092", "topic": "clicks"}),
+    ("spec.sink.kafka", STRIMZI | {"topic": "clicks"}),
+    ("spec", {"source.kafka": STRIMZI | {"topics": ["clicks"]}, "limits.topicPartitions": 64}),
 )
 
 KAFKA_REFUSED: tuple[Row, ...] = (

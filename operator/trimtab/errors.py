@@ -7,6 +7,7 @@ TrimtabError
 │   ├── GoneError        there is no such object any more
 │   └── ExistsError      there is an object of this name already, so none was created
 ├── UnavailableError     a system we depend on did not answer in time, or answered with an error
+│   ├── UnknownKindError        the API server does not know a kind: its CRD is missing
 │   ├── DeniedError             it refused a login, or a right
 │   ├── CredentialsMissingError what proves who we are is not where the spec says
 │   └── CredentialsInvalidError it is there, and cannot be used
@@ -42,6 +43,10 @@ class ExistsError(ConflictError):
 
 class UnavailableError(TrimtabError):
     """A dependency (API server, Prometheus, Kafka) gave no usable answer in time."""
+
+
+class UnknownKindError(UnavailableError):
+    """The API server does not know a kind; the message names it."""
 
 
 class DeniedError(UnavailableError):

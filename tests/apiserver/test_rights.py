@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 from dev.localcluster.controlplane import AUDIT_LOG
+from tests import strimzi
 from tests.apiserver.conftest import Kubectl
 from tests.apiserver.test_chart import rendered
+from tests.apiserver.test_strimzi import install, moved, put, wish
 from tests.e2e.calls import verbs
 from tests.faults.life import Life, edited, manifests, started
 from tests.faults.operators import HOME, account, grant
@@ -29,6 +31,7 @@ ACCOUNT = "t-operator-rights"
 Json = dict[str, Any]
 Right = tuple[str, str]
 """A resource with its API group, and a verb."""
+PIPELINE = ("StreamPipeline", "clicks")
 ADDED: dict[str, Json] = {
     "StatefulSet": {"spec": {"template": {"metadata": {"annotations": {"by": "somebody"}}}}},
     "Service": {"spec": {"ports": [{"name": "more", "port": 99}]}},
@@ -51,13 +54,14 @@ def life(
         yield made
 
 
-def test_the_rights_are_those_that_it_uses(life: Life, kubeconfig: Path) -> None:
+def test_the_rights_are_those_that_it_uses(life: Life, kubeconfig: Path, kubectl: Kubectl) -> None:
     children = first_life(life)
     names_are_taken(life, children)
     others_change_children(life)
     older_operators_have_left_objects(life)
     brokers_grow(life)
     somebody_sets_a_policy(life)
+    a_pipeline_moves_to_strimzi(life, kubectl)
     log = kubeconfig.parent / "logs" / AUDIT_LOG
     used = {
         (resource, verb)
@@ -195,6 +199,26 @@ def somebody_sets_a_policy(life: Life) -> None:
         "the policy is accepted",
         lambda: life.world.condition("Ready", "team", "TuningPolicy").get("status") == "True",
     )
+
+
+def a_pipeline_moves_to_strimzi(life: Life, kubectl: Kubectl) -> None:
+    """One that needs more partitions than its topic has."""
+    install(kubectl)
+    for each in (strimzi.kafka, strimzi.user, strimzi.topic):
+        put(kubectl, each(namespace=life.world.namespace))
+    pipeline = next(each for each in manifests() if each["kind"] == "StreamPipeline")
+    life.world.apply(moved(pipeline))
+    life.until("it is reached", lambda: life.world.condition("Stalled").get("status") == "False")
+
+    def raised() -> bool:
+        live, topic = (life.world.get(*key) for key in (PIPELINE, ("KafkaTopic", "clicks")))
+        assert live is not None
+        assert topic is not None
+        if topic["spec"]["partitions"] < 24:
+            wish(kubectl, live, 24)
+        return bool(topic["spec"]["partitions"] == 24)
+
+    life.until("its topic has more partitions", raised)
 
 
 def chart_rules() -> list[Json]:

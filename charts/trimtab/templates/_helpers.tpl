@@ -108,6 +108,13 @@ capabilities: {drop: [ALL]}
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [create, get, list, watch, patch, delete]
+# Of Strimzi, for pipelines that name one of its Kafkas; limits.topicPartitions takes the patch.
+- apiGroups: [kafka.strimzi.io]
+  resources: [kafkas, kafkausers]
+  verbs: [get]
+- apiGroups: [kafka.strimzi.io]
+  resources: [kafkatopics]
+  verbs: [get, patch]
 {{- end }}
 
 {{/* What it may do besides where it watches all namespaces. */}}

@@ -22,6 +22,7 @@ from trimtab.errors import (
     GoneError,
     TrimtabError,
     UnavailableError,
+    UnknownKindError,
 )
 from trimtab.ports import Clock, Key, Manifest
 from trimtab.workloads.common import MANAGED_SELECTOR
@@ -201,7 +202,7 @@ class KubernetesCluster:
         try:
             return self._client.resources.get(api_version=KINDS[kind].api_version, kind=kind)
         except ResourceNotFoundError as error:
-            raise UnavailableError(
+            raise UnknownKindError(
                 f"the API server does not know {kind} ({KINDS[kind].api_version}): are the CRDs"
                 " installed?"
             ) from error

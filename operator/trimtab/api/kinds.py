@@ -57,6 +57,7 @@ CLUSTER_TUNING_POLICY = Kind(
     of_cluster=True,
 )  # fmt: skip
 
+STRIMZI = "kafka.strimzi.io/v1"
 _RBAC = "rbac.authorization.k8s.io/v1"
 
 KINDS: Mapping[str, Kind] = {
@@ -78,6 +79,9 @@ KINDS: Mapping[str, Kind] = {
         Kind("Role", "roles", _RBAC, (*APPLIED, "delete")),
         Kind("RoleBinding", "rolebindings", _RBAC, (*APPLIED, "delete")),
         Kind("Secret", "secrets", "v1", (MOUNT,), watched=False),
+        Kind("Kafka", "kafkas", STRIMZI, ("get",), watched=False),
+        Kind("KafkaUser", "kafkausers", STRIMZI, ("get",), watched=False),
+        Kind("KafkaTopic", "kafkatopics", STRIMZI, ("get", "patch"), watched=False),
         Kind("Event", "events", "v1", ("create",), watched=False),
     )
 }

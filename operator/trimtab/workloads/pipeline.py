@@ -68,12 +68,9 @@ def children(
     return [*accounts, *policies, job_map, *checkpoint, *budget, stateful_set]
 
 
-def job_definition(
-    parent: Manifest, spec: StreamPipelineSpec, bootstrap: tuple[str, str],
-    config: OperatorSettings,
-) -> Job:  # fmt: skip
-    """A pipeline's `job.json`; `bootstrap` holds the addresses of source and sink."""
-    meta, source, sink = parent["metadata"], spec.source.kafka, spec.sink.document(bootstrap[1])
+def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings) -> Job:
+    """A pipeline's `job.json`, from a spec that has the address of each Kafka."""
+    meta, source = parent["metadata"], spec.source.kafka
     python, executor = spec.transform.python, spec.resources.executor
     return Job(
         schema_=2 if _needs_second_schema(spec) else 1,
@@ -81,7 +78,7 @@ def job_definition(
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
         source=KafkaSourceDocument(
-            bootstrap_servers=bootstrap[0],
+            bootstrap_servers=source.servers,
             tls=source.tls,
             authentication=source.authentication,
             topics=source.topics,
@@ -94,7 +91,7 @@ def job_definition(
             params=python.params if python else {},
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
-        sink=sink,
+        sink=spec.sink.document(),
         dead_letters=spec.dead_letters.document() if spec.dead_letters else None,
         output_mode=spec.sink.output_mode,
         checkpoint_uri=_checkpoint_uri(meta, spec),

@@ -47,8 +47,14 @@ NARROWED = {
         *(
             f".spec.{end}.kafka: new rule: {words}"  # about fields that are new
             for end in ("source", "sink")
-            for words in ("authentication needs tls", "a KafkaCluster has neither TLS nor logins")
+            for words in (
+                "authentication needs tls",
+                "a KafkaCluster has neither TLS nor logins",
+                "the Kafka's listener and the KafkaUser say",
+                "write exactly one of cluster",  # wider: strimzi is new
+            )
         ),
+        ".spec: new rule: limits.topicPartitions is for one topic",  # wider: also of Strimzi
         ".spec.source.kafka.topics: new rule: source.kafka.topics names a topic twice",
         ".spec.resources.driver.memory: new rule: write at least 834Mi",
         ".spec.resources.executor.memory: new rule: write at least 834Mi",

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from trimtab.api.connection import KafkaConnection
 from trimtab.api.network import NetworkSettings
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
@@ -20,6 +21,8 @@ ROOT = Path(__file__).parents[3]
 CONFIG = OperatorSettings(
     "pipeline:1", "kafka:1", "http://prometheus:9090", network=NetworkSettings()
 )
+PLAIN = KafkaConnection("k:9092")
+"""Where the tests' KafkaCluster is."""
 LONGEST = "a" * 40
 
 Json = dict[str, Any]
@@ -62,17 +65,27 @@ def changed(manifest: Json, path: str, value: Any) -> Json:
     return out
 
 
+def reached(manifest: Json) -> StreamPipelineSpec:
+    """A pipeline's spec with an address for each Kafka."""
+    spec = StreamPipelineSpec.model_validate(manifest["spec"])
+    source, sink = spec.source.kafka, spec.sink.reference
+    return spec.reaching(
+        source if source.bootstrap_servers else source.reached(PLAIN),
+        sink and (sink if sink.bootstrap_servers else sink.reached(PLAIN)),
+    )
+
+
 def pipeline_children(manifest: Json, config: OperatorSettings = CONFIG) -> dict[str, Json]:
     """The children of a pipeline by kind; of the ConfigMaps the job."""
-    spec = StreamPipelineSpec.model_validate(manifest["spec"])
-    job = pipeline.job_definition(manifest, spec, ("k:9092", "k:9092"), config)
+    spec = reached(manifest)
+    job = pipeline.job_definition(manifest, spec, config)
     return {child["kind"]: child for child in pipeline.children(manifest, spec, job, config)}
 
 
 def inputs(manifest: Json, config: OperatorSettings = CONFIG, modules: Json | None = None) -> str:
     """The inputs' hash of a pipeline."""
-    spec = StreamPipelineSpec.model_validate(manifest["spec"])
-    job = pipeline.job_definition(manifest, spec, ("k:9092", "k:9092"), config)
+    spec = reached(manifest)
+    job = pipeline.job_definition(manifest, spec, config)
     return pipeline.inputs_hash(spec, job, modules)
 
 

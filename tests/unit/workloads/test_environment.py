@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 from tests.bounds import FROM_SECRET
-from tests.unit.workloads.manifests import CONFIG, example, pipeline_children
+from tests.unit.workloads.manifests import CONFIG, example, pipeline_children, reached
 
 from trimtab.api.contract import Executors
-from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.job.executors.pod_template import pod_template
 from trimtab.workloads.pipeline import inputs_hash, job_definition
 
@@ -59,8 +58,8 @@ def test_another_key_restarts_the_driver() -> None:
     def inputs(env: list[dict[str, Any]]) -> str:
         manifest = example("pipeline")
         manifest["spec"]["env"] = env
-        spec = StreamPipelineSpec.model_validate(manifest["spec"])
-        job = job_definition(manifest, spec, ("a:9092", "a:9092"), CONFIG)
+        spec = reached(manifest)
+        job = job_definition(manifest, spec, CONFIG)
         return inputs_hash(spec, job, None)
 
     assert inputs(ENV) == inputs(ENV)

@@ -10,10 +10,9 @@ import pytest
 from tests.flows import CHART_FLOWS, FLOWS, NARROW_FLOWS, SCRAPED_FLOWS, Flow
 from tests.netpol import End, pod, reaches
 from tests.unit.job.test_session import ENV, options
-from tests.unit.workloads.manifests import CONFIG, Json, example, kafka_children
+from tests.unit.workloads.manifests import CONFIG, Json, example, kafka_children, reached
 
 from trimtab.api.network import Egress, NetworkSettings
-from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.job.session import configuration
 from trimtab.settings import OperatorSettings
 from trimtab.workloads import pipeline
@@ -67,8 +66,8 @@ class World:
 
     def _pipeline(self, prefix: str, config: OperatorSettings, **meta: str) -> None:
         manifest = example("pipeline", **meta)
-        spec = StreamPipelineSpec.model_validate(manifest["spec"])
-        job = pipeline.job_definition(manifest, spec, ("k:9092", "k:9092"), config)
+        spec = reached(manifest)
+        job = pipeline.job_definition(manifest, spec, config)
         children = pipeline.children(manifest, spec, job, config)
         self.policies += [c for c in children if c["kind"] == "NetworkPolicy"]
         (driver,) = (c for c in children if c["kind"] == "StatefulSet")

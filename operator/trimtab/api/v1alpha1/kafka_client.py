@@ -210,16 +210,9 @@ NEEDS_TLS = (
     " {trustedCertificates: [{secretName, certificate}]}, or tls: {} for authorities that the image"
     " trusts"
 )
-NO_SECURITY_HERE = (
-    "a KafkaCluster has neither TLS nor logins: remove tls and authentication, or write"
-    " bootstrapServers: host:port"
-)
-RULES = (
-    (
-        f"!has(self.authentication) || self.authentication.type in {list(OPEN)} || has(self.tls)",
-        NEEDS_TLS,
-    ),
-    ("!has(self.cluster) || !(has(self.tls) || has(self.authentication))", NO_SECURITY_HERE),
+NEEDS_TLS_RULE = (
+    f"!has(self.authentication) || self.authentication.type in {list(OPEN)} || has(self.tls)",
+    NEEDS_TLS,
 )
 """For whatever names a Kafka."""
 

@@ -117,8 +117,8 @@ class Limits(ApiModel):
         description="Partitions that the source's topic may be raised to, if too few of them limit"
         " the pipeline and nothing else helps. Absent: never. This cannot be undone, and the"
         " records of a key may go to another partition from then on: their order across the change"
-        " is not kept, for this and every other reader. The topic must belong to a KafkaCluster in"
-        " this namespace.",
+        " is not kept, for this and every other reader. The topic must belong to a KafkaCluster, or"
+        " have a KafkaTopic of Strimzi, in this namespace.",
     )
 
     def most_executors(self, resources: ExecutorResources) -> int:

@@ -11,16 +11,18 @@ from trimtab.api.quantities import Duration, between
 from trimtab.api.reserved import SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.checkpoint import Checkpoint
 from trimtab.api.v1alpha1.environment import EnvVar
+from trimtab.api.v1alpha1.kafka_reference import in_one_kafka
 from trimtab.api.v1alpha1.limits import Limits, Resources
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.api.v1alpha1.query import (
     DEAD_LOOP,
     LOOP,
     DeadLetters,
+    KafkaSink,
+    KafkaSource,
     Sink,
     Source,
     Transform,
-    in_one_kafka,
 )
 from trimtab.api.v1alpha1.tuning import Tuning
 
@@ -108,8 +110,12 @@ class Goal(ApiModel):
 
 _ONE_KAFKA = " || ".join(
     f"has(self.source.kafka.{by}) && has(self.sink.kafka) && has(self.sink.kafka.{by})"
-    f" && self.source.kafka.{by} == self.sink.kafka.{by}"
-    for by in ("cluster", "bootstrapServers")
+    f" && self.source.kafka.{name} == self.sink.kafka.{name}"
+    for by, name in (
+        ("cluster", "cluster"),
+        ("strimzi", "strimzi.name"),
+        ("bootstrapServers", "bootstrapServers"),
+    )
 )
 
 TOO_SMALL = (
@@ -149,10 +155,12 @@ class StreamPipelineSpec(ApiModel):
                 " lower the latter",
             ),
             (
-                "!has(self.limits.topicPartitions) || (has(self.source.kafka.cluster)"
+                "!has(self.limits.topicPartitions)"
+                " || ((has(self.source.kafka.cluster) || has(self.source.kafka.strimzi))"
                 " && size(self.source.kafka.topics) == 1)",
-                "limits.topicPartitions is for one topic of a KafkaCluster here: name the cluster"
-                " in source.kafka.cluster and one topic, or remove the limit",
+                "limits.topicPartitions is for one topic of a KafkaCluster or of a Strimzi Kafka"
+                " here: name it in source.kafka.cluster or source.kafka.strimzi, with one topic,"
+                " or remove the limit",
             ),
             (f"!({_ONE_KAFKA}) || !(self.sink.kafka.topic in self.source.kafka.topics)", LOOP),
             (
@@ -226,6 +234,13 @@ class StreamPipelineSpec(ApiModel):
     )
     tuning: Tuning = Field(default_factory=Tuning)
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")
+
+    def reaching(self, source: KafkaSource, sink: KafkaSink | None) -> StreamPipelineSpec:
+        """The same with what its Kafka references stand for."""
+        found = self.sink if sink is None else self.sink.model_copy(update={"kafka": sink})
+        return self.model_copy(
+            update={"source": self.source.model_copy(update={"kafka": source}), "sink": found}
+        )
 
     @model_validator(mode="after")
     def _reserved(self) -> StreamPipelineSpec:

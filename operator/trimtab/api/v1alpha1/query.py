@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from trimtab.api.common import ApiModel, Name, Topic, cel, function_rule
 from trimtab.api.endpoints import DeadLettersDocument, KafkaSinkDocument, SinkDocument
 from trimtab.api.offsets import Start
-from trimtab.api.v1alpha1.kafka_client import NO_SECURITY_HERE, RULES, Security
+from trimtab.api.v1alpha1.kafka_reference import KafkaReference
 from trimtab.api.v1alpha1.sinks import (
     DeltaSink,
     FilesSink,
@@ -19,33 +19,9 @@ from trimtab.api.v1alpha1.sinks import (
     OtherSink,
 )
 
-_ONE_KAFKA = (
-    "has(self.cluster) != has(self.bootstrapServers)",
-    "write either cluster: <name of a KafkaCluster here> or bootstrapServers: host:port",
-)
-
 MAX_SHUFFLE_PARTITIONS = 1000
 
-Bootstrap = Annotated[str, Field(max_length=1024, pattern=r"^[A-Za-z0-9._:,\[\]-]+:[0-9]+$")]
-
-
 TWICE = "source.kafka.topics names a topic twice: keep one of them"
-
-
-class KafkaReference(Security):
-    """A Kafka, and how it is reached."""
-
-    model_config = {"json_schema_extra": cel(_ONE_KAFKA, *RULES)}
-    cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
-    bootstrap_servers: Bootstrap | None = Field(
-        None, alias="bootstrapServers", description="host:port of any Kafka, comma separated."
-    )
-
-    @model_validator(mode="after")
-    def _plain_cluster(self) -> Self:
-        if self.cluster is not None and (self.tls or self.authentication):
-            raise ValueError(NO_SECURITY_HERE)
-        return self
 
 
 class KafkaSource(KafkaReference):
@@ -164,12 +140,12 @@ class KafkaSink(KafkaReference):
     @property
     def words(self) -> str:
         """Where it writes to, in words."""
-        return f"topic {self.topic} of {self.cluster or self.bootstrap_servers}"
+        return f"topic {self.topic} of {self.where}"
 
-    def document(self, servers: str) -> KafkaSinkDocument:
+    def document(self) -> KafkaSinkDocument:
         """The sink in `job.json`."""
         return KafkaSinkDocument(
-            bootstrap_servers=servers,
+            bootstrap_servers=self.servers,
             topic=self.topic,
             tls=self.tls,
             authentication=self.authentication,
@@ -191,18 +167,6 @@ class DeadLetters(ApiModel):
     def document(self) -> DeadLettersDocument:
         """The same in `job.json`."""
         return DeadLettersDocument(topic=self.topic, max_per_batch=self.max_per_batch)
-
-
-def in_one_kafka(source: KafkaSource, sink: KafkaSink) -> bool:
-    """Whether both name the same cluster, or share one of their addresses."""
-    if source.bootstrap_servers and sink.bootstrap_servers:
-        return share_server(source.bootstrap_servers, sink.bootstrap_servers)
-    return source.cluster is not None and source.cluster == sink.cluster
-
-
-def share_server(one: str, other: str) -> bool:
-    """Whether two lists of bootstrap servers have an address in common."""
-    return not set(one.split(",")).isdisjoint(other.split(","))
 
 
 _KINDS = ("kafka", "jdbc", "delta", "files", "foreachBatch", "noop")
@@ -259,7 +223,6 @@ class Sink(ApiModel):
         """Where it writes to, in words."""
         return self._chosen.words
 
-    def document(self, servers: str) -> SinkDocument:
-        """The sink in `job.json`; `servers` are those of its Kafka cluster, if it names one."""
-        chosen = self._chosen
-        return chosen.document(servers) if isinstance(chosen, KafkaSink) else chosen.document()
+    def document(self) -> SinkDocument:
+        """The sink in `job.json`."""
+        return self._chosen.document()

@@ -46,7 +46,8 @@ def write(
         return
     if refused == WRITTEN and not _stands(parent, outcome, tick.cache):
         return  # a conflict: a driver that starts now would find older source options
-    refusal = write_children(parent, outcome.children, tick, joined((refused, unkept)))
+    raised = tick.writer.patch(outcome.topic, parent) if outcome.topic else WRITTEN
+    refusal = write_children(parent, outcome.children, tick, joined((refused, unkept, raised)))
     tick.cache.refuse(key_of(parent), refusal)
     if outcome.restart and refusal == WRITTEN:
         namespace, name = parent["metadata"]["namespace"], parent["metadata"]["name"]

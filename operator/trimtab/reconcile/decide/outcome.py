@@ -16,8 +16,9 @@ from trimtab.reconcile.decide.executors import missing_executors
 from trimtab.reconcile.decide.leftovers import leftovers
 from trimtab.reconcile.decide.memory import document, edited, remembered, told
 from trimtab.reconcile.decide.plan import Plan, plan
+from trimtab.reconcile.observe.brokers import Words
 from trimtab.reconcile.observe.observation import Observation
-from trimtab.reconcile.observe.references import Words
+from trimtab.reconcile.observe.partitions import raised
 from trimtab.reconcile.observe.signals import Missing
 from trimtab.reconcile.status.conditions import Situation, conditions
 from trimtab.reconcile.status.gauges import gauges
@@ -59,6 +60,8 @@ class Outcome:
     """What the operator's metrics say of the pipeline."""
     changing: bool = False
     """Whether a change is on trial."""
+    topic: Manifest | None = None
+    """The KafkaTopic of the source with the partitions that it should have."""
     scaled: Manifest | None = None
     """The driver's StatefulSet scaled as it must be, if nothing else may be written."""
 
@@ -92,6 +95,7 @@ def outcome(seen: Observation) -> Outcome:
         children=_children(seen, planned),
         generation=memory.generation,
         restart=_outdated(seen, wide, planned),
+        topic=raised(seen.references.topic, memory.settings.topic_partitions),
     )
 
 

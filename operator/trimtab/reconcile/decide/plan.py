@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.reconcile.decide.sized import sized
+from trimtab.reconcile.observe.brokers import Words
 from trimtab.reconcile.observe.observation import Observation
-from trimtab.reconcile.observe.references import Words
 from trimtab.workloads import driver, pipeline
 from trimtab.workloads.names import claim_name, job_name
 
@@ -33,7 +33,7 @@ def plan(seen: Observation, spec: StreamPipelineSpec) -> Plan:
     if obstacle := seen.references.missing or _checkpoint_obstacle(seen):
         return Plan(obstacle=obstacle)
     parent, config = seen.parent, seen.config
-    job = pipeline.job_definition(parent, spec, seen.references.servers, config)
+    job = pipeline.job_definition(parent, spec, config)
     inputs = pipeline.inputs_hash(spec, job, seen.references.modules)
     pods, sized_job, java_options = sized(spec, job, seen.advice.jvm)
     *children, stateful_set = pipeline.children(parent, pods, sized_job, config, java_options)

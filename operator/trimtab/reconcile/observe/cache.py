@@ -33,6 +33,8 @@ class ObjectCache:
         """Store the object of an event or of a write's response."""
         key = key_of(manifest)
         with self._lock:
+            if key in self._fetched:
+                self._fetched[key] = self._fetched[key][0], manifest
             known = self._objects.get(key)
             if known is not None and _version(manifest) < _version(known):
                 return

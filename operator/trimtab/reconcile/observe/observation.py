@@ -162,6 +162,7 @@ def observe(
     seen = _signals((namespace, name), policy, gathered, tick)
     fresh = pod.ready and not isinstance(seen, Missing)
     referred = references(namespace, spec, tick)
+    spec = referred.spec
     holder_kind, holder = pipeline.identity_holder(name, spec)
     return Observation(
         parent=parent,
@@ -188,7 +189,7 @@ def observe(
         reflex=_reflex(parent, cache),
         history=own(cache.get("ConfigMap", namespace, history_name(name)), parent),
         refused=_refused(parent, status, cache),
-        topic_fixed=partitions.fixed(parent, spec, cache, gathered.metrics),
+        topic_fixed=partitions.fixed(parent, referred, cache, gathered.metrics),
         rules=rules,
         set_by=set_by,
     )

@@ -1,7 +1,8 @@
-"""Partitions of a pipeline's source: what it asks of its KafkaCluster, and what forbids more.
+"""Partitions of a pipeline's source: what it asks of its Kafka, and what forbids more.
 
 The pipeline's status holds the request; the KafkaCluster's reconciliation carries it out. Neither
-writes to the other's object, and a spec under Git stays as it is in Git.
+writes to the other's object, and a spec under Git stays as it is in Git. Strimzi knows of no such
+request, so the KafkaTopic itself is raised: Kafka cannot go back, whatever is in Git.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from collections.abc import Iterator, Mapping
 from pydantic import ValidationError
 
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
-from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest, Name
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.gather import DriverMetrics
+from trimtab.reconcile.observe.references import References
 from trimtab.tuning.controller_state import ControllerState
 
 
 def asked(cache: ObjectCache, namespace: str, cluster: str) -> dict[str, int]:
     """Partitions that pipelines request for a cluster's topics, within their limits."""
     found: dict[str, int] = {}
-    for parent in _readers(cache, namespace, cluster):
+    for parent in _readers(cache, namespace, (cluster, None)):
         most = _limit(parent)
         if most is None:
             continue
@@ -33,23 +34,29 @@ def asked(cache: ObjectCache, namespace: str, cluster: str) -> dict[str, int]:
     return found
 
 
+def raised(topic: Manifest | None, wish: int | None) -> Manifest | None:
+    """The fields of a KafkaTopic that has fewer partitions than the pipeline requests; or None."""
+    if topic is None or wish is None or topic["spec"].get("partitions", wish) >= wish:
+        return None
+    meta = {name: topic["metadata"][name] for name in ("name", "namespace", "uid")}
+    kind = {"apiVersion": topic["apiVersion"], "kind": topic["kind"]}
+    return kind | {"metadata": meta, "spec": {"partitions": wish}}
+
+
 def fixed(
     parent: Manifest,
-    spec: StreamPipelineSpec,
+    references: References,
     cache: ObjectCache,
     metrics: Mapping[Name, DriverMetrics],
 ) -> str:
     """Why a pipeline's topic must keep its number of partitions; empty if it may grow."""
-    source, namespace = spec.source.kafka, parent["metadata"]["namespace"]
-    if spec.limits.topic_partitions is None or source.cluster is None:
+    spec, namespace = references.spec, parent["metadata"]["namespace"]
+    if spec.limits.topic_partitions is None:
         return ""
-    topic = source.topics[0]
-    if topic not in _listed(cache, namespace, source.cluster):
-        return (
-            f"the KafkaCluster {source.cluster!r} does not list the topic {topic!r}: add it to its"
-            " spec.topics"
-        )
-    for other in _readers(cache, namespace, source.cluster):
+    topic = spec.source.kafka.topics[0]
+    if unlisted := _unlisted(references, cache, namespace):
+        return unlisted
+    for other in _readers(cache, namespace, _kafka(parent)):
         name, topics = other["metadata"]["name"], other["spec"]["source"]["kafka"]["topics"]
         if name == parent["metadata"]["name"] or topic not in topics:
             continue
@@ -61,6 +68,21 @@ def fixed(
     return ""
 
 
+def _unlisted(references: References, cache: ObjectCache, namespace: str) -> str:
+    """Why nobody would raise the topic."""
+    source = references.spec.source.kafka
+    topic = source.topics[0]
+    if source.strimzi is not None:
+        missing = f"there is no KafkaTopic {topic!r} of the Kafka {source.strimzi.name!r}: create"
+        return "" if references.topic else f"{missing} one, by the topic's name"
+    if source.cluster is None or topic in _listed(cache, namespace, source.cluster):
+        return ""
+    return (
+        f"the KafkaCluster {source.cluster!r} does not list the topic {topic!r}: add it to its"
+        " spec.topics"
+    )
+
+
 def _listed(cache: ObjectCache, namespace: str, cluster: str) -> list[str]:
     found = cache.get("KafkaCluster", namespace, cluster)
     try:
@@ -70,11 +92,20 @@ def _listed(cache: ObjectCache, namespace: str, cluster: str) -> list[str]:
     return [topic.name for topic in spec.topics]
 
 
-def _readers(cache: ObjectCache, namespace: str, cluster: str) -> Iterator[Manifest]:
-    """The pipelines that read from a cluster."""
+Kafka = tuple[str | None, str | None]
+"""The KafkaCluster that a pipeline reads from, and the Kafka of Strimzi; one of them is None."""
+
+
+def _kafka(parent: Manifest) -> Kafka:
+    kafka = (parent["spec"].get("source") or {}).get("kafka") or {}
+    return kafka.get("cluster"), (kafka.get("strimzi") or {}).get("name")
+
+
+def _readers(cache: ObjectCache, namespace: str, kafka: Kafka) -> Iterator[Manifest]:
+    """The pipelines that read from a Kafka here."""
     for parent in cache.all("StreamPipeline", namespace):
-        kafka = (parent["spec"].get("source") or {}).get("kafka") or {}
-        if kafka.get("cluster") == cluster and kafka.get("topics"):
+        source = (parent["spec"].get("source") or {}).get("kafka") or {}
+        if source.get("topics") and _kafka(parent) == kafka:
             yield parent
 
 

@@ -7,26 +7,29 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from trimtab.api.common import faults, get_condition
+from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
+from trimtab.api.v1alpha1.kafka_reference import KafkaReference, share_server
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
-from trimtab.api.v1alpha1.query import LOOP, share_server
+from trimtab.api.v1alpha1.query import LOOP
 from trimtab.ports import Manifest
+from trimtab.reconcile.observe import strimzi
+from trimtab.reconcile.observe.brokers import Words
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.tick import TickContext
 from trimtab.workloads.kafka.names import bootstrap_servers
-
-Words = tuple[str, str]
-"""A reason and a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class References:
     """Objects that the spec refers to and others create."""
 
-    servers: tuple[str, str] = ("", "")
-    """Bootstrap servers of source and sink."""
+    spec: StreamPipelineSpec
+    """With the address and the login of each Kafka, unless something is missing."""
     modules: Manifest | None = None
     """The ConfigMap of a Python transform; None if the spec names none."""
+    topic: Manifest | None = None
+    """The KafkaTopic of the source, if the pipeline may ask it for partitions."""
     missing: Words | None = None
     """What is missing, so that nothing can be created."""
     not_ready: Words | None = None
@@ -35,31 +38,58 @@ class References:
 
 def references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> References:
     """Find what the spec of a pipeline refers to."""
-    cache, addresses = tick.cache, []
-    for named in (spec.source.kafka, spec.sink.reference):
-        if named is None:
-            addresses.append("")
-            continue
-        address = named.bootstrap_servers or _bootstrap(cache, namespace, named.cluster or "")
-        if not isinstance(address, str):
-            return References(missing=address)
-        addresses.append(address)
-    sink = spec.sink.reference
-    if sink and sink.topic in spec.source.kafka.topics and share_server(*addresses):
-        return References(missing=("InvalidSpec", LOOP))
+    reached = _reached(namespace, spec, tick)
+    if isinstance(reached, tuple):
+        return References(spec, missing=reached)
     python, modules = spec.transform.python, None
     if python and python.config_map:
         key = ("ConfigMap", namespace, python.config_map)
-        modules = cache.fetched(key, tick.now_s, tick.cluster.get)
+        modules = tick.cache.fetched(key, tick.now_s, tick.cluster.get)
         if modules is None:
             message = f"there is no ConfigMap {python.config_map!r} in namespace {namespace!r}"
-            return References(missing=("ModuleNotFound", message))
-    not_ready = _not_ready(spec, cache, namespace)
-    return References((addresses[0], addresses[1]), modules, not_ready=not_ready)
+            return References(spec, missing=("ModuleNotFound", message))
+    topic = _topic(namespace, spec, tick)
+    return References(reached, modules, topic, not_ready=_not_ready(spec, tick.cache, namespace))
 
 
-def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | Words:
-    """The addresses of a KafkaCluster; if its spec cannot be read any more, those of before."""
+def _topic(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> Manifest | None:
+    source = spec.source.kafka
+    if source.strimzi is None or spec.limits.topic_partitions is None:
+        return None
+    return strimzi.topic(namespace, source.strimzi, source.topics[0], tick)
+
+
+def _reached(
+    namespace: str, spec: StreamPipelineSpec, tick: TickContext
+) -> StreamPipelineSpec | Words:
+    """The spec with the address and the login of each Kafka, or what is missing."""
+    source, sink = spec.source.kafka, spec.sink.reference
+    found = _connection(namespace, source, tick)
+    if isinstance(found, tuple):
+        return found
+    source = source.reached(found)
+    if sink is not None:
+        found = _connection(namespace, sink, tick)
+        if isinstance(found, tuple):
+            return found
+        sink = sink.reached(found)
+        if sink.topic in source.topics and share_server(source.servers, sink.servers):
+            return "InvalidSpec", LOOP
+    return spec.reaching(source, sink)
+
+
+def _connection(
+    namespace: str, named: KafkaReference, tick: TickContext
+) -> KafkaConnection | Words:
+    if named.strimzi is not None:
+        return strimzi.connection(namespace, named.strimzi, tick)
+    if named.cluster is not None:
+        return _of_cluster(tick.cache, namespace, named.cluster)
+    return KafkaConnection(named.servers, named)
+
+
+def _of_cluster(cache: ObjectCache, namespace: str, name: str) -> KafkaConnection | Words:
+    """A KafkaCluster of ours; if its spec cannot be read any more, where it was before."""
     found = cache.get("KafkaCluster", namespace, name)
     if found is None:
         message = f"there is no KafkaCluster {name!r} in namespace {namespace!r}"
@@ -68,9 +98,11 @@ def _bootstrap(cache: ObjectCache, namespace: str, name: str) -> str | Words:
         spec = KafkaClusterSpec.model_validate(found["spec"])
     except ValidationError as error:
         status = KafkaClusterStatus.model_validate(found.get("status") or {})
+        if status.bootstrap_servers:
+            return KafkaConnection(status.bootstrap_servers)
         message = f"the spec of KafkaCluster {name!r} is wrong: {faults(error)}"
-        return status.bootstrap_servers or ("InvalidSpec", message[:1000])
-    return bootstrap_servers(name, namespace, spec.replicas)
+        return "InvalidSpec", message[:1000]
+    return KafkaConnection(bootstrap_servers(name, namespace, spec.replicas))
 
 
 def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:

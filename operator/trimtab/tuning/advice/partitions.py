@@ -23,9 +23,10 @@ def advice(
 def _how(spec: StreamPipelineSpec, partitions: int) -> str:
     """A message saying how to raise them."""
     source, most = spec.source.kafka, spec.limits.topic_partitions
+    kind = "KafkaCluster" if source.cluster else "KafkaTopic"
     moved = "the records of a key then go to another partition"
-    if source.cluster is None:
+    if source.cluster is None and source.strimzi is None:
         return f"raise them in Kafka; {moved}"
     if most is None or most < partitions:
-        return f"raise them in the KafkaCluster, or allow it by limits.topicPartitions; {moved}"
+        return f"raise them in the {kind}, or allow it by limits.topicPartitions; {moved}"
     return f"limits.topicPartitions allows it, once nothing that can be reverted helps; {moved}"
