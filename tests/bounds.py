@@ -146,6 +146,18 @@ STRIMZI_REFUSED: tuple[Row, ...] = (
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
+    ("spec.transform.python", {"params": {"a": "b"}}, "write either module: clicks:transform"),
+    (
+        "spec.transform.python",
+        {"module": "clicks:transform", "script": "clicks.py"},
+        "write either module: clicks:transform",
+    ),
+    (
+        "spec.transform.python",
+        {"module": "clicks:transform", "args": ["--region", "eu"]},
+        "args are those of a script",
+    ),
+    ("spec.transform.python", {"script": "clicks"}, "script"),
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -213,6 +225,7 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
+    ("spec.transform.python", {"script": "/opt/app/clicks.py", "args": ["--region", "eu"]}),
     ("spec.deadLetters", {"topic": "clicks-dead", "maxPerBatch": 0}),
     ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),
     ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),

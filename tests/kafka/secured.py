@@ -37,6 +37,7 @@ PASSWORD = "plain-to-find-7Q2vX9"
 """Of every login; distinctive, so that tests can look for it."""
 MODULES = "org.apache.kafka.common.security"
 AUDIENCE = "kafka"
+LOOPBACK = "127.0.0.1"
 EVERY_RIGHT = AclBindingFilter(
     ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY,
     AclPermissionType.ANY,
@@ -70,11 +71,11 @@ class Authority:
     def certificate(self) -> str:
         return Path(self._file("crt")).read_text()
 
-    def sign(self, name: str) -> tuple[str, str]:
-        """A certificate for a name and the loopback address, and its key."""
+    def sign(self, name: str, address: str = LOOPBACK) -> tuple[str, str]:
+        """A certificate for a name and an address, and its key."""
         key, request, made = (self._file(kind, name) for kind in ("key", "csr", "crt"))
         openssl(
-            "req", "-nodes", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
+            "req", "-nodes", "-subj", f"/CN={name}", "-addext", f"subjectAltName=IP:{address}",
             "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
             "-keyout", key, "-out", request,
         )  # fmt: skip
@@ -164,26 +165,30 @@ class Issuer:
 class SecuredBroker(KafkaBroker):
     """A listener for logins over TLS, one for certificates, one for its administrator."""
 
-    def __init__(self, directory: Path) -> None:
-        """Makes certificates and the issuer of tokens; `start` starts the broker."""
+    def __init__(self, directory: Path, host: str = LOOPBACK) -> None:
+        """Makes certificates and the issuer of tokens; `start` starts the broker.
+
+        Its clients reach it at `host`, its administrator at the loopback address.
+        """
         super().__init__(directory)
+        self.host = host
         directory.mkdir(parents=True, exist_ok=True)
         self.sasl_port, self.tls_port = free_ports(2)
         self.authority = Authority(directory / "tls", "kafka")
         self.clients = Authority(directory / "tls", "clients")
         self.issuer = Issuer(directory / "tls")
-        certificate, key = self.authority.sign("broker")
+        certificate, key = self.authority.sign("broker", host)
         (directory / "broker.pem").write_text(key + certificate)
         (directory / "clients.pem").write_text(self.clients.certificate)
         self.options = self._security()
 
     @property
     def sasl(self) -> str:
-        return f"127.0.0.1:{self.sasl_port}"
+        return f"{self.host}:{self.sasl_port}"
 
     @property
     def tls(self) -> str:
-        return f"127.0.0.1:{self.tls_port}"
+        return f"{self.host}:{self.tls_port}"
 
     def _security(self) -> dict[str, str]:
         listener = "listener.name.sasl"

@@ -1,4 +1,4 @@
-"""A plain Spark job moves in: a pipeline goes on where its checkpoint ends."""
+"""A plain Spark job moves in, with three lines changed: it goes on where its checkpoint ends."""
 
 from __future__ import annotations
 
@@ -24,49 +24,63 @@ from trimtab.cli.commands import main
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
-JOB = """
-import sys, time
-from pathlib import Path
-from pyspark.sql import SparkSession
-
-SERVERS = {servers!r}
-spark = SparkSession.builder.getOrCreate()
-records = (
+READING = """
     spark.readStream.format("kafka")
     .option("kafka.bootstrap.servers", SERVERS)
     .option("subscribe", {source!r})
     .option("startingOffsets", "earliest")
     .option("maxOffsetsPerTrigger", 100)
     .load()
-)
-shouted = records.selectExpr("key", "upper(CAST(value AS STRING)) AS value")
-query = (
+"""
+WRITING = """
     shouted.writeStream.format("kafka")
     .option("kafka.bootstrap.servers", SERVERS)
     .option("topic", {sink!r})
     .option("checkpointLocation", {checkpoint!r})
     .trigger(processingTime="200 milliseconds")
     .start()
-)
+"""
+BEFORE = """
+import sys, time
+from pathlib import Path
+from pyspark.sql import SparkSession, functions as F
+
+SERVERS = {servers!r}
+spark = SparkSession.builder.getOrCreate()
+"""
+BETWEEN = """
+@F.udf("string")
+def shout(value):
+    return value.decode().upper()
+
+
+shouted = records.select("key", shout("value").alias("value"))
+"""
+AFTER = """
 while not Path({stop!r}).exists():
     time.sleep(0.1)
 query.processAllAvailable()
 query.stop()
 """
+JOB = f"{BEFORE}records = ({READING})\n{BETWEEN}query = ({WRITING})\n{AFTER}"
+MOVED = (
+    f"from trimtab import Pipeline\n{BEFORE}records = Pipeline.current().read()\n{BETWEEN}"
+    f"query = Pipeline.current().write(shouted)\n{AFTER}"
+)
+"""The same script with a pipeline's source and sink."""
 
 
 def test_a_pipeline_goes_on_where_a_plain_job_ends(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:
     checkpoint, stop, script = tmp_path / "checkpoint", tmp_path / "stop", tmp_path / "shout.py"
-    script.write_text(
-        JOB.format(
-            servers=broker.bootstrap, source=topics[0], sink=topics[1],
-            checkpoint=str(checkpoint), stop=str(stop),
-        )
-    )  # fmt: skip
+    places = {
+        "servers": broker.bootstrap, "source": topics[0], "sink": topics[1],
+        "checkpoint": str(checkpoint), "stop": str(stop),
+    }  # fmt: skip
+    script.write_text(JOB.format(**places))
     source = {"bootstrapServers": broker.bootstrap, "topics": [topics[0]], "commitGroup": "shout"}
-    driver = make_driver(source=source)
+    driver = make_driver(source=source, transform={"script": str(script)})
     first = produce(broker.bootstrap, topics[0], [(0.5, 1000)])
     env = os.environ | {"SPARK_CONF_DIR": str(driver.conf), "SPARK_LOCAL_IP": "127.0.0.1"}
     with (tmp_path / "job.log").open("wb") as log:
@@ -84,7 +98,9 @@ def test_a_pipeline_goes_on_where_a_plain_job_ends(
     assert (kafka["bootstrapServers"], kafka["topics"]) == (broker.bootstrap, [topics[0]])
     assert spec["sink"]["kafka"] == {"bootstrapServers": broker.bootstrap, "topic": topics[1]}
     assert spec["tuning"]["initial"] == {"maxOffsetsPerTrigger": 100, "trigger": "200ms"}
+    assert spec["transform"]["python"] == {"script": "shout.py"}
     assert sum(json.loads(kafka["startingOffsets"])[topics[0]].values()) == first.acknowledged
+    script.write_text(MOVED.format(**places))
 
     second = produce(broker.bootstrap, topics[0], [(0.5, 600)])
     driver.source = {"startingOffsets": kafka["startingOffsets"]}

@@ -114,10 +114,12 @@ class Reflex(Document):
 
 
 class TransformDocument(Document):
-    """What happens to the records: exactly one of SQL over the view `source`, or Python."""
+    """What happens to the records: SQL over the view `source`, a function, or a script."""
 
     sql: str | None = None
     module: str | None = Field(None, description="module:function of transform(df, params) -> df")
+    script: str | None = Field(None, description="file that hands over its stream")
+    args: list[str] | None = Field(None, description="arguments of the script")
     params: dict[str, str] = Field(default_factory=dict)
     shuffle_partitions: int | None = Field(
         None, alias="shufflePartitions", description="of the state; absent: the driver chooses"

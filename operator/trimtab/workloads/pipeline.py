@@ -88,6 +88,8 @@ def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorS
         transform=TransformDocument(
             sql=spec.transform.sql,
             module=python.module if python else None,
+            script=python.script if python else None,
+            args=(python.args or None) if python else None,
             params=python.params if python else {},
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
@@ -122,7 +124,8 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
     named = (spec.source.kafka, spec.sink.reference)
     secured = any(kafka and (kafka.tls or kafka.authentication) for kafka in named)
     reads_elsewhere = any(variable.value_from for variable in spec.env)
-    return secured or reads_elsewhere or spec.dead_letters is not None
+    scripted = spec.transform.python is not None and spec.transform.python.script is not None
+    return secured or reads_elsewhere or scripted or spec.dead_letters is not None
 
 
 def _shared(spec: StreamPipelineSpec) -> bool:
@@ -177,7 +180,8 @@ def history_map(parent: Manifest, entries: Sequence[Entry]) -> Manifest:
 
 UNSET = (
     ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
-    ("transform", "shufflePartitions"), ("source", "includeHeaders"), ("source", "commitGroup"),
+    ("transform", "shufflePartitions"), ("transform", "script"), ("transform", "args"),
+    ("source", "includeHeaders"), ("source", "commitGroup"),
     *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
 )  # fmt: skip
 """Fields of later releases: while unset, they must not restart a driver of an older operator."""

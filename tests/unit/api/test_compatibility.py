@@ -39,6 +39,8 @@ NARROWED = {
     "streampipelines.yaml": (
         ": new rule: the name is also that of Services",
         ".spec.env[]: new rule: write either value",  # value had to be there
+        ".spec.transform.python: new rule: write either module",  # it had to be module
+        ".spec.transform.python: new rule: args are those of a script",  # a new field
         ".spec.sink: new rule: write exactly one sink",  # it had to be kafka
         ".spec: new rule: deadLetters.topic is one of",  # of a field that is new itself
         ".spec: new rule: the sink's topic is one of the source's topics",

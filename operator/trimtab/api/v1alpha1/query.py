@@ -89,13 +89,38 @@ class Source(ApiModel):
     kafka: KafkaSource
 
 
-class PythonTransform(ApiModel):
-    """A function `transform(df, params) -> DataFrame`."""
+_ONE_PYTHON = (
+    "write either module: clicks:transform, a function, or script: clicks.py, which hands over its"
+    " stream with Pipeline.current().write(frame)"
+)
+_ARGS = "args are those of a script: write params for a function, or remove them"
 
-    module: str = Field(
+
+class PythonTransform(ApiModel):
+    """A function `transform(df, params) -> DataFrame`, or a script."""
+
+    model_config = {
+        "json_schema_extra": cel(
+            ("has(self.module) != has(self.script)", _ONE_PYTHON),
+            ("!has(self.args) || has(self.script)", _ARGS),
+        )
+    }
+
+    module: str | None = Field(
+        None,
         max_length=253,
         description="module:function, from the image or from configMap.",
         json_schema_extra=function_rule("clicks:transform"),
+    )
+    script: str | None = Field(
+        None,
+        max_length=253,
+        pattern=r"^[A-Za-z0-9_./-]+\.py$",
+        description="A script, from the image or from configMap, that reads and writes by"
+        " Pipeline.current() of the package trimtab.",
+    )
+    args: list[Annotated[str, Field(max_length=1024)]] | None = Field(
+        None, min_length=1, max_length=64, description="Arguments of the script."
     )
     config_map: Name | None = Field(
         None, alias="configMap", description="A ConfigMap here whose keys are the .py files."
@@ -103,6 +128,14 @@ class PythonTransform(ApiModel):
     params: dict[str, Annotated[str, Field(max_length=1024)]] = Field(
         default_factory=dict, max_length=32, description="Handed to the function as strings."
     )
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if (self.module is None) == (self.script is None):
+            raise ValueError(_ONE_PYTHON)
+        if self.args is not None and self.script is None:
+            raise ValueError(_ARGS)
+        return self
 
 
 class Transform(ApiModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,6 @@ NEEDED = {
 
 
 NO_PLACE = "a pipeline has no place for it"
-INTO_PARAMS = "write them into transform.python.params"
 NO_JVM = "Scala and Java jobs have no place yet: rewrite the transform in SQL or Python"
 """Advice that several places give."""
 
@@ -39,6 +38,14 @@ class Found:
     def set(self, path: str, value: Any) -> None:
         """Set a field; the first who says something about it is right."""
         self.fields.setdefault(path, value)
+
+    def run(self, file: str, arguments: Sequence[str] = ()) -> None:
+        """Set the script that is the transform; `file` is its path, or the URI of it."""
+        place = file.removeprefix("local://")
+        local = place.startswith("/")
+        self.set("transform.python.script", place if local else place.rpartition("/")[2])
+        if arguments:
+            self.set("transform.python.args", list(arguments))
 
     def note(self, what: str, advice: str) -> None:
         """Something that was not carried over, and what to do about it."""
@@ -60,7 +67,11 @@ class Found:
         """The fields that nothing was found for, each with what goes there."""
         fields = self.fields.keys() - {"transform.shufflePartitions", "sink.outputMode"}
         named = {part for path in fields for part in _parents(path)}
-        return [f"spec.{path}: {words}" for path, words in NEEDED.items() if path not in named]
+        told = [f"spec.{path}: {words}" for path, words in NEEDED.items() if path not in named]
+        if (script := self.fields.get("transform.python.script")) is not None:
+            words = f"a ConfigMap with {script.rpartition('/')[2]}, unless spec.image has {script}"
+            told.append(f"spec.transform.python.configMap: {words}")
+        return told
 
     def manifest(self, name: str | None) -> dict[str, Any]:
         """The pipeline, as far as it is known."""

@@ -13,6 +13,10 @@ from trimtab.errors import BadInputError
 
 READ, WRITE = "readStream", "writeStream"
 SECURITY = "write source.kafka.tls and source.kafka.authentication (docs/kafka-security.md)"
+_READ = (
+    "write Pipeline.current().read() in place of it, up to load(), and from trimtab import Pipeline"
+)
+_WRITE = "write Pipeline.current().write(frame) in place of frame.writeStream, up to start()"
 _ONE_SINK = "a pipeline has one sink: import once for each, and write the others by hand"
 
 
@@ -54,14 +58,11 @@ def from_script(path: Path) -> Found:
     for chain in reads[1:]:
         found.note(f"line {chain[0].line}: another stream", "a pipeline has one source")
     if reads and writes:
-        found.set("transform.python.module", f"{path.stem}:transform")
-        found.note(
-            "what lies between reading and writing",
-            "move it into a function transform(df, params) that returns a frame, and put the module"
-            " into a ConfigMap that transform.python.configMap names",
-        )
+        found.run(path.name)
+        found.note(f"line {reads[0][0].line}: readStream", _READ)
+        found.note(f"line {writes[0][0].line}: writeStream", _WRITE)
     for chain in writes[:1]:
-        _sink(chain, path.stem, found)
+        _sink(chain, found)
     for chain in writes[1:]:
         found.note(f"line {chain[0].line}: another query", _ONE_SINK)
     if not reads and not writes:
@@ -220,13 +221,15 @@ def _take(
             found.note(where, _ADVICE.get(name, NO_PLACE))
 
 
-def _sink(chain: Chain, module: str, found: Found) -> None:
+def _sink(chain: Chain, found: Found) -> None:
     options, kind = _options(chain), _argument(chain, "format")
     place = _argument(chain, "start") or options.get("path", (None, 0))[0]
     function = _argument(chain, "foreachBatch")
     if function is not None:
         named = function.text if isinstance(function, Unknown) else str(function)
-        found.set("sink.foreachBatch.module", f"{module}:{named}")
+        line = chain[0].line
+        found.set("sink.foreachBatch.module", f"sink:{named}")
+        found.note(f"line {line}: foreachBatch({named})", "move the function into a module sink.py")
     elif kind == "kafka":
         _take({name: said for name, said in options.items() if name in _SINK}, _SINK, found)
     elif kind == "delta" and place is not None:

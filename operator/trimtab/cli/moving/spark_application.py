@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.cli.moving.found import INTO_PARAMS, NO_JVM, NO_PLACE, Found, pod_memory
+from trimtab.cli.moving.found import NO_JVM, NO_PLACE, Found, pod_memory
 from trimtab.cli.moving.spark_conf import IMAGE_ADVICE, from_conf
 from trimtab.ports import Manifest
 
@@ -13,12 +13,6 @@ GROUPS = ("sparkoperator.k8s.io", "spark.apache.org")
 _MEANT = {"type", "mode", "sparkVersion", "sparkConf", "hadoopConf", "driver", "executor",
           "runtimeVersions", "pythonVersion"}  # fmt: skip
 _ADVICE = {
-    "mainApplicationFile": "its reading and writing become source and sink, the rest a transform;"
-    " name the script beside this file to have it read",
-    "pyFiles": "its reading and writing become source and sink, the rest a transform; name the"
-    " script beside this file to have it read",
-    "arguments": INTO_PARAMS,
-    "driverArgs": INTO_PARAMS,
     "mainClass": NO_JVM,
     "deps": "put packages and jars into an image FROM trimtab-pipeline",
     "restartPolicy": "a pipeline always restarts",
@@ -54,10 +48,20 @@ def from_application(manifest: Manifest) -> Found:
             found.set(f"limits.executors.{path}", int(allocation[field]))
     if spec.get("type", "Python") not in {"Python", "Sql"}:
         found.note(f"spec.type: {spec['type']}", NO_JVM)
+    told = _MEANT | _script(spec, found)
     for field, value in spec.items():
-        if field not in _MEANT:
+        if field not in told:
             found.note(f"spec.{field}: {_short(value)}", _ADVICE.get(field, NO_PLACE))
     return found
+
+
+def _script(spec: Mapping[str, Any], found: Found) -> set[str]:
+    """Take over the script that it runs, if it is one; returns the fields that say so."""
+    for file, arguments in (("mainApplicationFile", "arguments"), ("pyFiles", "driverArgs")):
+        if str(spec.get(file, "")).endswith(".py"):
+            found.run(spec[file], [str(each) for each in spec.get(arguments) or ()])
+            return {file, arguments}
+    return set()
 
 
 def _pods(role: str, said: Mapping[str, Any], found: Found) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from trimtab.cli.moving.found import INTO_PARAMS, NO_JVM, NO_PLACE, Found
+from trimtab.cli.moving.found import NO_JVM, NO_PLACE, Found
 from trimtab.cli.moving.spark_conf import from_conf
 from trimtab.errors import BadInputError
 
@@ -55,9 +55,10 @@ def _from_words(words: list[str]) -> Found:
     for word in rest:
         option, separated, value = word.partition("=")
         if not option.startswith("-"):
-            found.note(f"the script {word}", "name it beside this file to have it read")
-            if arguments := list(rest):
-                found.note(f"the arguments {' '.join(arguments)}", INTO_PARAMS)
+            if word.endswith(".py"):
+                found.run(word, list(rest))
+            else:
+                found.note(f"{word} {' '.join(rest)}", NO_JVM)
             break
         if option in _FLAGS:
             continue

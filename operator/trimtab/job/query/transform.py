@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from trimtab.api.contract import TransformDocument
 from trimtab.errors import TransformError
+from trimtab.job.query import script
 from trimtab.job.termination import ModuleMissingError
 
 VIEW = "source"
@@ -18,11 +19,14 @@ VIEW = "source"
 
 def apply(frame: DataFrame, transform: TransformDocument) -> DataFrame:
     """The transformed frame; raises TransformError that says what to correct."""
-    if transform.sql is not None and transform.module is None:
-        return _by_sql(frame, transform.sql)
-    if transform.module is not None and transform.sql is None:
-        return _by_module(frame, transform.module, transform.params)
-    raise TransformError("a transform is either sql or a python module: write exactly one")
+    sql, module, chosen = transform.sql, transform.module, transform.script
+    if [sql, module, chosen].count(None) != 2:
+        raise TransformError("a transform is sql, a python module or a script: write exactly one")
+    if sql is not None:
+        return _by_sql(frame, sql)
+    if module is not None:
+        return _by_module(frame, module, transform.params)
+    return script.run(frame, transform, message_of)
 
 
 def _by_sql(frame: DataFrame, sql: str) -> DataFrame:
