@@ -143,9 +143,29 @@ STRIMZI_REFUSED: tuple[Row, ...] = (
     ),
 )
 
+ONE_KAFKA = {"bootstrapServers": "k:9092"}
+BY_PATTERN = ONE_KAFKA | {"topicPattern": "clicks(-[a-z]+)?"}
+NAMED_ONCE = "write either topics: [clicks], or topicPattern: clicks-.*"
+ITS_OPTIONS = "metadata.max.age.ms"
+TOPICS_REFUSED: tuple[Row, ...] = (
+    ("spec.source.kafka", ONE_KAFKA, NAMED_ONCE),
+    ("spec.source.kafka", ONE_KAFKA | {"topics": []}, NAMED_ONCE),
+    ("spec.source.kafka", BY_PATTERN | {"topics": ["clicks"]}, NAMED_ONCE),
+    ("spec.source.kafka", BY_PATTERN | {"topicPattern": "clicks["}, "write a regular expression"),
+    ("spec.source.kafka", BY_PATTERN | {"topicPattern": "(?i)a"}, "write a regular expression"),
+    ("spec.source.kafka", BY_PATTERN | {"topicPattern": r"\d"}, "topicPattern"),
+    ("spec", {"source.kafka": BY_PATTERN, "sink.kafka": ONE_KAFKA | {"topic": "clicks-a"}}, LOOP),
+    ("spec", {"source.kafka": BY_PATTERN, "deadLetters": {"topic": "clicks-b"}}, "forever"),
+    ("spec.sink.kafka.options", {"acks": "0"}, "options takes buffer.memory, connections"),
+    ("spec.sink.kafka.options", {"max.request.size": "5 MB"}, "max.request.size"),
+    ("spec.source.kafka.options", {"max.request.size": "5"}, f"{ITS_OPTIONS}, receive.buffer"),
+    ("spec.source.kafka.options", {"fetch.max.bytes": "5"}, "options takes connections.max.idle"),
+)
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
+    *TOPICS_REFUSED,
     ("spec.transform.python", {"params": {"a": "b"}}, "write either module: clicks:transform"),
     (
         "spec.transform.python",
@@ -225,6 +245,11 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
+    ("spec.source.kafka", BY_PATTERN),
+    ("spec", {"source.kafka": BY_PATTERN, "sink.kafka": ONE_KAFKA | {"topic": "clicks_a"}}),
+    ("spec.source.kafka.options", {"receive.buffer.bytes": "1000000"}),
+    ("spec.source.kafka.groupIdPrefix", "shop-clicks"),
+    ("spec.sink.kafka.options", {"max.request.size": "5242880", "buffer.memory": "67108864"}),
     ("spec.transform.python", {"script": "/opt/app/clicks.py", "args": ["--region", "eu"]}),
     ("spec.deadLetters", {"topic": "clicks-dead", "maxPerBatch": 0}),
     ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),

@@ -18,6 +18,7 @@ from tests.faults.record import Row
 from tests.kafka.driver import Driver
 
 from trimtab.api.connection import KafkaConnection
+from trimtab.api.topics import pattern
 from trimtab.kafka.admin import KafkaAdmin, Retention
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
@@ -241,6 +242,46 @@ def test_times_of_a_mirror_do_not_count_by_the_brokers_clock_and_headers_are_rea
     assert driver.terminate() == 0
     assert delivered(broker, topics[1]) == {"mirror": 20}
     fault.said = f"trimtab_batch_wait_seconds {waited_s:.1f}"
+
+
+def test_topics_by_a_pattern_are_read_also_those_that_come_later(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    here, eu, us, other = (f"{topics[0]}{end}" for end in ("", "-eu", "-us", "_other"))
+    for name in (eu, other):
+        broker.create_topic(name)
+    source = {
+        "bootstrapServers": broker.bootstrap, "topics": [pattern(f"{here}(-[a-z]+)?")],
+        "options": {"receive.buffer.bytes": "65536"}, "groupIdPrefix": "shop",
+    }  # fmt: skip
+    sink = {"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": topics[1]}
+    driver = make_driver(source=source, sink=sink | {"options": {"max.request.size": "2097152"}})
+    driver.settings(trigger="100ms")
+    for name in (here, eu, other):
+        fill(broker, name)
+    driver.start()
+    driver.until(driver.committed(2 * EACH))
+    broker.create_topic(us, 2)
+    fill(broker, us)
+    driver.until(driver.committed(3 * EACH))
+    driver.kill()
+    fill(broker, eu)
+    driver.start()
+    metrics = driver.until(driver.committed(EACH))
+    assert {name for name in metrics if name.startswith("lag_records{")} >= {
+        f'lag_records{{partition="{number}",topic="{us}"}}' for number in (0, 1)
+    }
+    assert driver.terminate() == 0
+    came = {name.replace("-", "."): count for name, count in ((here, 1), (eu, 2), (us, 1))}
+    assert delivered(broker, topics[1]) == {name: EACH * times for name, times in came.items()}
+
+
+def fill(broker: KafkaBroker, topic: str) -> None:
+    """Write `EACH` records that name their topic."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(EACH):
+        producer.produce(topic, value=f"{topic.replace('-', '.')}-{number}".encode())
+    assert producer.flush(30) == 0
 
 
 FAILS_ONCE = (

@@ -49,6 +49,7 @@ class OnKafka(Part):
     bootstrap_servers: str = Field(alias="bootstrapServers")
     tls: Tls | None = None
     authentication: Authentication | None = None
+    options: dict[str, str] | None = Field(None, description="more options of Kafka's client")
 
     @property
     def security(self) -> Security:
@@ -69,8 +70,9 @@ class OnKafka(Part):
 class KafkaSourceDocument(OnKafka):
     """Where records come from."""
 
-    topics: list[str]
+    topics: list[str] = Field(description="names, or one pattern, which begins with ^")
     include_headers: Literal[True] | None = Field(None, alias="includeHeaders")
+    group_id_prefix: str | None = Field(None, alias="groupIdPrefix")
     commit_group: str | None = Field(
         None, alias="commitGroup", description="consumer group that shows the position"
     )

@@ -1,6 +1,6 @@
 """Reads topics, partition leaders, brokers and end offsets from a Kafka cluster.
 
-Only the topics that it is asked for are described, whatever else the cluster has. Every call has a
+Only the topics that it is asked for are described, by their names or by a pattern. Every call has a
 time limit and raises UnavailableError if no broker answers, DeniedError if one refuses.
 """
 
@@ -23,6 +23,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from trimtab.api.connection import KafkaConnection
+from trimtab.api.topics import is_pattern, matching
 from trimtab.errors import CredentialsInvalidError, UnavailableError
 from trimtab.kafka import librdkafka, reader
 from trimtab.kafka.refusals import Refusals
@@ -191,7 +192,8 @@ class KafkaAdmin:
 
     def _described(self, topics: Sequence[str]) -> dict[str, TopicDescription]:
         """The description of each topic that exists."""
-        asked = self._call("describe_topics", TopicCollection(list(topics)))
+        named = self._named(topics)
+        asked = self._call("describe_topics", TopicCollection(named)) if named else {}
         found = {}
         for name, future in asked.items():
             try:
@@ -199,6 +201,18 @@ class KafkaAdmin:
             except _NoTopicError:
                 continue
         return found
+
+    def _named(self, topics: Sequence[str]) -> list[str]:
+        """The names of topics; in place of a pattern those that match now, but Kafka's own."""
+        if not any(map(is_pattern, topics)):
+            return list(topics)
+        self._admin.poll(0)
+        try:
+            known = self._admin.list_topics(timeout=self._timeout_s).topics
+        except KafkaException as error:
+            raise self._unavailable(error) from error
+        own = {name for name in known if not name.startswith("__")}
+        return sorted({name for name in topics if not is_pattern(name)} | matching(topics, own))
 
     def _cluster(self) -> DescribeClusterResult:
         asked: Future[DescribeClusterResult] = self._call("describe_cluster")

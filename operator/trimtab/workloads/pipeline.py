@@ -81,9 +81,11 @@ def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorS
             bootstrap_servers=source.servers,
             tls=source.tls,
             authentication=source.authentication,
-            topics=source.topics,
+            topics=source.read_topics,
             include_headers=True if source.include_headers else None,
             commit_group=source.commit_group,
+            group_id_prefix=source.group_id_prefix,
+            options=source.options or None,
         ),
         transform=TransformDocument(
             sql=spec.transform.sql,
@@ -121,11 +123,17 @@ def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorS
 
 def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
     """Whether it has what drivers of the first schema do not know."""
-    named = (spec.source.kafka, spec.sink.reference)
-    secured = any(kafka and (kafka.tls or kafka.authentication) for kafka in named)
-    reads_elsewhere = any(variable.value_from for variable in spec.env)
-    scripted = spec.transform.python is not None and spec.transform.python.script is not None
-    return secured or reads_elsewhere or scripted or spec.dead_letters is not None
+    source, python = spec.source.kafka, spec.transform.python
+    kafkas = [kafka for kafka in (source, spec.sink.reference) if kafka is not None]
+    return any(
+        (
+            *(kafka.tls or kafka.authentication or kafka.options for kafka in kafkas),
+            *(variable.value_from for variable in spec.env),
+            source.topic_pattern,
+            python and python.script,
+            spec.dead_letters,
+        )
+    )
 
 
 def _shared(spec: StreamPipelineSpec) -> bool:
@@ -182,6 +190,7 @@ UNSET = (
     ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
     ("transform", "shufflePartitions"), ("transform", "script"), ("transform", "args"),
     ("source", "includeHeaders"), ("source", "commitGroup"),
+    ("source", "groupIdPrefix"), ("source", "options"), ("sink", "options"),
     *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
 )  # fmt: skip
 """Fields of later releases: while unset, they must not restart a driver of an older operator."""
@@ -231,7 +240,7 @@ def checkpoint_identity(spec: StreamPipelineSpec) -> str:
     `generation:form:hash`. The partitions of state only if the spec sets them; the number that a
     driver chose is in the checkpoint itself, as are the ids of the Kafka cluster and of its topics.
     """
-    told: list[Any] = [sorted(spec.source.kafka.topics), spec.sink.output_mode]
+    told: list[Any] = [sorted(spec.source.kafka.read_topics), spec.sink.output_mode]
     if spec.transform.shuffle_partitions is not None:
         told.append(spec.transform.shuffle_partitions)
     if spec.checkpoint.uri is not None:

@@ -57,6 +57,7 @@ NARROWED = {
             )
         ),
         ".spec: new rule: limits.topicPartitions is for one topic",  # wider: also of Strimzi
+        ".spec.source.kafka: new rule: write either topics",  # topics had to be there
         ".spec.source.kafka.topics: new rule: source.kafka.topics names a topic twice",
         ".spec.resources.driver.memory: new rule: write at least 834Mi",
         ".spec.resources.executor.memory: new rule: write at least 834Mi",

@@ -161,6 +161,17 @@ def test_what_a_pipeline_has_one_of_is_told_by_line(tmp_path: Path) -> None:
         assert line in told
 
 
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [("clicks", ".*clicks.*"), ("^clicks-.*", "clicks-.*"), ("^(a|b)$", "(a|b)")],
+)
+def test_a_pattern_of_topics_means_the_same(tmp_path: Path, said: str, written: str) -> None:
+    text = f'd = spark.readStream.format("kafka").option("subscribePattern", {said!r}).load()\n'
+    spec, told = imported(tmp_path, job_py=text)
+    assert spec["source"]["kafka"] == {"topicPattern": written}
+    assert "spec.source.kafka.topics" not in told
+
+
 def checkpoint(folder: Path, planned: int, committed: int | None) -> Path:
     """A checkpoint as Spark writes it: each batch takes ten records of each partition."""
     (folder / "offsets").mkdir(parents=True)

@@ -28,6 +28,15 @@ _STRIMZI_SAYS = (
 )
 
 
+RULES = (
+    _ONE_KAFKA,
+    NEEDS_TLS_RULE,
+    ("!has(self.cluster) || !(has(self.tls) || has(self.authentication))", _NO_SECURITY_HERE),
+    ("!has(self.strimzi) || !(has(self.tls) || has(self.authentication))", _STRIMZI_SAYS),
+)
+"""For whatever names a Kafka."""
+
+
 class StrimziReference(ApiModel):
     """A Kafka that Strimzi runs in this namespace, by one of its listeners."""
 
@@ -43,20 +52,7 @@ class StrimziReference(ApiModel):
 class KafkaReference(Security):
     """A Kafka, and how it is reached."""
 
-    model_config = {
-        "json_schema_extra": cel(
-            _ONE_KAFKA,
-            NEEDS_TLS_RULE,
-            (
-                "!has(self.cluster) || !(has(self.tls) || has(self.authentication))",
-                _NO_SECURITY_HERE,
-            ),
-            (
-                "!has(self.strimzi) || !(has(self.tls) || has(self.authentication))",
-                _STRIMZI_SAYS,
-            ),
-        )
-    }
+    model_config = {"json_schema_extra": cel(*RULES)}
     cluster: Name | None = Field(None, description="A KafkaCluster in this namespace.")
     strimzi: StrimziReference | None = None
     bootstrap_servers: Bootstrap | None = Field(

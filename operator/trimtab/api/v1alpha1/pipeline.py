@@ -118,6 +118,16 @@ _ONE_KAFKA = " || ".join(
     )
 )
 
+
+def _reads(topic: str) -> str:
+    """CEL: whether the source reads a topic."""
+    source = "self.source.kafka"
+    return (
+        f"(has({source}.topics) && {topic} in {source}.topics) || (has({source}.topicPattern)"
+        f" && {topic}.matches('^(' + {source}.topicPattern + ')$'))"
+    )
+
+
 TOO_SMALL = (
     "limits.{0} is less than limits.executors.min needs, or than one executor: raise it, or lower"
     " executors.min or resources.executor.{0}"
@@ -157,16 +167,13 @@ class StreamPipelineSpec(ApiModel):
             (
                 "!has(self.limits.topicPartitions)"
                 " || ((has(self.source.kafka.cluster) || has(self.source.kafka.strimzi))"
-                " && size(self.source.kafka.topics) == 1)",
+                " && has(self.source.kafka.topics) && size(self.source.kafka.topics) == 1)",
                 "limits.topicPartitions is for one topic of a KafkaCluster or of a Strimzi Kafka"
                 " here: name it in source.kafka.cluster or source.kafka.strimzi, with one topic,"
                 " or remove the limit",
             ),
-            (f"!({_ONE_KAFKA}) || !(self.sink.kafka.topic in self.source.kafka.topics)", LOOP),
-            (
-                "!has(self.deadLetters) || !(self.deadLetters.topic in self.source.kafka.topics)",
-                DEAD_LOOP,
-            ),
+            (f"!({_ONE_KAFKA}) || !({_reads('self.sink.kafka.topic')})", LOOP),
+            (f"!has(self.deadLetters) || !({_reads('self.deadLetters.topic')})", DEAD_LOOP),
             (
                 "!has(self.transform.shufflePartitions)"
                 f" || !(has(self.sparkConf) && '{SHUFFLE_PARTITIONS_KEY}' in self.sparkConf)",
@@ -266,8 +273,8 @@ class StreamPipelineSpec(ApiModel):
     @model_validator(mode="after")
     def _no_loop(self) -> StreamPipelineSpec:
         source, sink = self.source.kafka, self.sink.reference
-        if self.dead_letters and self.dead_letters.topic in source.topics:
+        if self.dead_letters and source.reads(self.dead_letters.topic):
             raise ValueError(DEAD_LOOP)
-        if sink and sink.topic in source.topics and in_one_kafka(source, sink):
+        if sink and source.reads(sink.topic) and in_one_kafka(source, sink):
             raise ValueError(LOOP)
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -9,7 +10,9 @@ from pydantic import Field, field_validator, model_validator
 from trimtab.api.common import ApiModel, Name, Topic, cel, function_rule
 from trimtab.api.endpoints import DeadLettersDocument, KafkaSinkDocument, SinkDocument
 from trimtab.api.offsets import Start
-from trimtab.api.v1alpha1.kafka_reference import KafkaReference
+from trimtab.api.topics import matching, pattern
+from trimtab.api.v1alpha1.kafka_options import ConsumerOptions, ProducerOptions
+from trimtab.api.v1alpha1.kafka_reference import RULES, KafkaReference
 from trimtab.api.v1alpha1.sinks import (
     DeltaSink,
     FilesSink,
@@ -24,14 +27,40 @@ MAX_SHUFFLE_PARTITIONS = 1000
 TWICE = "source.kafka.topics names a topic twice: keep one of them"
 
 
+_TOPICS = (
+    "(has(self.topics) && size(self.topics) > 0) != has(self.topicPattern)",
+    "write either topics: [clicks], or topicPattern: clicks-.*",
+)
+_NO_PATTERN = "write a regular expression, such as clicks-.*"
+TopicPattern = Annotated[
+    str,
+    Field(
+        max_length=249,
+        pattern=r"^[A-Za-z0-9._*+?|()\[\]-]+$",
+        json_schema_extra=cel(
+            # one that does not compile is an error, and so a refusal
+            ("!self.contains('(?') && ''.matches('^(' + self + ')$') in [true, false]", _NO_PATTERN)
+        ),
+    ),
+]
+"""A regular expression without what Python, Java and CEL read differently."""
+
+
 class KafkaSource(KafkaReference):
     """Topics of one Kafka cluster."""
 
+    model_config = {"json_schema_extra": cel(*RULES, _TOPICS)}
     topics: list[Topic] = Field(
-        min_length=1,
+        default_factory=list,
         max_length=100,
         description="Topics to read, all in one query.",
         json_schema_extra=cel(("self.all(t, self.exists_one(other, other == t))", TWICE)),
+    )
+    topic_pattern: TopicPattern | None = Field(
+        None,
+        alias="topicPattern",
+        description="Read all topics whose whole name matches this regular expression, also those"
+        " that are created later.",
     )
     starting_offsets: Start = Field(
         "latest",
@@ -63,12 +92,48 @@ class KafkaSource(KafkaReference):
         " show. Nothing else may use it; the position itself is in the checkpoint.",
     )
 
+    group_id_prefix: str | None = Field(
+        None,
+        alias="groupIdPrefix",
+        max_length=128,
+        pattern=r"^[A-Za-z0-9._-]+$",
+        description="What the names of the consumers' groups begin with, for quotas and logs of the"
+        " brokers. Absent: spark-kafka-source.",
+    )
+    options: ConsumerOptions = Field(
+        default_factory=dict, description="Options of Kafka's consumer, as text."
+    )
+
+    @property
+    def read_topics(self) -> list[str]:
+        """The topics, or the pattern of their names; see `trimtab.api.topics`."""
+        return [pattern(self.topic_pattern)] if self.topic_pattern else self.topics
+
+    def reads(self, topic: str) -> bool:
+        """Whether it reads a topic."""
+        return bool(matching(self.read_topics, [topic]))
+
     @field_validator("topics")
     @classmethod
     def _each_once(cls, topics: list[str]) -> list[str]:
         if len(set(topics)) < len(topics):
             raise ValueError(TWICE)
         return topics
+
+    @field_validator("topic_pattern")
+    @classmethod
+    def _compiles(cls, regex: str | None) -> str | None:
+        try:
+            re.compile(pattern(regex or ""))
+        except re.error as error:
+            raise ValueError(f"{_NO_PATTERN}: {error}") from error
+        return regex
+
+    @model_validator(mode="after")
+    def _one_way_to_name_topics(self) -> Self:
+        if bool(self.topics) == (self.topic_pattern is not None):
+            raise ValueError(_TOPICS[1])
+        return self
 
 
 LOOP = (
@@ -169,6 +234,9 @@ class KafkaSink(KafkaReference):
     """A topic of one Kafka cluster."""
 
     topic: Topic = Field(description="Topic to write to.")
+    options: ProducerOptions = Field(
+        default_factory=dict, description="Options of Kafka's producer, as text."
+    )
 
     @property
     def words(self) -> str:
@@ -182,6 +250,7 @@ class KafkaSink(KafkaReference):
             topic=self.topic,
             tls=self.tls,
             authentication=self.authentication,
+            options=self.options or None,
         )
 
 

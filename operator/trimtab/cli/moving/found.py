@@ -66,6 +66,8 @@ class Found:
     def missing(self) -> list[str]:
         """The fields that nothing was found for, each with what goes there."""
         fields = self.fields.keys() - {"transform.shufflePartitions", "sink.outputMode"}
+        if "source.kafka.topicPattern" in fields:
+            fields.add("source.kafka.topics")
         named = {part for path in fields for part in _parents(path)}
         told = [f"spec.{path}: {words}" for path, words in NEEDED.items() if path not in named]
         if (script := self.fields.get("transform.python.script")) is not None:

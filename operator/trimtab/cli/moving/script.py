@@ -172,9 +172,19 @@ def _topics(value: object) -> list[str]:
     return [topic.strip() for topic in str(value).split(",")]
 
 
+def _pattern(value: object) -> str:
+    """Spark takes a topic that has a match anywhere, a pipeline one that matches as a whole."""
+    text = str(value)
+    start = "" if text.startswith("^") else ".*"
+    end = "" if text.endswith("$") else ".*"
+    return f"{start}{text.removeprefix('^').removesuffix('$')}{end}".replace(".*.*", ".*")
+
+
 _SOURCE: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "kafka.bootstrap.servers": ("source.kafka.bootstrapServers", str),
     "subscribe": ("source.kafka.topics", _topics),
+    "subscribePattern": ("source.kafka.topicPattern", _pattern),
+    "groupIdPrefix": ("source.kafka.groupIdPrefix", str),
     "startingOffsets": ("source.kafka.startingOffsets", str),
     "failOnDataLoss": ("source.kafka.failOnDataLoss", _truth),
     "includeHeaders": ("source.kafka.includeHeaders", _truth),
@@ -189,7 +199,6 @@ _SINK: Mapping[str, tuple[str, Callable[[object], object]]] = {
 _ADVICE = {
     "checkpointLocation": "a pipeline has its own; to go on where this one ends, name it with"
     " --checkpoint",
-    "subscribePattern": "list the topics in source.kafka.topics",
     "assign": "all partitions of source.kafka.topics are read",
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from pyspark import SparkContext
 
+from trimtab.api.topics import matching
 from trimtab.job import gateway
 from trimtab.job.query.storage import HadoopStorage, LocalStorage, Storage, local_path
 from trimtab.job.termination import JobFailureError, Reason
@@ -201,7 +202,8 @@ class Checkpoint:
     def require_topics(self, topics: list[str]) -> None:
         """Raises JobFailureError if the checkpoint has offsets of a topic that is not read now."""
         known = self.committed_offsets() or {}
-        foreign = sorted({topic for topic, _ in known} - set(topics))
+        held = {topic for topic, _ in known}
+        foreign = sorted(held - matching(topics, held))
         if foreign:
             raise JobFailureError(
                 Reason.CHECKPOINT_INCOMPATIBLE,

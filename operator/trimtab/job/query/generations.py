@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pyspark import SparkContext
 
+from trimtab.api.topics import matching
 from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.kafka.admin import KafkaIdentity
 
@@ -44,16 +45,18 @@ def inherited(
         checkpoint = Checkpoint.of(each, context)
         offsets = checkpoint.committed_offsets()
         if offsets:
-            kept = {k: v for k, v in offsets.items() if k[0] in _same(checkpoint, topics, now)}
+            read = matching(topics, {topic for topic, _ in offsets})
+            same = _same(checkpoint, read, now)
+            kept = {key: offset for key, offset in offsets.items() if key[0] in same}
             log.info("a new checkpoint begins where %s ended: %s", each, kept)
             return kept or None
     return None
 
 
-def _same(checkpoint: Checkpoint, topics: Sequence[str], now: KafkaIdentity) -> set[str]:
+def _same(checkpoint: Checkpoint, topics: set[str], now: KafkaIdentity) -> set[str]:
     before = checkpoint.kafka()
     if before is None:
-        return set(topics)
+        return topics
     if before.cluster and now.cluster and before.cluster != now.cluster:
         return set()
     return {t for t in topics if before.topics.get(t) == now.topics.get(t)}

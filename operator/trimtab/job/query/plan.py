@@ -55,7 +55,8 @@ def _reads(leaf: JavaObject, topics: Collection[str]) -> bool:
     """Whether a leaf of the plan reads exactly these topics."""
     if str(leaf.nodeName()) != "StreamingRelationV2":
         return False
-    subscribed = leaf.extraOptions().get("subscribe")
+    options = leaf.extraOptions()
+    subscribed = options.get("subscribe") or options.get("subscribePattern")
     return subscribed is not None and set(str(subscribed).split(",")) == set(topics)
 
 

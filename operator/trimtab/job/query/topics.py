@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from trimtab.api.topics import is_pattern, matching
 from trimtab.errors import (
     CredentialsInvalidError,
     CredentialsMissingError,
@@ -48,7 +49,11 @@ def identity_of(kafka: KafkaAdmin, topics: Sequence[str]) -> KafkaIdentity:
 
 def require_topics(kafka: KafkaAdmin, topics: Sequence[str], role: str) -> None:
     """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
-    missing = sorted(set(topics) - set(partitions_of(kafka, topics)))
+    found = partitions_of(kafka, topics)
+    missing = sorted(each for each in topics if not matching([each], found))
+    if any(map(is_pattern, missing)):
+        words = f"Kafka has no topic that matches {missing[0]} ({role}): create one, or correct it"
+        raise JobFailureError(Reason.TOPIC_NOT_FOUND, words)
     if missing:
         raise JobFailureError(
             Reason.TOPIC_NOT_FOUND,

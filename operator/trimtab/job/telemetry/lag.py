@@ -137,7 +137,7 @@ class LagPoller:
         self._looked_s = self._read_s = -math.inf
         self._partitions: Mapping[str, int] = {}
         self._beyond: dict[tuple[str, int], int] = {}
-        self._retention, self._compared_s = RetentionWatch(kafka, topics), -math.inf
+        self._retention, self._compared_s = RetentionWatch(kafka), -math.inf
 
     def poll(self, now: float) -> None:
         """Poll once; without an answer the lag is unknown, never an old value."""

@@ -44,8 +44,8 @@ class _Ends:
 class RetentionWatch:
     """Compares the lag with what the topics keep."""
 
-    def __init__(self, kafka: Kafka, topics: Sequence[str]) -> None:
-        self._kafka, self._topics = kafka, topics
+    def __init__(self, kafka: Kafka) -> None:
+        self._kafka = kafka
         self._kept: Mapping[str, Retention] = {}
         self._asked_s = -math.inf
         self._samples: deque[_Ends] = deque(maxlen=WINDOW)
@@ -57,7 +57,7 @@ class RetentionWatch:
         """The first unread record that will go; None: nothing waits, or nothing is known of it."""
         self._samples.append(_Ends(now_s, {key: each.end for key, each in lag.items()}))
         if now_s - self._asked_s >= CONFIG_S:
-            self._kept, self._asked_s = self._kafka.retention(self._topics), now_s
+            self._kept, self._asked_s = self._kafka.retention(list(partitions)), now_s
         by_size = any(kept.size is not None for kept in self._kept.values())
         firsts = self._kafka.first_offsets(partitions) if by_size else {}
         found = [

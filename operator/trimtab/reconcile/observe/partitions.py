@@ -7,10 +7,12 @@ request, so the KafkaTopic itself is raised: Kafka cannot go back, whatever is i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
+from trimtab.api.topics import matching, pattern
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.ports import Manifest, Name
 from trimtab.reconcile.observe.cache import ObjectCache
@@ -57,8 +59,8 @@ def fixed(
     if unlisted := _unlisted(references, cache, namespace):
         return unlisted
     for other in _readers(cache, namespace, _kafka(parent)):
-        name, topics = other["metadata"]["name"], other["spec"]["source"]["kafka"]["topics"]
-        if name == parent["metadata"]["name"] or topic not in topics:
+        name = other["metadata"]["name"]
+        if name == parent["metadata"]["name"] or not _reads(other, topic):
             continue
         if _limit(other) is None:
             return f"StreamPipeline {name!r} reads {topic!r} too, without limits.topicPartitions"
@@ -104,9 +106,17 @@ def _kafka(parent: Manifest) -> Kafka:
 def _readers(cache: ObjectCache, namespace: str, kafka: Kafka) -> Iterator[Manifest]:
     """The pipelines that read from a Kafka here."""
     for parent in cache.all("StreamPipeline", namespace):
-        source = (parent["spec"].get("source") or {}).get("kafka") or {}
-        if source.get("topics") and _kafka(parent) == kafka:
+        if _kafka(parent) == kafka:
             yield parent
+
+
+def _reads(parent: Manifest, topic: str) -> bool:
+    source = parent["spec"]["source"]["kafka"]
+    named, regex = source.get("topics") or [], source.get("topicPattern")
+    try:
+        return bool(matching([*named, *([pattern(regex)] if regex else [])], [topic]))
+    except re.error:  # its own status says so
+        return False
 
 
 def _limit(parent: Manifest) -> int | None:

@@ -73,7 +73,7 @@ def _reached(
         if isinstance(found, tuple):
             return found
         sink = sink.reached(found)
-        if sink.topic in source.topics and share_server(source.servers, sink.servers):
+        if source.reads(sink.topic) and share_server(source.servers, sink.servers):
             return "InvalidSpec", LOOP
     return spec.reaching(source, sink)
 

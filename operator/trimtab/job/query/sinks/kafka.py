@@ -55,7 +55,8 @@ class KafkaSink:
         """Connects on first use."""
         self._topic = document.topic
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
-        self._target = {**spark_options(document.connection), "topic": document.topic}
+        more = {f"kafka.{name}": each for name, each in (document.options or {}).items()}
+        self._target = {**more, **spark_options(document.connection), "topic": document.topic}
         self._options: Mapping[str, str] = SAFE
         self._began: int | None = None
 

@@ -18,6 +18,7 @@ from trimtab.api.knobs import (
     MAX_PER_PARTITION,
     MIN_PARTITIONS,
 )
+from trimtab.api.topics import is_pattern
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import AGE_SHARES, SOURCE
 from trimtab.job.query.checkpoint import Offsets
@@ -71,7 +72,12 @@ class KafkaSource:
     def __init__(self, document: endpoints.KafkaSourceDocument) -> None:
         """Connects on first use."""
         self._topics = document.topics
-        self._headers = {"includeHeaders": "true"} if document.include_headers else {}
+        self._by = "subscribePattern" if any(map(is_pattern, self._topics)) else "subscribe"
+        self._more = {f"kafka.{name}": each for name, each in (document.options or {}).items()}
+        if document.include_headers:
+            self._more["includeHeaders"] = "true"
+        if document.group_id_prefix:
+            self._more["groupIdPrefix"] = document.group_id_prefix
         self._connection = document.connection
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
 
@@ -114,11 +120,11 @@ class KafkaSource:
         said = {
             **CONSUMER,
             **spark_options(self._connection, CLOSEST_REPLICA),
-            "subscribe": ",".join(self._topics),
+            self._by: ",".join(self._topics),
             **self._start(options.starting_offsets, begin),
             "failOnDataLoss": str(options.fail_on_data_loss).lower(),
             "kafka.isolation.level": options.isolation_level or READ_COMMITTED,
-            **self._headers,
+            **self._more,
             **limits(knobs),
         }
         frame = session.readStream.format("kafka").options(**said).load()

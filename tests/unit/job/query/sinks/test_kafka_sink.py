@@ -55,8 +55,16 @@ class Writing:
         return None
 
 
-def sink() -> KafkaSink:
-    return KafkaSink(KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
+def sink(**document: Any) -> KafkaSink:
+    return KafkaSink(
+        KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out").model_copy(update=document)
+    )
+
+
+def test_options_of_the_spec_are_options_of_the_producer() -> None:
+    frame: Any = Writing()
+    sink(options={"max.request.size": "5242880"}).write(frame, 1)
+    assert frame.said == SAFE | TARGET | {"kafka.max.request.size": "5242880"}
 
 
 def written(sink: KafkaSink) -> dict[str, str]:
