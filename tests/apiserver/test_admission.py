@@ -15,6 +15,7 @@ from tests.unit.workloads.manifests import example, kafka_children, pipeline_chi
 from trimtab.api.contract import Executors
 from trimtab.api.listening import FIXED_PORTS
 from trimtab.api.v1alpha1.kafka_client import SecretKey
+from trimtab.api.v1alpha1.volumes import Volume
 from trimtab.job.executors.pod_template import pod_template
 from trimtab.workloads import identity
 
@@ -31,8 +32,10 @@ LABELS = {
 SPARK = "spark-kubernetes-executor"
 
 
-NAMED = [SecretKey(f"kafka-{number}", "password") for number in range(12)]
-"""What the pipeline's spec names."""
+NAMED = [SecretKey(f"kafka-{number}", "password") for number in range(16)]
+"""Secrets that the pipeline's spec names."""
+MOUNTED = [("secrets", "store"), ("configmaps", "lookup"), ("persistentvolumeclaims", "models")]
+"""What its volumes name."""
 
 
 def executor(name: str = "clicks-1f-exec-1", secrets: list[SecretKey] | None = None) -> Json:
@@ -62,7 +65,7 @@ def tenant(kubectl: Any) -> Callable[..., Any]:
         "kind": "StreamPipeline",
         "metadata": {"name": "clicks", "namespace": "tenant", "uid": "u"},
     }
-    for manifest in identity.accounts(parent, {each.secret for each in NAMED}):
+    for manifest in identity.accounts(parent, [*MOUNTED, *(("secrets", s.secret) for s in NAMED)]):
         if manifest["kind"] in {"Role", "RoleBinding"}:
             kubectl("apply", "-f", "-", manifest=manifest)
 
@@ -168,6 +171,40 @@ def test_what_spark_makes_is_let_in(tenant: Callable[..., Any]) -> None:
         tenant("create", "--dry-run=server", "-f", "-", manifest=own, check=True)
 
 
+WORDS = "get the Secrets, ConfigMaps and claims that their pipeline's spec names, and no others"
+ASKED = [
+    {"name": "store", "mountPath": "/mnt/store", "secret": {"secretName": "store"}},
+    {"name": "lookup", "mountPath": "/mnt/lookup", "configMap": {"name": "lookup"}},
+    {"name": "cache", "mountPath": "/mnt/cache", "emptyDir": {}},
+    {
+        "name": "models",
+        "mountPath": "/mnt/models",
+        "persistentVolumeClaim": {"claimName": "models", "readOnly": True},
+    },
+]
+
+
+def test_the_volumes_that_a_spec_asks_for_are_mounted_and_no_others(
+    tenant: Callable[..., Any],
+) -> None:
+    def tried(*volumes: Json) -> str:
+        asked = tuple(Volume.model_validate(each) for each in volumes)
+        made = executor()
+        more = pod_template(Executors(image=IMAGE, memory_bytes=10**9, volumes=asked), [])
+        (theirs,) = more["spec"]["containers"]
+        made["spec"]["volumes"] = more["spec"]["volumes"]
+        made["spec"]["containers"][0]["volumeMounts"] = theirs["volumeMounts"]
+        return str(tenant("create", "--dry-run=server", "-f", "-", manifest=made).stderr)
+
+    assert tried(*ASKED) == ""
+    for field, key in (
+        ("secret", "secretName"), ("configMap", "name"), ("persistentVolumeClaim", "claimName"),
+    ):  # fmt: skip
+        other = {"name": "x", "mountPath": "/mnt/x", field: {key: "other"}}
+        assert WORDS in tried(other), field
+        assert WORDS in tried(*ASKED, other), field
+
+
 def test_the_secrets_that_a_spec_names_are_mounted_and_no_others(
     tenant: Callable[..., Any], kubectl: Any
 ) -> None:
@@ -178,8 +215,8 @@ def test_the_secrets_that_a_spec_names_are_mounted_and_no_others(
     assert tried(NAMED) == ""
     for place in range(len(NAMED)):
         others = [*NAMED[:place], SecretKey("kafka-other", "password"), *NAMED[place + 1 :]]
-        assert "get the Secrets that their pipeline's spec names" in tried(others), place
-    assert "at most 12 Secrets" in tried([*NAMED, SecretKey("kafka-12", "password")])
+        assert WORDS in tried(others), place
+    assert "at most 16 Secrets" in tried([*NAMED, SecretKey("kafka-16", "password")])
     assert "Forbidden" in tenant("get", "secret", "kafka-1").stderr, "nobody reads one with it"
 
 
@@ -193,7 +230,7 @@ def test_variables_come_from_secrets_that_a_spec_names_and_from_no_others(
 
     assert tried("0.env.+", secret="kafka-3") == ""
     assert tried("0.env.+", configMap="anything") == ""
-    assert "get the Secrets that their pipeline's spec names" in tried("0.env.+", secret="other")
+    assert WORDS in tried("0.env.+", secret="other")
     beside = {"name": "b", "image": IMAGE, "env": [{"name": "A", "valueFrom": {
         "secretKeyRef": {"name": "kafka-3", "key": "k"}}}]}  # fmt: skip
     made = changed("spec.containers.+", beside)

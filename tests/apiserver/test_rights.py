@@ -15,6 +15,7 @@ import pytest
 from dev.localcluster.controlplane import AUDIT_LOG
 from tests.apiserver.conftest import Kubectl
 from tests.apiserver.test_chart import rendered
+from tests.bounds import VOLUMES
 from tests.e2e.calls import verbs
 from tests.faults.life import Life, edited, manifests, started
 from tests.faults.operators import HOME, account, grant
@@ -86,9 +87,10 @@ def first_life(life: Life) -> list[Json]:
 
 
 def unevictable() -> Json:
-    """The quickstart's pipeline, with a PodDisruptionBudget and a Secret for its sink."""
+    """The quickstart's pipeline, with a PodDisruptionBudget, a Secret for its sink, and volumes."""
     found = next(each for each in manifests() if each["kind"] == "StreamPipeline")
     found["spec"]["evictable"] = False
+    found["spec"]["volumes"] = VOLUMES
     found["spec"]["sink"]["kafka"] = {
         "bootstrapServers": "kafka:9093",
         "topic": "clicks-out",

@@ -79,10 +79,10 @@ capabilities: {drop: [ALL]}
 - apiGroups: [""]
   resources: [configmaps, serviceaccounts]
   verbs: [create, get, list, watch, patch, delete]
-# Passed on to drivers, for the Secrets that their pipelines name: the admission policy asks for it.
+# Passed on to drivers, for what their pipelines name: the admission policy asks for it.
 # Kubernetes itself has no such verb, so nobody can read a Secret with it.
 - apiGroups: [""]
-  resources: [secrets]
+  resources: [secrets, configmaps, persistentvolumeclaims]
   verbs: [mount]
 - apiGroups: [""]
   resources: [services]

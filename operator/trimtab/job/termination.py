@@ -36,6 +36,7 @@ class Reason(StrEnum):
     TOO_MANY_DEAD_LETTERS = "TooManyDeadLetters"
     CREDENTIALS_MISSING = "CredentialsMissing"
     CREDENTIALS_INVALID = "CredentialsInvalid"
+    VOLUME_MISSING = "VolumeMissing"
     DATA_LOST = "DataLost"
     CHECKPOINT_UNREACHABLE = "CheckpointUnreachable"
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"

@@ -41,6 +41,7 @@ from trimtab.workloads.names import (
     tuning_name,
 )
 from trimtab.workloads.secrets import secret_volumes
+from trimtab.workloads.volumes import user_volumes
 
 
 def disruption_budget(parent: Manifest) -> Manifest:
@@ -116,8 +117,9 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         {"name": "job", "mountPath": JOB_DIRECTORY},
         {"name": "tuning", "mountPath": TUNING_DIRECTORY},
     ]
-    for held, more in zip((volumes, mounts), secret_volumes(job.secret_keys), strict=True):
-        held.extend(more)
+    for added in (secret_volumes(job.secret_keys), user_volumes(spec.volumes)):
+        volumes += added[0]
+        mounts += added[1]
     if spec.checkpoint.claim is not None:
         claim = {"claimName": claim_name(name)}
         volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})

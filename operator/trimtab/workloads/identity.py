@@ -10,8 +10,11 @@ from trimtab.workloads.common import child
 from trimtab.workloads.names import driver_account, executor_account, labels, tuning_name
 
 
-def accounts(parent: Manifest, secrets: Iterable[str]) -> list[Manifest]:
-    """Service accounts and the driver's role: executor pods, tuning document, Secrets to mount."""
+def accounts(parent: Manifest, mounted: Iterable[tuple[str, str]]) -> list[Manifest]:
+    """Service accounts and the driver's role: executor pods, tuning document, what they mount.
+
+    `mounted` has resource and name of each object that executors may mount.
+    """
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     account, no_token = driver_account(name), {"automountServiceAccountToken": False}
     rules = [
@@ -22,7 +25,7 @@ def accounts(parent: Manifest, secrets: Iterable[str]) -> list[Manifest]:
             "resourceNames": [tuning_name(name)],
             "verbs": ["get", "list", "watch"],
         },
-        *_mounting(sorted(secrets)),
+        *_mounting(mounted),
     ]
     role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": account}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
@@ -35,7 +38,12 @@ def accounts(parent: Manifest, secrets: Iterable[str]) -> list[Manifest]:
     ]
 
 
-def _mounting(names: list[str]) -> list[Manifest]:
-    """The rule for these Secrets; none without: an empty list of names would mean all."""
-    rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": names, "verbs": [MOUNT]}
-    return [rule] if names else []
+def _mounting(mounted: Iterable[tuple[str, str]]) -> list[Manifest]:
+    """A rule for each resource; none without names: an empty list of names would mean all."""
+    names: dict[str, list[str]] = {}
+    for resource, name in sorted(mounted):
+        names.setdefault(resource, []).append(name)
+    return [
+        {"apiGroups": [""], "resources": [resource], "resourceNames": found, "verbs": [MOUNT]}
+        for resource, found in names.items()
+    ]

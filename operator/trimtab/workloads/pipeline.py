@@ -64,7 +64,7 @@ def children(
     policies = network.pipeline_policies(parent, config)
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
     checkpoint = checkpoint_claim(parent, spec)
-    accounts = identity.accounts(parent, job.secrets)
+    accounts = identity.accounts(parent, job.mounted)
     return [*accounts, *policies, job_map, *checkpoint, *budget, stateful_set]
 
 
@@ -74,7 +74,7 @@ def job_definition(
 ) -> Job:  # fmt: skip
     """A pipeline's `job.json`; `bootstrap` holds the addresses of source and sink."""
     meta, source, sink = parent["metadata"], spec.source.kafka, spec.sink.document(bootstrap[1])
-    python, executor = spec.transform.python, spec.resources.executor
+    python = spec.transform.python
     return Job(
         schema_=2 if _needs_second_schema(spec) else 1,
         namespace=meta["namespace"],
@@ -101,22 +101,29 @@ def job_definition(
         drain_timeout_s=spec.drain_timeout,
         resume=False if spec.checkpoint.resume is False else None,
         hang_timeout_s=spec.hang_timeout,
-        executors=Executors(
-            image=spec.image or config.pipeline_image,
-            cores=executor.cores,
-            cpu_request=executor.cpu_request,
-            memory_bytes=executor.memory,
-            scratch_bytes=executor.scratch,
-            service_account=executor_account(meta["name"]),
-            labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
-            env={e.name: e.value for e in spec.env if e.value is not None},
-            env_from={e.name: e.value_from for e in spec.env if e.value_from} or None,
-            node_selector=spec.node_selector,
-            checkpoint_claim=claim_name(meta["name"]) if _shared(spec) else None,
-            pod_template=pods.told(pods.pod_template(spec.pod_template, config)),
-            pod_user=None if config.pod_user == DEFAULT_USER else config.pod_user,
-        ),
+        executors=_executors(parent, spec, config),
         spark_conf=spec.spark_conf,
+    )
+
+
+def _executors(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings) -> Executors:
+    """The shape of the executors' pods."""
+    name, executor = parent["metadata"]["name"], spec.resources.executor
+    return Executors(
+        image=spec.image or config.pipeline_image,
+        cores=executor.cores,
+        cpu_request=executor.cpu_request,
+        memory_bytes=executor.memory,
+        scratch_bytes=executor.scratch,
+        service_account=executor_account(name),
+        labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
+        env={e.name: e.value for e in spec.env if e.value is not None},
+        env_from={e.name: e.value_from for e in spec.env if e.value_from} or None,
+        node_selector=spec.node_selector,
+        checkpoint_claim=claim_name(name) if _shared(spec) else None,
+        pod_template=pods.told(pods.pod_template(spec.pod_template, config)),
+        pod_user=None if config.pod_user == DEFAULT_USER else config.pod_user,
+        volumes=tuple(spec.volumes) or None,
     )
 
 
@@ -125,7 +132,7 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
     named = (spec.source.kafka, spec.sink.reference)
     secured = any(kafka and (kafka.tls or kafka.authentication) for kafka in named)
     reads_elsewhere = any(variable.value_from for variable in spec.env)
-    return secured or reads_elsewhere or spec.dead_letters is not None
+    return bool(secured or reads_elsewhere or spec.dead_letters or spec.volumes)
 
 
 def _shared(spec: StreamPipelineSpec) -> bool:
@@ -176,48 +183,6 @@ def history_map(parent: Manifest, entries: Sequence[Entry]) -> Manifest:
     data = {NEWEST_KEY: name_of(entries[-1])}
     body = {"data": data, "binaryData": {HISTORY_KEY: packed(entries)}}
     return child(parent, "ConfigMap", name, labels(parent), body)
-
-
-UNSET = (
-    ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
-    ("transform", "shufflePartitions"), ("source", "includeHeaders"), ("source", "commitGroup"),
-    *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
-)  # fmt: skip
-"""Fields of later releases: while unset, they must not restart a driver of an older operator."""
-
-
-def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
-    """Hash of everything that users can change and that only a driver restart applies."""
-    document = job.model_dump(mode="json", by_alias=True)
-    for told_below in ("env", "envFrom", "nodeSelector", "podTemplate"):
-        document["executors"].pop(told_below)
-    document["executors"].pop("podUser")  # the chart's choice, not the user's
-    for advised in ("javaOptions", "overheadBytes"):
-        document["executors"].pop(advised)  # never a reason to restart
-    for part, field in UNSET:
-        if document[part].get(field) is None:
-            document[part].pop(field, None)
-    if spec.dead_letters is None:
-        document.pop("deadLetters")
-    document.pop("resume")  # only a new checkpoint reads it
-    # as it was when drivers and executors shared an account: a new one is no reason to restart
-    document["executors"]["serviceAccount"] = driver_name(job.pipeline)
-    if spec.hang_timeout is None:
-        document.pop("hangTimeout")
-    if spec.image is None:
-        # trimtab's own image changes with an upgrade, which must not restart a driver
-        document["executors"].pop("image")
-    told = {
-        "job": document,
-        "image": spec.image,
-        "env": [(e.name, e.value_from.to_dict() if e.value_from else e.value) for e in spec.env],
-        "nodeSelector": spec.node_selector,
-        "driver": spec.resources.driver.model_dump(mode="json"),
-        "modules": (modules or {}).get("data"),
-    }
-    if spec.pod_template is not None:
-        told["podTemplate"] = spec.pod_template.model_dump(mode="json", exclude_defaults=True)
-    return digest(told)
 
 
 IDENTITY_FORM = "2"

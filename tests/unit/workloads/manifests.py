@@ -13,6 +13,7 @@ from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.settings import OperatorSettings
 from trimtab.workloads import pipeline
+from trimtab.workloads.inputs import inputs_hash
 from trimtab.workloads.kafka.children import children
 from trimtab.workloads.kafka.topics import topics_job
 
@@ -73,7 +74,7 @@ def inputs(manifest: Json, config: OperatorSettings = CONFIG, modules: Json | No
     """The inputs' hash of a pipeline."""
     spec = StreamPipelineSpec.model_validate(manifest["spec"])
     job = pipeline.job_definition(manifest, spec, ("k:9092", "k:9092"), config)
-    return pipeline.inputs_hash(spec, job, modules)
+    return inputs_hash(spec, job, modules)
 
 
 def kafka_children(manifest: Json, config: OperatorSettings = CONFIG) -> list[Json]:

@@ -11,7 +11,8 @@ from tests.unit.workloads.manifests import CONFIG, example, pipeline_children
 from trimtab.api.contract import Executors
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.job.executors.pod_template import pod_template
-from trimtab.workloads.pipeline import inputs_hash, job_definition
+from trimtab.workloads.inputs import inputs_hash
+from trimtab.workloads.pipeline import job_definition
 
 FROM_CONFIG = {"configMapKeyRef": {"name": "site", "key": "region"}}
 ENV = [

@@ -23,6 +23,7 @@ from trimtab.api.v1alpha1.query import (
     in_one_kafka,
 )
 from trimtab.api.v1alpha1.tuning import Tuning
+from trimtab.api.v1alpha1.volumes import Volumes
 
 SHUFFLE_PARTITIONS_KEY = "spark.sql.shuffle.partitions"
 
@@ -191,6 +192,10 @@ class StreamPipelineSpec(ApiModel):
                 "env has one name twice: keep one of the entries",
             )
         ),
+    )
+    volumes: Volumes = Field(
+        default_factory=list,
+        description="Volumes of driver and executors, each with the path where it is mounted.",
     )
     spark_conf: dict[str, Annotated[str, Field(max_length=2048)]] = Field(
         default_factory=dict,

@@ -26,7 +26,7 @@ _ADVICE = {
     "imagePullSecrets": "write podTemplate.imagePullSecrets: [{name: ...}]",
     "dynamicAllocation": "trimtab decides how many executors run",
     "monitoring": "trimtab has its own metrics (docs/metrics.md)",
-    "volumes": "Secrets for Kafka are mounted by source.kafka; other volumes have no place yet",
+    "volumes": "Secrets for Kafka are mounted by source.kafka; write others into volumes",
 }
 _OF_PODS = {"cores", "coreRequest", "coreLimit", "memory", "memoryOverhead", "env", "instances",
             "labels", "annotations", "nodeSelector", "tolerations"}  # fmt: skip
