@@ -124,6 +124,17 @@ VOLUMES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.volumes", [volume("/optional"), volume("/etc/trimtab2", "y"), volume("/tmpfs", "z")]),
 )
 
+IDENTITY = {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/x"}}
+ACCOUNT_REFUSED: tuple[Row, ...] = (
+    (
+        "spec.serviceAccount",
+        {"annotations": {"trimtab.dev/applied-hash": "x"}},
+        "are reserved: choose another key",
+    ),
+    ("spec.serviceAccount", {"name": "mine"}, "name"),
+    ("spec.serviceAccountName", "mine", "serviceAccountName"),
+)
+
 PASSWORD = {"secretName": "s", "password": "p"}
 SCRAM = {"type": "scram-sha-512", "username": "u", "passwordSecret": PASSWORD}
 OAUTH = {
@@ -202,6 +213,7 @@ SECURED_TAKEN: tuple[tuple[str, Any], ...] = (
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
     *VOLUMES_REFUSED,
+    *ACCOUNT_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -274,6 +286,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),
     *SECURED_TAKEN,
     *VOLUMES_TAKEN,
+    ("spec.serviceAccount", IDENTITY),
     ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),
     ("spec.goal.latency", {"target": "24h"}),

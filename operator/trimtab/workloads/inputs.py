@@ -47,6 +47,8 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     }
     if spec.volumes:
         told["volumes"] = [v.model_dump(mode="json", exclude_defaults=True) for v in spec.volumes]
+    if spec.service_account and spec.service_account.annotations:
+        told["serviceAccount"] = spec.service_account.annotations
     if spec.pod_template is not None:
         told["podTemplate"] = spec.pod_template.model_dump(mode="json", exclude_defaults=True)
     return digest(told)

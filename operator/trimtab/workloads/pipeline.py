@@ -64,7 +64,7 @@ def children(
     policies = network.pipeline_policies(parent, config)
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
     checkpoint = checkpoint_claim(parent, spec)
-    accounts = identity.accounts(parent, job.mounted)
+    accounts = identity.accounts(parent, job.mounted, spec.service_account)
     return [*accounts, *policies, job_map, *checkpoint, *budget, stateful_set]
 
 

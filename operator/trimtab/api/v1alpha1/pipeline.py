@@ -12,7 +12,7 @@ from trimtab.api.reserved import SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.checkpoint import Checkpoint
 from trimtab.api.v1alpha1.environment import EnvVar
 from trimtab.api.v1alpha1.limits import Limits, Resources
-from trimtab.api.v1alpha1.pod_template import PodTemplate
+from trimtab.api.v1alpha1.pod_template import PodTemplate, ServiceAccount
 from trimtab.api.v1alpha1.query import (
     DEAD_LOOP,
     LOOP,
@@ -212,6 +212,9 @@ class StreamPipelineSpec(ApiModel):
     )
     pod_template: PodTemplate | None = Field(
         None, alias="podTemplate", description="More of the pods of driver and executors."
+    )
+    service_account: ServiceAccount | None = Field(
+        None, alias="serviceAccount", description="More of the accounts of driver and executors."
     )
     resources: Resources = Field(default_factory=Resources)
     limits: Limits = Field(default_factory=Limits)

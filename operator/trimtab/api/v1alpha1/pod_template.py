@@ -117,3 +117,15 @@ class PodTemplate(ApiModel):
             mode="json", by_alias=True, include=parts, exclude_defaults=True, exclude_none=True
         )
         return dict(written)
+
+
+class ServiceAccount(ApiModel):
+    """What users add to the accounts of a pipeline's pods, which trimtab makes."""
+
+    annotations: Annotations = Field(
+        default_factory=dict,
+        max_length=16,
+        description="Annotations of the driver's and of the executors' account, such as those that"
+        " name an identity of a cloud.",
+        json_schema_extra=_NO_RESERVED,
+    )
