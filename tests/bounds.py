@@ -135,6 +135,30 @@ ACCOUNT_REFUSED: tuple[Row, ...] = (
     ("spec.serviceAccountName", "mine", "serviceAccountName"),
 )
 
+ROLES_REFUSED: tuple[Row, ...] = (
+    *(
+        ("spec.podTemplate", {role: {"labels": {"trimtab.dev/pipeline": "x"}}}, "are reserved")
+        for role in ("driver", "executor")
+    ),
+    ("spec.podTemplate", {"driver": {"imagePullPolicy": "Never"}}, "imagePullPolicy"),
+    ("spec.podTemplate", {"executors": {}}, "executors"),
+    ("spec.podTemplate", {"executor": {"hostNetwork": True}}, "hostNetwork"),
+    ("spec.podTemplate", {"nodeSelector": {"a": "b"}}, "nodeSelector"),
+)
+ROLES_TAKEN: tuple[tuple[str, Any], ...] = (
+    (
+        "spec.podTemplate",
+        {
+            "driver": {"nodeSelector": {"lifecycle": "on-demand"}, "priorityClassName": "high"},
+            "executor": {
+                "nodeSelector": {"lifecycle": "spot"},
+                "tolerations": [{"key": "spot", "operator": "Exists"}],
+            },
+        },
+    ),
+    ("spec.podTemplate", {"driver": {"tolerations": [], "affinity": {}}}),
+)
+
 PASSWORD = {"secretName": "s", "password": "p"}
 SCRAM = {"type": "scram-sha-512", "username": "u", "passwordSecret": PASSWORD}
 OAUTH = {
@@ -214,6 +238,7 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
     *VOLUMES_REFUSED,
     *ACCOUNT_REFUSED,
+    *ROLES_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -287,6 +312,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SECURED_TAKEN,
     *VOLUMES_TAKEN,
     ("spec.serviceAccount", IDENTITY),
+    *ROLES_TAKEN,
     ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),
     ("spec.goal.latency", {"target": "24h"}),

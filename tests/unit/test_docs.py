@@ -21,6 +21,7 @@ from trimtab.api.reasons import Reason as Decided
 from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
 from trimtab.api.v1alpha1.query import DeadLetters, Sink, Transform
 from trimtab.api.v1alpha1.status import ConditionType
@@ -41,6 +42,7 @@ KINDS = {
 }
 PARTS: dict[str, Any] = {
     "sink": Sink, "transform": Transform, "deadLetters": DeadLetters, "volumes": Volumes,
+    "podTemplate": PipelinePodTemplate,
 }  # fmt: skip
 """Parts of the spec of a pipeline, shown by themselves."""
 

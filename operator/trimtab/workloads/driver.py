@@ -77,7 +77,7 @@ def stateful_set(
         "replicas": 0 if spec.suspend else 1,
         "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": selector},
-        "template": pods.shaped(template, pods.pod_template(spec.pod_template, config)),
+        "template": pods.shaped(template, pods.pod_template(spec.pods_of("driver"), config)),
     }
     if java_options:
         (container,) = body["template"]["spec"]["containers"]
@@ -136,8 +136,8 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         "containers": [_driver(name, spec, config, mounts)],
         "volumes": volumes,
     }
-    if spec.node_selector:
-        pod["nodeSelector"] = spec.node_selector
+    if nodes := spec.nodes_of("driver"):
+        pod["nodeSelector"] = nodes
     return pod
 
 

@@ -119,9 +119,9 @@ def _executors(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSetti
         labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
         env={e.name: e.value for e in spec.env if e.value is not None},
         env_from={e.name: e.value_from for e in spec.env if e.value_from} or None,
-        node_selector=spec.node_selector,
+        node_selector=spec.nodes_of("executor"),
         checkpoint_claim=claim_name(name) if _shared(spec) else None,
-        pod_template=pods.told(pods.pod_template(spec.pod_template, config)),
+        pod_template=pods.told(pods.pod_template(spec.pods_of("executor"), config)),
         pod_user=None if config.pod_user == DEFAULT_USER else config.pod_user,
         volumes=tuple(spec.volumes) or None,
     )

@@ -12,7 +12,13 @@ from trimtab.api.reserved import SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.checkpoint import Checkpoint
 from trimtab.api.v1alpha1.environment import EnvVar
 from trimtab.api.v1alpha1.limits import Limits, Resources
-from trimtab.api.v1alpha1.pod_template import PodTemplate, ServiceAccount
+from trimtab.api.v1alpha1.pod_template import (
+    NodeSelector,
+    PipelinePodTemplate,
+    PodTemplate,
+    Role,
+    ServiceAccount,
+)
 from trimtab.api.v1alpha1.query import (
     DEAD_LOOP,
     LOOP,
@@ -204,13 +210,12 @@ class StreamPipelineSpec(ApiModel):
         description="Spark settings other than those that are reserved.",
         json_schema_extra=cel(*SPARK_RULES),
     )
-    node_selector: dict[str, Annotated[str, Field(max_length=63)]] = Field(
+    node_selector: NodeSelector = Field(
         default_factory=dict,
         alias="nodeSelector",
-        max_length=16,
         description="Node labels required for driver and executors.",
     )
-    pod_template: PodTemplate | None = Field(
+    pod_template: PipelinePodTemplate | None = Field(
         None, alias="podTemplate", description="More of the pods of driver and executors."
     )
     service_account: ServiceAccount | None = Field(
@@ -234,6 +239,15 @@ class StreamPipelineSpec(ApiModel):
     )
     tuning: Tuning = Field(default_factory=Tuning)
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")
+
+    def pods_of(self, role: Role) -> PodTemplate:
+        """What users choose for the pods of a role."""
+        return self.pod_template.of(role) if self.pod_template else PodTemplate()
+
+    def nodes_of(self, role: Role) -> dict[str, str]:
+        """The node labels that the pods of a role require."""
+        own = getattr(self.pod_template, role, None)
+        return self.node_selector | (own.node_selector if own else {})
 
     @model_validator(mode="after")
     def _reserved(self) -> StreamPipelineSpec:
