@@ -87,10 +87,11 @@ def first_life(life: Life) -> list[Json]:
 
 
 def unevictable() -> Json:
-    """The quickstart's pipeline, with a PodDisruptionBudget, a Secret for its sink, and volumes."""
+    """The quickstart's pipeline, with all that a pipeline may have beside it."""
     found = next(each for each in manifests() if each["kind"] == "StreamPipeline")
     found["spec"]["evictable"] = False
     found["spec"]["volumes"] = VOLUMES
+    found["spec"]["sparkUI"] = {"enabled": True}
     found["spec"]["sink"]["kafka"] = {
         "bootstrapServers": "kafka:9093",
         "topic": "clicks-out",
@@ -169,6 +170,7 @@ def older_operators_have_left_objects(life: Life) -> None:
         "RoleBinding": {"roleRef": role},
         "NetworkPolicy": {"spec": {"podSelector": {"matchLabels": {"is": "old"}}}},
         "PodDisruptionBudget": {"spec": {"maxUnavailable": 1}},
+        "Service": {"spec": {"ports": [{"port": 1}]}},
     }
     for kind in LEFT:
         meta = {"name": "old", "labels": dict(MANAGED_BY), "ownerReferences": [reference]}

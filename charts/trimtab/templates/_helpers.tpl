@@ -86,7 +86,7 @@ capabilities: {drop: [ALL]}
   verbs: [mount]
 - apiGroups: [""]
   resources: [services]
-  verbs: [create, get, list, watch, patch, update]
+  verbs: [create, get, list, watch, patch, update, delete]
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [create, get, list, watch, patch]
@@ -142,6 +142,7 @@ capabilities: {drop: [ALL]}
 {{- $readers = append $readers (dict "namespaceSelector" (dict "matchLabels" $home) "podSelector" (dict "matchLabels" $labels)) }}
 {{- end }}
 {{- $said := dict "metricsFrom" $readers "kafkaFrom" .kafkaFrom }}
+{{- with .sparkUIFrom }}{{ $_ := set $said "sparkUIFrom" . }}{{ end }}
 {{- if .egress.restrict }}
 {{- $_ := set $said "egress" (dict "apiServer" .egress.apiServer "allow" .egress.allow) }}
 {{- end }}

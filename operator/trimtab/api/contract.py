@@ -184,6 +184,7 @@ class Job(Document):
         None, description="absent: a new checkpoint begins where the previous generation ended"
     )
     hang_timeout_s: Duration | None = Field(None, alias="hangTimeout")
+    spark_ui: Literal[True] | None = Field(None, alias="sparkUI", description="absent: no web UI")
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
 

@@ -72,7 +72,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy/v1", (*APPLIED, "delete")),
         Kind("ConfigMap", "configmaps", "v1", (*APPLIED, "delete", MOUNT)),
         Kind("PersistentVolumeClaim", "persistentvolumeclaims", "v1", (*APPLIED, MOUNT)),
-        Kind("Service", "services", "v1", REPLACED),
+        Kind("Service", "services", "v1", (*REPLACED, "delete")),
         Kind("NetworkPolicy", "networkpolicies", "networking.k8s.io/v1", (*REPLACED, "delete")),
         Kind("ServiceAccount", "serviceaccounts", "v1", (*APPLIED, "delete")),
         Kind("Role", "roles", _RBAC, (*APPLIED, "delete")),

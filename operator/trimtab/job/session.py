@@ -15,7 +15,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from trimtab.api.contract import Executors, Job
-from trimtab.api.listening import BLOCK_MANAGER_PORT, DRIVER_PORT, FIXED_PORTS
+from trimtab.api.listening import BLOCK_MANAGER_PORT, DRIVER_PORT, FIXED_PORTS, UI_PORT
 from trimtab.api.memory import HEAP_MIN_BYTES, POD_MIN_BYTES
 from trimtab.api.reserved import env_faults, spark_faults
 from trimtab.job.definition import Options
@@ -59,6 +59,12 @@ NETWORK = {
     "spark.port.maxRetries": "0",  # the next port would be one that no NetworkPolicy allows
 }
 """Between the pods of a pipeline; in local mode there is only one process."""
+UI = {
+    "spark.ui.enabled": "true",
+    "spark.ui.port": str(UI_PORT),
+    "spark.ui.killEnabled": "false",  # who may look must not be able to stop a batch
+}
+"""For a pipeline that asks for Spark's web UI."""
 OWNED = {
     "spark.dynamicAllocation.enabled": "false",  # two controllers on one count would fight
     "spark.decommission.enabled": "true",  # lets tasks finish before an executor exits
@@ -83,7 +89,7 @@ def configuration(
         JobFailureError: job.json uses a reserved name, or a pod is too small for Spark.
     """
     _require_no_reserved(job)
-    owned = dict(OWNED)
+    owned = OWNED | (UI if job.spark_ui else {})
     owned["spark.app.name"] = job.pipeline
     if options.driver_memory_bytes is not None:
         heap, _ = memory_split(options.driver_memory_bytes)

@@ -15,7 +15,7 @@ from trimtab.api.contract import (
     Job,
 )
 from trimtab.api.kinds import KINDS
-from trimtab.api.listening import FIXED_PORTS, METRICS_PORT
+from trimtab.api.listening import FIXED_PORTS, METRICS_PORT, UI_PORT
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
@@ -39,6 +39,7 @@ from trimtab.workloads.names import (
     job_name,
     labels,
     tuning_name,
+    ui_name,
 )
 from trimtab.workloads.secrets import secret_volumes
 from trimtab.workloads.volumes import user_volumes
@@ -55,6 +56,19 @@ def disruption_budget(parent: Manifest) -> Manifest:
     }
     name = driver_name(parent["metadata"]["name"])
     return child(parent, "PodDisruptionBudget", name, labels(parent), body)
+
+
+def ui_service(parent: Manifest) -> Manifest:
+    """Leads to Spark's web UI, also while the driver is not ready: then it is looked at most."""
+    body: Manifest = {
+        "spec": {
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": True,
+            "selector": _selector(parent),
+            "ports": [{"name": "http", "port": UI_PORT, "protocol": "TCP", "targetPort": UI_PORT}],
+        }
+    }
+    return child(parent, "Service", ui_name(parent["metadata"]["name"]), labels(parent), body)
 
 
 def _selector(parent: Manifest) -> dict[str, str]:

@@ -32,8 +32,9 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     document.pop("resume")  # only a new checkpoint reads it
     # as it was when drivers and executors shared an account: a new one is no reason to restart
     document["executors"]["serviceAccount"] = driver_name(job.pipeline)
-    if spec.hang_timeout is None:
-        document.pop("hangTimeout")
+    for field in ("hangTimeout", "sparkUI"):
+        if document[field] is None:
+            document.pop(field)
     if spec.image is None:
         # trimtab's own image changes with an upgrade, which must not restart a driver
         document["executors"].pop("image")

@@ -61,11 +61,12 @@ def children(
     stateful_set = driver.stateful_set(parent, spec, job, config, java_options)
     if spec.checkpoint.claim is None:
         _stamp(stateful_set, spec)
-    policies = network.pipeline_policies(parent, config)
+    policies = network.pipeline_policies(parent, config, ui=spec.shows_ui)
+    ui = [driver.ui_service(parent)] if spec.shows_ui else []
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
     checkpoint = checkpoint_claim(parent, spec)
     accounts = identity.accounts(parent, job.mounted, spec.service_account)
-    return [*accounts, *policies, job_map, *checkpoint, *budget, stateful_set]
+    return [*accounts, *policies, *ui, job_map, *checkpoint, *budget, stateful_set]
 
 
 def job_definition(
@@ -101,6 +102,7 @@ def job_definition(
         drain_timeout_s=spec.drain_timeout,
         resume=False if spec.checkpoint.resume is False else None,
         hang_timeout_s=spec.hang_timeout,
+        spark_ui=True if spec.shows_ui else None,
         executors=_executors(parent, spec, config),
         spark_conf=spec.spark_conf,
     )

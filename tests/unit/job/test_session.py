@@ -75,6 +75,15 @@ def test_client_mode_with_executor_pods() -> None:
     assert {key: conf.get(key) for key in expected} == expected
 
 
+def test_the_web_ui_is_served_on_request_and_only_shows() -> None:
+    plain = configuration(job(executors=POD), options(ENV), executors=1)
+    assert plain["spark.ui.enabled"] == "false"
+    shown = configuration(job(executors=POD, sparkUI=True), options(ENV), executors=1)
+    assert {k: v for k, v in shown.items() if plain.get(k) != v} == {
+        "spark.ui.enabled": "true", "spark.ui.port": "4040", "spark.ui.killEnabled": "false",
+    }  # fmt: skip
+
+
 def test_executors_get_the_environment_and_the_nodes_of_the_pipeline() -> None:
     pod = POD | {"env": {"LOG_LEVEL": "info"}, "nodeSelector": {"example.com/disk": "ssd"}}
     conf = configuration(job(executors=pod), options(ENV), executors=1)

@@ -61,6 +61,24 @@ def test_an_unevictable_driver_has_a_budget_until_it_is_evictable_again() -> Non
     assert stage.get("Pod", "clicks-driver-0") == driver
 
 
+def test_the_web_ui_has_a_service_until_it_is_given_up() -> None:
+    stage = Stage.at_rest()
+    assert not stage.has("Service", "clicks-ui")
+    driver = stage.get("Pod", "clicks-driver-0")
+    stage.edit("sparkUI", {"enabled": True})
+    stage.tick()
+    spec = stage.get("Service", "clicks-ui")["spec"]
+    assert spec["type"] == "ClusterIP"
+    assert [port["port"] for port in spec["ports"]] == [4040]
+    assert spec["selector"].items() <= driver["metadata"]["labels"].items()
+    assert stage.has("Service", "events-kafka"), "of the brokers, which stays"
+    stage.edit("sparkUI", {"enabled": False})
+    stage.tick()
+    stage.tick()
+    assert not stage.has("Service", "clicks-ui")
+    assert stage.has("Service", "events-kafka")
+
+
 def test_what_an_older_operator_has_left_goes_once_the_driver_no_longer_uses_it() -> None:
     stage = Stage.at_rest()
     pod: dict[str, Any] = stage.get("Pod", "clicks-driver-0")

@@ -113,6 +113,16 @@ class Goal(ApiModel):
         return self
 
 
+class SparkUI(ApiModel):
+    """Spark's web UI."""
+
+    enabled: bool = Field(
+        False,
+        description="True: the driver serves it, and a Service NAME-ui leads to it. It only shows;"
+        " whoever reaches it sees the query and its settings.",
+    )
+
+
 _ONE_KAFKA = " || ".join(
     f"has(self.source.kafka.{by}) && has(self.sink.kafka) && has(self.sink.kafka.{by})"
     f" && self.source.kafka.{by} == self.sink.kafka.{by}"
@@ -210,6 +220,9 @@ class StreamPipelineSpec(ApiModel):
         description="Spark settings other than those that are reserved.",
         json_schema_extra=cel(*SPARK_RULES),
     )
+    spark_ui: SparkUI | None = Field(
+        None, alias="sparkUI", description="Spark's web UI; absent: none."
+    )
     node_selector: NodeSelector = Field(
         default_factory=dict,
         alias="nodeSelector",
@@ -239,6 +252,11 @@ class StreamPipelineSpec(ApiModel):
     )
     tuning: Tuning = Field(default_factory=Tuning)
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")
+
+    @property
+    def shows_ui(self) -> bool:
+        """Whether the driver serves Spark's web UI."""
+        return self.spark_ui is not None and self.spark_ui.enabled
 
     def pods_of(self, role: Role) -> PodTemplate:
         """What users choose for the pods of a role."""
