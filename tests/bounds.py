@@ -159,6 +159,20 @@ ROLES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.podTemplate", {"driver": {"tolerations": [], "affinity": {}}}),
 )
 
+NO_FILE = "eventLog.uri is in a folder of the pod, which goes with it"
+MOUNTED = [{"name": "e", "mountPath": "/mnt/e", "persistentVolumeClaim": {"claimName": "e"}}]
+EVENT_LOG_REFUSED: tuple[Row, ...] = (
+    ("spec.eventLog", {"uri": "file:///mnt/events"}, NO_FILE),
+    ("spec", {"eventLog": {"uri": "file:///mnt/events"}, "volumes": MOUNTED}, NO_FILE),
+    ("spec", {"eventLog": {"uri": "file:///mnt/x"}, "volumes": [volume()]}, NO_FILE),
+)
+EVENT_LOG_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.eventLog", {"uri": "s3a://bucket/events"}),
+    ("spec.eventLog", {"uri": "hdfs://namenode:8020/events/"}),
+    ("spec", {"eventLog": {"uri": "file:///mnt/e"}, "volumes": MOUNTED}),
+    ("spec", {"eventLog": {"uri": "file:///mnt/e/clicks"}, "volumes": MOUNTED}),
+)
+
 PASSWORD = {"secretName": "s", "password": "p"}
 SCRAM = {"type": "scram-sha-512", "username": "u", "passwordSecret": PASSWORD}
 OAUTH = {
@@ -239,6 +253,7 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     *VOLUMES_REFUSED,
     *ACCOUNT_REFUSED,
     *ROLES_REFUSED,
+    *EVENT_LOG_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -313,6 +328,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *VOLUMES_TAKEN,
     ("spec.serviceAccount", IDENTITY),
     *ROLES_TAKEN,
+    *EVENT_LOG_TAKEN,
     ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),
     ("spec.goal.latency", {"target": "24h"}),

@@ -185,6 +185,9 @@ class Job(Document):
     )
     hang_timeout_s: Duration | None = Field(None, alias="hangTimeout")
     spark_ui: Literal[True] | None = Field(None, alias="sparkUI", description="absent: no web UI")
+    event_log_uri: str | None = Field(
+        None, alias="eventLogUri", description="absent: Spark logs no events"
+    )
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
 

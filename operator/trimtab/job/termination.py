@@ -39,6 +39,7 @@ class Reason(StrEnum):
     VOLUME_MISSING = "VolumeMissing"
     DATA_LOST = "DataLost"
     CHECKPOINT_UNREACHABLE = "CheckpointUnreachable"
+    EVENT_LOG_UNREACHABLE = "EventLogUnreachable"
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
     CHECKPOINT_IN_USE = "CheckpointInUse"
     STATE_NEEDS_SHARED_CHECKPOINT = "StateNeedsSharedCheckpoint"

@@ -32,7 +32,7 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
     document.pop("resume")  # only a new checkpoint reads it
     # as it was when drivers and executors shared an account: a new one is no reason to restart
     document["executors"]["serviceAccount"] = driver_name(job.pipeline)
-    for field in ("hangTimeout", "sparkUI"):
+    for field in ("hangTimeout", "sparkUI", "eventLogUri"):
         if document[field] is None:
             document.pop(field)
     if spec.image is None:

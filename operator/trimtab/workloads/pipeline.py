@@ -103,6 +103,7 @@ def job_definition(
         resume=False if spec.checkpoint.resume is False else None,
         hang_timeout_s=spec.hang_timeout,
         spark_ui=True if spec.shows_ui else None,
+        event_log_uri=spec.event_log.uri if spec.event_log else None,
         executors=_executors(parent, spec, config),
         spark_conf=spec.spark_conf,
     )

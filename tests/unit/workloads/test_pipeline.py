@@ -261,6 +261,7 @@ def test_an_edit_of_goal_limits_tuning_or_source_restarts_no_driver(path: str, v
         ("drainTimeout", "30s"),
         ("hangTimeout", "1h"),
         ("sparkUI", {"enabled": True}),
+        ("eventLog", {"uri": "s3a://bucket/events"}),
         ("source.kafka.includeHeaders", True),
     ],
 )

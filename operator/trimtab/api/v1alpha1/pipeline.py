@@ -28,6 +28,7 @@ from trimtab.api.v1alpha1.query import (
     Transform,
     in_one_kafka,
 )
+from trimtab.api.v1alpha1.spark_ui import EVENT_LOG_RULE, EventLog, SparkUI, require_place
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.api.v1alpha1.volumes import Volumes
 
@@ -113,16 +114,6 @@ class Goal(ApiModel):
         return self
 
 
-class SparkUI(ApiModel):
-    """Spark's web UI."""
-
-    enabled: bool = Field(
-        False,
-        description="True: the driver serves it, and a Service NAME-ui leads to it. It only shows;"
-        " whoever reaches it sees the query and its settings.",
-    )
-
-
 _ONE_KAFKA = " || ".join(
     f"has(self.source.kafka.{by}) && has(self.sink.kafka) && has(self.sink.kafka.{by})"
     f" && self.source.kafka.{by} == self.sink.kafka.{by}"
@@ -171,6 +162,7 @@ class StreamPipelineSpec(ApiModel):
                 "limits.topicPartitions is for one topic of a KafkaCluster here: name the cluster"
                 " in source.kafka.cluster and one topic, or remove the limit",
             ),
+            EVENT_LOG_RULE,
             (f"!({_ONE_KAFKA}) || !(self.sink.kafka.topic in self.source.kafka.topics)", LOOP),
             (
                 "!has(self.deadLetters) || !(self.deadLetters.topic in self.source.kafka.topics)",
@@ -222,6 +214,9 @@ class StreamPipelineSpec(ApiModel):
     )
     spark_ui: SparkUI | None = Field(
         None, alias="sparkUI", description="Spark's web UI; absent: none."
+    )
+    event_log: EventLog | None = Field(
+        None, alias="eventLog", description="Where Spark logs its events; absent: nowhere."
     )
     node_selector: NodeSelector = Field(
         default_factory=dict,
@@ -275,6 +270,11 @@ class StreamPipelineSpec(ApiModel):
         faults += [f"env {name!r} is there twice: keep one" for name in twice]
         if faults:
             raise ValueError("; ".join(faults))
+        return self
+
+    @model_validator(mode="after")
+    def _event_log_stays(self) -> StreamPipelineSpec:
+        require_place(self.event_log, self.volumes)
         return self
 
     @model_validator(mode="after")
