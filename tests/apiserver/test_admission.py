@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from tests.apiserver.test_chart import Json, rendered
+from tests.bounds import VOLUMES
 from tests.unit.job.samples import job as sample
 from tests.unit.workloads.manifests import example, kafka_children, pipeline_children
+from tests.unit.workloads.test_pods import TEMPLATE
 
-from trimtab.api.contract import Executors
+from trimtab.api.contract import Executors, Job
 from trimtab.api.listening import FIXED_PORTS
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.volumes import Volume
@@ -38,10 +40,15 @@ MOUNTED = [("secrets", "store"), ("configmaps", "lookup"), ("persistentvolumecla
 """What its volumes name."""
 
 
-def executor(name: str = "clicks-1f-exec-1", secrets: list[SecretKey] | None = None) -> Json:
+PLAIN = Executors(image=IMAGE, memory_bytes=10**9)
+
+
+def executor(
+    name: str = "clicks-1f-exec-1", secrets: list[SecretKey] | None = None, shape: Executors = PLAIN
+) -> Json:
     """An executor's pod as Spark makes it from our template."""
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "clicks-driver-0", "uid": "u"}
-    made = pod_template(Executors(image=IMAGE, memory_bytes=10**9), secrets or [])
+    made = pod_template(shape, secrets or [])
     made["metadata"] = {
         "name": name, "labels": dict(LABELS), "ownerReferences": [owner | {"controller": True}],
     }  # fmt: skip
@@ -189,11 +196,7 @@ def test_the_volumes_that_a_spec_asks_for_are_mounted_and_no_others(
 ) -> None:
     def tried(*volumes: Json) -> str:
         asked = tuple(Volume.model_validate(each) for each in volumes)
-        made = executor()
-        more = pod_template(Executors(image=IMAGE, memory_bytes=10**9, volumes=asked), [])
-        (theirs,) = more["spec"]["containers"]
-        made["spec"]["volumes"] = more["spec"]["volumes"]
-        made["spec"]["containers"][0]["volumeMounts"] = theirs["volumeMounts"]
+        made = executor(shape=PLAIN.model_copy(update={"volumes": asked}))
         return str(tenant("create", "--dry-run=server", "-f", "-", manifest=made).stderr)
 
     assert tried(*ASKED) == ""
@@ -322,6 +325,13 @@ def test_images_and_python_can_be_forbidden_to_pipelines(
         assert tried(manifest) == ""
 
 
+def with_all(manifest: Json) -> Json:
+    """A pipeline with all that its pods may have beside it."""
+    template = {key: part for key, part in TEMPLATE.items() if key != "priorityClassName"}
+    more = {"volumes": VOLUMES, "sparkUI": {"enabled": True}, "podTemplate": template}
+    return manifest | {"spec": manifest["spec"] | more}
+
+
 def every_pod() -> dict[str, Json]:
     """A pod of each kind that trimtab makes, by what it is."""
 
@@ -333,16 +343,20 @@ def every_pod() -> dict[str, Json]:
             found["spec"].setdefault("volumes", []).append(volume)
         return found
 
+    asked = with_all(example("pipeline"))
+    job = Job.from_json(pipeline_children(asked)["ConfigMap"]["data"]["job.json"])
+    assert job.executors is not None
+    shape = job.executors.model_copy(update={"image": IMAGE})
     templates = {
         f"{made['kind']} {made['metadata']['name']}": template(made)
         for made in (
-            *pipeline_children(example("pipeline")).values(),
+            *pipeline_children(asked).values(),
             *kafka_children(example("kafka")),
             *rendered(),
         )
         if "template" in made.get("spec", {})
     }
-    return {"executor": executor(), **templates}
+    return {"executor": executor(shape=shape), **templates}
 
 
 def test_every_pod_is_let_in_where_only_restricted_ones_are(kubectl: Any) -> None:
