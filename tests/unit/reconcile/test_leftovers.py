@@ -168,16 +168,25 @@ def test_policies_of_a_kafka_cluster_go_although_its_spec_is_invalid() -> None:
     assert stage.has("StatefulSet", "events-kafka")
 
 
-def test_a_budget_goes_although_the_pipeline_cannot_run() -> None:
+@pytest.mark.parametrize(
+    ("kind", "name", "field", "asked", "given_up"),
+    [
+        ("PodDisruptionBudget", "clicks-driver", "evictable", False, True),
+        ("Service", "clicks-ui", "sparkUI", {"enabled": True}, {"enabled": False}),
+    ],
+)
+def test_what_is_given_up_goes_although_the_pipeline_cannot_run(
+    kind: str, name: str, field: str, asked: Any, given_up: Any
+) -> None:
     stage = Stage.at_rest()
-    stage.edit("evictable", False)
+    stage.edit(field, asked)
     stage.tick()
     stage.edit("source.kafka.cluster", "nowhere")
     stage.tick()
-    assert stage.has("PodDisruptionBudget", "clicks-driver")
-    stage.edit("evictable", True)
+    assert stage.has(kind, name)
+    stage.edit(field, given_up)
     stage.tick()
-    assert not stage.has("PodDisruptionBudget", "clicks-driver")
+    assert not stage.has(kind, name)
 
 
 def test_policies_of_others_stay_when_they_are_turned_off() -> None:
