@@ -16,7 +16,7 @@ from bench.peers.catalogue import PEERS, Case
 from bench.peers.controller import Controller
 
 from trimtab.api.reasons import Action, Reason
-from trimtab.api.v1alpha1.pipeline import Goal
+from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.tuning import Dwell, TuningBounds
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures

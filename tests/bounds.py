@@ -50,6 +50,129 @@ JDBC = {
 }
 LAKE = {"uri": "s3a://lake/orders", "partitionBy": ["day"]}
 
+VOLUMES: list[Manifest] = [
+    {
+        "name": "store",
+        "mountPath": "/mnt/store",
+        "secret": {"secretName": "store", "items": [{"key": "ca.jks", "path": "trust.jks"}]},
+    },
+    {"name": "lookup", "mountPath": "/mnt/lookup", "configMap": {"name": "lookup"}},
+    {"name": "cache", "mountPath": "/mnt/cache", "emptyDir": {}},
+    {
+        "name": "models",
+        "mountPath": "/mnt/models",
+        "persistentVolumeClaim": {"claimName": "models", "readOnly": True},
+    },
+    {
+        "name": "state",
+        "mountPath": "/home/app/.state",
+        "persistentVolumeClaim": {"claimName": "state"},
+    },
+]
+
+
+def volume(path: str = "/mnt/x", name: str = "x", **source: Any) -> Manifest:
+    """One volume; without a source an empty one."""
+    return {"name": name, "mountPath": path} | (source or {"emptyDir": {}})
+
+
+TAKEN_PATH = "mountPath is, holds or lies below a path of trimtab's or of the image's"
+ONE_KIND = "write exactly one of secret, configMap, emptyDir and persistentVolumeClaim"
+VOLUMES_REFUSED: tuple[Row, ...] = (
+    *(
+        ("spec.volumes", [volume(path)], TAKEN_PATH)
+        for path in (
+            "/tmp",
+            "/tmp/mine",
+            "/etc",
+            "/etc/trimtab",
+            "/etc/trimtab/secrets/x",
+            "/opt",
+            "/opt/spark/jars",
+            "/opt/entrypoint.sh",
+            "/var",
+            "/var/run/secrets",
+            "/usr/lib",
+            "/var/lib/trimtab/checkpoint",
+            "/var/data/spark-local-dir-1",
+        )
+    ),
+    *(
+        ("spec.volumes", [volume(path)], "mountPath")
+        for path in ("/", "mnt", "/mnt/", "/mnt//x", "/mnt/../tmp", "/mnt/./x", "/mnt/a:b", "")
+    ),
+    ("spec.volumes", [{"name": "x", "mountPath": "/mnt/x"}], ONE_KIND),
+    ("spec.volumes", [volume(emptyDir={}, configMap={"name": "c"})], ONE_KIND),
+    ("spec.volumes", [volume(hostPath={"path": "/"})], "hostPath"),
+    ("spec.volumes", [volume(csi={"driver": "d"})], "csi"),
+    ("spec.volumes", [volume(emptyDir={"medium": "Memory"})], "medium"),
+    ("spec.volumes", [volume(emptyDir={"sizeLimit": "0"})], "sizeLimit"),
+    ("spec.volumes", [volume(secret={"secretName": "s", "items": []})], "items"),
+    (
+        "spec.volumes",
+        [volume(secret={"secretName": "s", "items": [{"key": "k", "path": "../k"}]})],
+        "path",
+    ),
+    ("spec.volumes", [volume("/mnt/a"), volume("/mnt/b")], "volumes has one name twice"),
+    ("spec.volumes", [volume(name="a"), volume(name="b")], "volumes has one mountPath twice"),
+    ("spec.volumes", [volume(f"/mnt/{n}", f"v{n}") for n in range(9)], "at most 8 items"),
+)
+VOLUMES_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.volumes", VOLUMES),
+    ("spec.volumes", [volume(f"/mnt/{n}", f"v{n}") for n in range(8)]),
+    ("spec.volumes", [volume("/etc/ssl/certs")]),
+    ("spec.volumes", [volume("/optional"), volume("/etc/trimtab2", "y"), volume("/tmpfs", "z")]),
+)
+
+IDENTITY = {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/x"}}
+ACCOUNT_REFUSED: tuple[Row, ...] = (
+    (
+        "spec.serviceAccount",
+        {"annotations": {"trimtab.dev/applied-hash": "x"}},
+        "are reserved: choose another key",
+    ),
+    ("spec.serviceAccount", {"name": "mine"}, "name"),
+    ("spec.serviceAccountName", "mine", "serviceAccountName"),
+)
+
+ROLES_REFUSED: tuple[Row, ...] = (
+    *(
+        ("spec.podTemplate", {role: {"labels": {"trimtab.dev/pipeline": "x"}}}, "are reserved")
+        for role in ("driver", "executor")
+    ),
+    ("spec.podTemplate", {"driver": {"imagePullPolicy": "Never"}}, "imagePullPolicy"),
+    ("spec.podTemplate", {"executors": {}}, "executors"),
+    ("spec.podTemplate", {"executor": {"hostNetwork": True}}, "hostNetwork"),
+    ("spec.podTemplate", {"nodeSelector": {"a": "b"}}, "nodeSelector"),
+)
+ROLES_TAKEN: tuple[tuple[str, Any], ...] = (
+    (
+        "spec.podTemplate",
+        {
+            "driver": {"nodeSelector": {"lifecycle": "on-demand"}, "priorityClassName": "high"},
+            "executor": {
+                "nodeSelector": {"lifecycle": "spot"},
+                "tolerations": [{"key": "spot", "operator": "Exists"}],
+            },
+        },
+    ),
+    ("spec.podTemplate", {"driver": {"tolerations": [], "affinity": {}}}),
+)
+
+NO_FILE = "eventLog.uri is in a folder of the pod, which goes with it"
+MOUNTED = [{"name": "e", "mountPath": "/mnt/e", "persistentVolumeClaim": {"claimName": "e"}}]
+EVENT_LOG_REFUSED: tuple[Row, ...] = (
+    ("spec.eventLog", {"uri": "file:///mnt/events"}, NO_FILE),
+    ("spec", {"eventLog": {"uri": "file:///mnt/events"}, "volumes": MOUNTED}, NO_FILE),
+    ("spec", {"eventLog": {"uri": "file:///mnt/x"}, "volumes": [volume()]}, NO_FILE),
+)
+EVENT_LOG_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.eventLog", {"uri": "s3a://bucket/events"}),
+    ("spec.eventLog", {"uri": "hdfs://namenode:8020/events/"}),
+    ("spec", {"eventLog": {"uri": "file:///mnt/e"}, "volumes": MOUNTED}),
+    ("spec", {"eventLog": {"uri": "file:///mnt/e/clicks"}, "volumes": MOUNTED}),
+)
+
 PASSWORD = {"secretName": "s", "password": "p"}
 SCRAM = {"type": "scram-sha-512", "username": "u", "passwordSecret": PASSWORD}
 OAUTH = {
@@ -178,6 +301,10 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
         "args are those of a script",
     ),
     ("spec.transform.python", {"script": "clicks"}, "script"),
+    *VOLUMES_REFUSED,
+    *ACCOUNT_REFUSED,
+    *ROLES_REFUSED,
+    *EVENT_LOG_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -255,6 +382,10 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),
     ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),
     *SECURED_TAKEN,
+    *VOLUMES_TAKEN,
+    ("spec.serviceAccount", IDENTITY),
+    *ROLES_TAKEN,
+    *EVENT_LOG_TAKEN,
     ("spec.goal.latency", {"target": "100ms", "catchUp": "168h"}),
     ("spec.goal.latency", {"target": "0.1s", "catchUp": "1s"}),
     ("spec.goal.latency", {"target": "24h"}),

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 from tests.apiserver.test_chart import Json, rendered
+from tests.bounds import VOLUMES
 from tests.unit.job.samples import job as sample
 from tests.unit.workloads.manifests import example, kafka_children, pipeline_children
+from tests.unit.workloads.test_pods import TEMPLATE
 
-from trimtab.api.contract import Executors
+from trimtab.api.contract import Executors, Job
 from trimtab.api.listening import FIXED_PORTS
 from trimtab.api.v1alpha1.kafka_client import SecretKey
+from trimtab.api.v1alpha1.volumes import Volume
 from trimtab.job.executors.pod_template import pod_template
 from trimtab.workloads import identity
 
@@ -31,14 +34,21 @@ LABELS = {
 SPARK = "spark-kubernetes-executor"
 
 
-NAMED = [SecretKey(f"kafka-{number}", "password") for number in range(12)]
-"""What the pipeline's spec names."""
+NAMED = [SecretKey(f"kafka-{number}", "password") for number in range(16)]
+"""Secrets that the pipeline's spec names."""
+MOUNTED = [("secrets", "store"), ("configmaps", "lookup"), ("persistentvolumeclaims", "models")]
+"""What its volumes name."""
 
 
-def executor(name: str = "clicks-1f-exec-1", secrets: list[SecretKey] | None = None) -> Json:
+PLAIN = Executors(image=IMAGE, memory_bytes=10**9)
+
+
+def executor(
+    name: str = "clicks-1f-exec-1", secrets: list[SecretKey] | None = None, shape: Executors = PLAIN
+) -> Json:
     """An executor's pod as Spark makes it from our template."""
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "clicks-driver-0", "uid": "u"}
-    made = pod_template(Executors(image=IMAGE, memory_bytes=10**9), secrets or [])
+    made = pod_template(shape, secrets or [])
     made["metadata"] = {
         "name": name, "labels": dict(LABELS), "ownerReferences": [owner | {"controller": True}],
     }  # fmt: skip
@@ -62,7 +72,7 @@ def tenant(kubectl: Any) -> Callable[..., Any]:
         "kind": "StreamPipeline",
         "metadata": {"name": "clicks", "namespace": "tenant", "uid": "u"},
     }
-    for manifest in identity.accounts(parent, {each.secret for each in NAMED}):
+    for manifest in identity.accounts(parent, [*MOUNTED, *(("secrets", s.secret) for s in NAMED)]):
         if manifest["kind"] in {"Role", "RoleBinding"}:
             kubectl("apply", "-f", "-", manifest=manifest)
 
@@ -168,6 +178,36 @@ def test_what_spark_makes_is_let_in(tenant: Callable[..., Any]) -> None:
         tenant("create", "--dry-run=server", "-f", "-", manifest=own, check=True)
 
 
+WORDS = "get the Secrets, ConfigMaps and claims that their pipeline's spec names, and no others"
+ASKED = [
+    {"name": "store", "mountPath": "/mnt/store", "secret": {"secretName": "store"}},
+    {"name": "lookup", "mountPath": "/mnt/lookup", "configMap": {"name": "lookup"}},
+    {"name": "cache", "mountPath": "/mnt/cache", "emptyDir": {}},
+    {
+        "name": "models",
+        "mountPath": "/mnt/models",
+        "persistentVolumeClaim": {"claimName": "models", "readOnly": True},
+    },
+]
+
+
+def test_the_volumes_that_a_spec_asks_for_are_mounted_and_no_others(
+    tenant: Callable[..., Any],
+) -> None:
+    def tried(*volumes: Json) -> str:
+        asked = tuple(Volume.model_validate(each) for each in volumes)
+        made = executor(shape=PLAIN.model_copy(update={"volumes": asked}))
+        return str(tenant("create", "--dry-run=server", "-f", "-", manifest=made).stderr)
+
+    assert tried(*ASKED) == ""
+    for field, key in (
+        ("secret", "secretName"), ("configMap", "name"), ("persistentVolumeClaim", "claimName"),
+    ):  # fmt: skip
+        other = {"name": "x", "mountPath": "/mnt/x", field: {key: "other"}}
+        assert WORDS in tried(other), field
+        assert WORDS in tried(*ASKED, other), field
+
+
 def test_the_secrets_that_a_spec_names_are_mounted_and_no_others(
     tenant: Callable[..., Any], kubectl: Any
 ) -> None:
@@ -178,8 +218,8 @@ def test_the_secrets_that_a_spec_names_are_mounted_and_no_others(
     assert tried(NAMED) == ""
     for place in range(len(NAMED)):
         others = [*NAMED[:place], SecretKey("kafka-other", "password"), *NAMED[place + 1 :]]
-        assert "get the Secrets that their pipeline's spec names" in tried(others), place
-    assert "at most 12 Secrets" in tried([*NAMED, SecretKey("kafka-12", "password")])
+        assert WORDS in tried(others), place
+    assert "at most 16 Secrets" in tried([*NAMED, SecretKey("kafka-16", "password")])
     assert "Forbidden" in tenant("get", "secret", "kafka-1").stderr, "nobody reads one with it"
 
 
@@ -193,7 +233,7 @@ def test_variables_come_from_secrets_that_a_spec_names_and_from_no_others(
 
     assert tried("0.env.+", secret="kafka-3") == ""
     assert tried("0.env.+", configMap="anything") == ""
-    assert "get the Secrets that their pipeline's spec names" in tried("0.env.+", secret="other")
+    assert WORDS in tried("0.env.+", secret="other")
     beside = {"name": "b", "image": IMAGE, "env": [{"name": "A", "valueFrom": {
         "secretKeyRef": {"name": "kafka-3", "key": "k"}}}]}  # fmt: skip
     made = changed("spec.containers.+", beside)
@@ -285,6 +325,13 @@ def test_images_and_python_can_be_forbidden_to_pipelines(
         assert tried(manifest) == ""
 
 
+def with_all(manifest: Json) -> Json:
+    """A pipeline with all that its pods may have beside it."""
+    template = {key: part for key, part in TEMPLATE.items() if key != "priorityClassName"}
+    more = {"volumes": VOLUMES, "sparkUI": {"enabled": True}, "podTemplate": template}
+    return manifest | {"spec": manifest["spec"] | more}
+
+
 def every_pod() -> dict[str, Json]:
     """A pod of each kind that trimtab makes, by what it is."""
 
@@ -296,16 +343,20 @@ def every_pod() -> dict[str, Json]:
             found["spec"].setdefault("volumes", []).append(volume)
         return found
 
+    asked = with_all(example("pipeline"))
+    job = Job.from_json(pipeline_children(asked)["ConfigMap"]["data"]["job.json"])
+    assert job.executors is not None
+    shape = job.executors.model_copy(update={"image": IMAGE})
     templates = {
         f"{made['kind']} {made['metadata']['name']}": template(made)
         for made in (
-            *pipeline_children(example("pipeline")).values(),
+            *pipeline_children(asked).values(),
             *kafka_children(example("kafka")),
             *rendered(),
         )
         if "template" in made.get("spec", {})
     }
-    return {"executor": executor(), **templates}
+    return {"executor": executor(shape=shape), **templates}
 
 
 def test_every_pod_is_let_in_where_only_restricted_ones_are(kubectl: Any) -> None:

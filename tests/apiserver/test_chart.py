@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import Any
 
@@ -245,6 +246,17 @@ def test_a_prometheus_of_ones_own_may_be_anywhere_until_it_is_named() -> None:
         assert read is not None
         assert len(read.metrics_from) == (0 if free else len(network.metrics_from) + 1)
         assert network.egress is None
+
+
+def test_who_may_open_the_web_ui_reaches_the_operator() -> None:
+    def told(*values: str) -> Json:
+        text: str = environment(*values)["TRIMTAB_NETWORK_POLICIES"]["value"]
+        found: Json = json.loads(text)
+        return found
+
+    assert "sparkUIFrom" not in told()
+    found = told("networkPolicy.sparkUIFrom[0].podSelector.matchLabels.app=ingress")
+    assert found["sparkUIFrom"] == [{"podSelector": {"matchLabels": {"app": "ingress"}}}]
 
 
 def test_network_policies_can_be_turned_off() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.apiserver.conftest import example
+from tests.bounds import IDENTITY
 from tests.unit.workloads.test_network import NARROWED
 from tests.unit.workloads.test_pods import AFFINITY, TEMPLATE
 
@@ -417,6 +418,32 @@ def test_objects_that_have_childrens_names_stay_as_they_are(stage: Stage) -> Non
     stage.tick(2)
     assert stage.condition("Stalled")["status"] == "False"
     assert stage.get("Role", "trimtab-driver-clicks")["rules"]
+
+
+def test_accounts_have_the_annotations_of_the_spec_and_lose_them_with_it(
+    stage: Stage, pipeline: dict[str, Any]
+) -> None:
+    def annotations(name: str) -> dict[str, str]:
+        found: dict[str, str] = stage.get("serviceaccount", name)["metadata"]["annotations"]
+        return {k: v for k, v in found.items() if not k.startswith("trimtab.dev/")}
+
+    names = ("trimtab-driver-clicks", "trimtab-executor-clicks")
+    stage.tick(2)
+    stage.kafka_runs()
+    pipeline["spec"]["serviceAccount"] = IDENTITY
+    stage.apply(pipeline)
+    stage.tick(2)
+    for name in names:
+        assert annotations(name) == IDENTITY["annotations"]
+        stage.kubectl("annotate", "sa", name, "team=data", "-n", stage.namespace)
+    before = stage.get("statefulset", "clicks-driver")["spec"]["template"]["metadata"]
+    del pipeline["spec"]["serviceAccount"]
+    stage.apply(pipeline)
+    stage.tick(2)
+    for name in names:
+        assert annotations(name) == {"team": "data"}, "those of others stay"
+    after = stage.get("statefulset", "clicks-driver")["spec"]["template"]["metadata"]
+    assert before["annotations"] != after["annotations"], "the driver starts again"
 
 
 def test_what_others_change_is_put_back(stage: Stage) -> None:

@@ -17,6 +17,7 @@ from tests import strimzi
 from tests.apiserver.conftest import Kubectl
 from tests.apiserver.test_chart import rendered
 from tests.apiserver.test_strimzi import install, moved, put, wish
+from tests.bounds import VOLUMES
 from tests.e2e.calls import verbs
 from tests.faults.life import Life, edited, manifests, started
 from tests.faults.operators import HOME, account, grant
@@ -90,9 +91,11 @@ def first_life(life: Life) -> list[Json]:
 
 
 def unevictable() -> Json:
-    """The quickstart's pipeline, with a PodDisruptionBudget and a Secret for its sink."""
+    """The quickstart's pipeline, with all that a pipeline may have beside it."""
     found = next(each for each in manifests() if each["kind"] == "StreamPipeline")
     found["spec"]["evictable"] = False
+    found["spec"]["volumes"] = VOLUMES
+    found["spec"]["sparkUI"] = {"enabled": True}
     found["spec"]["sink"]["kafka"] = {
         "bootstrapServers": "kafka:9093",
         "topic": "clicks-out",
@@ -171,6 +174,7 @@ def older_operators_have_left_objects(life: Life) -> None:
         "RoleBinding": {"roleRef": role},
         "NetworkPolicy": {"spec": {"podSelector": {"matchLabels": {"is": "old"}}}},
         "PodDisruptionBudget": {"spec": {"maxUnavailable": 1}},
+        "Service": {"spec": {"ports": [{"port": 1}]}},
     }
     for kind in LEFT:
         meta = {"name": "old", "labels": dict(MANAGED_BY), "ownerReferences": [reference]}

@@ -151,3 +151,35 @@ def test_what_is_added_to_pods_is_on_drivers_and_executors(stage: Stage) -> None
     )
     assert seen.strip().endswith("none"), "no token of the API server"
     stage.kube.call("delete", "priorityclass", "streams")
+
+
+def test_files_are_mounted_once_they_are_there_and_each_role_has_its_own(stage: Stage) -> None:
+    """A ConfigMap that comes late, a folder of scratch, a label of the executors, the web UI."""
+    asked = [
+        {"name": "lookup", "mountPath": "/mnt/lookup", "configMap": {"name": "lookup"}},
+        {"name": "cache", "mountPath": "/mnt/cache", "emptyDir": {"sizeLimit": "64Mi"}},
+    ]
+    stage.apply(
+        pipeline(
+            transform=PLAIN, volumes=asked, sparkUI={"enabled": True},
+            podTemplate={"labels": {"tier": "both"}, "executor": {"labels": {"tier": "spot"}}},
+            tuning=pinned(executors=1, trigger="1s"),
+        )
+    )  # fmt: skip
+    assert "ConfigMap 'lookup' does not exist" in stage.wait_stalled("VolumeMissing")
+    lookup = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "lookup"}}
+    stage.apply(lookup | {"data": {"countries": "de"}})
+    stage.wait_ready()
+    stage.wait_long("the executor", 120, lambda: len(stage.executors()) == 1)
+    (executor,) = stage.executors()
+    driver = stage.kube.get("pod", "clicks-driver-0") or {}
+    assert driver["metadata"]["labels"]["tier"] == "both"
+    assert executor["metadata"]["labels"]["tier"] == "spot"
+    for pod in (driver, executor):
+        look = "cat /mnt/lookup/countries && touch /mnt/cache/x && echo written"
+        seen = stage.kube.call("exec", pod["metadata"]["name"], "--", "sh", "-c", look)
+        assert seen.split() == ["dewritten"], pod["metadata"]["name"]
+    shown = "import urllib.request as r; print(r.urlopen('http://localhost:4040/jobs/').status)"
+    said = stage.kube.call("exec", "clicks-driver-0", "--", "/opt/trimtab/bin/python", "-c", shown)
+    assert said.strip() == "200"
+    assert (stage.kube.get("service", "clicks-ui") or {})["spec"]["type"] == "ClusterIP"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
-from trimtab.api.v1alpha1.pipeline import Goal
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.ports import Sample
 from trimtab.reconcile.observe.gather import gather

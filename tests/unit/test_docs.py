@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from pydantic import TypeAdapter
 
 from trimtab.api.crd import all_crds
 from trimtab.api.knobs import KNOBS
@@ -20,9 +21,11 @@ from trimtab.api.reasons import Reason as Decided
 from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
 from trimtab.api.v1alpha1.query import DeadLetters, Sink, Transform
 from trimtab.api.v1alpha1.status import ConditionType
+from trimtab.api.v1alpha1.volumes import Volumes
 from trimtab.cli import main as cli
 from trimtab.simulation.expectations import PolicyTest
 from trimtab.simulation.scenario import Scenario
@@ -37,7 +40,10 @@ KINDS = {
     "ClusterTuningPolicy": ClusterTuningPolicySpec,
     "PolicyTest": PolicyTest,
 }
-PARTS = {"sink": Sink, "transform": Transform, "deadLetters": DeadLetters}
+PARTS: dict[str, Any] = {
+    "sink": Sink, "transform": Transform, "deadLetters": DeadLetters, "volumes": Volumes,
+    "podTemplate": PipelinePodTemplate,
+}  # fmt: skip
 """Parts of the spec of a pipeline, shown by themselves."""
 
 
@@ -59,7 +65,7 @@ def test_an_example_is_what_the_models_take(document: dict[str, Any]) -> None:
         KINDS[document["kind"]].model_validate(document["spec"])
     elif document.keys() <= PARTS.keys():
         for name, part in document.items():
-            PARTS[name].model_validate(part)
+            TypeAdapter(PARTS[name]).validate_python(part)
     else:
         Scenario.model_validate(document)
 

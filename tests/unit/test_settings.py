@@ -97,6 +97,11 @@ def test_network_policies_are_read_as_the_chart_writes_them() -> None:
     assert (network.metrics_from, network.kafka_from) == ((), ({"podSelector": {}},))
     assert network.egress is not None
     assert (network.egress.api_server, network.egress.allow) == ((), ({},))
+    assert network.spark_ui_from == ()
+    text = '{"sparkUIFrom": [{"podSelector": {}}]}'
+    network = OperatorSettings.from_environment(given | {"TRIMTAB_NETWORK_POLICIES": text}).network
+    assert network is not None
+    assert network.spark_ui_from == ({"podSelector": {}},)
 
 
 @pytest.mark.parametrize(

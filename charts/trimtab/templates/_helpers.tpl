@@ -79,14 +79,14 @@ capabilities: {drop: [ALL]}
 - apiGroups: [""]
   resources: [configmaps, serviceaccounts]
   verbs: [create, get, list, watch, patch, delete]
-# Passed on to drivers, for the Secrets that their pipelines name: the admission policy asks for it.
+# Passed on to drivers, for what their pipelines name: the admission policy asks for it.
 # Kubernetes itself has no such verb, so nobody can read a Secret with it.
 - apiGroups: [""]
-  resources: [secrets]
+  resources: [secrets, configmaps, persistentvolumeclaims]
   verbs: [mount]
 - apiGroups: [""]
   resources: [services]
-  verbs: [create, get, list, watch, patch, update]
+  verbs: [create, get, list, watch, patch, update, delete]
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [create, get, list, watch, patch]
@@ -149,6 +149,7 @@ capabilities: {drop: [ALL]}
 {{- $readers = append $readers (dict "namespaceSelector" (dict "matchLabels" $home) "podSelector" (dict "matchLabels" $labels)) }}
 {{- end }}
 {{- $said := dict "metricsFrom" $readers "kafkaFrom" .kafkaFrom }}
+{{- with .sparkUIFrom }}{{ $_ := set $said "sparkUIFrom" . }}{{ end }}
 {{- if .egress.restrict }}
 {{- $_ := set $said "egress" (dict "apiServer" .egress.apiServer "allow" .egress.allow) }}
 {{- end }}

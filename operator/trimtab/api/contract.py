@@ -29,6 +29,7 @@ from trimtab.api.quantities import Duration
 from trimtab.api.v1alpha1.environment import EnvSource
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate
+from trimtab.api.v1alpha1.volumes import Volume
 from trimtab.errors import ContractError
 
 log = logging.getLogger(__name__)
@@ -156,13 +157,16 @@ class Executors(Document):
     checkpoint_claim: str | None = Field(
         None, alias="checkpointClaim", description="claim that executors mount; absent: none"
     )
+    volumes: tuple[Volume, ...] | None = Field(
+        None, description="what users mount; absent: nothing"
+    )
 
 
 class Job(Document):
     """`job.json`: everything that a driver needs to build and run its pipeline's query.
 
-    Its schema is 2 where it has `tls`, `authentication`, `envFrom` or `deadLetters`: a driver that
-    ignored these would try to do without.
+    Its schema is 2 where it has `tls`, `authentication`, `envFrom`, `volumes` or `deadLetters`: a
+    driver that ignored these would try to do without.
     """
 
     schema_: Literal[1, 2] = Field(1, alias="schema")
@@ -182,6 +186,10 @@ class Job(Document):
         None, description="absent: a new checkpoint begins where the previous generation ended"
     )
     hang_timeout_s: Duration | None = Field(None, alias="hangTimeout")
+    spark_ui: Literal[True] | None = Field(None, alias="sparkUI", description="absent: no web UI")
+    event_log_uri: str | None = Field(
+        None, alias="eventLogUri", description="absent: Spark logs no events"
+    )
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
 
@@ -192,11 +200,18 @@ class Job(Document):
         return tuple(dict.fromkeys(key for part in parts for key in part.secret_keys))
 
     @property
-    def secrets(self) -> frozenset[str]:
-        """The Secrets that its pods mount, or read variables from."""
+    def volumes(self) -> tuple[Volume, ...]:
+        """What users mount into its pods."""
+        return (self.executors.volumes or ()) if self.executors else ()
+
+    @property
+    def mounted(self) -> frozenset[tuple[str, str]]:
+        """What its pods mount, or read variables from, each as resource and name."""
         sources = (self.executors.env_from or {}).values() if self.executors else ()
-        read = {each.secret_key_ref.name for each in sources if each.secret_key_ref}
-        return frozenset(read | {key.secret for key in self.secret_keys})
+        secrets = {each.secret_key_ref.name for each in sources if each.secret_key_ref}
+        secrets |= {key.secret for key in self.secret_keys}
+        asked = {volume.named for volume in self.volumes if volume.named}
+        return frozenset(asked | {("secrets", name) for name in secrets})
 
     @classmethod
     def from_json(cls, text: str) -> Job:

@@ -18,7 +18,7 @@ Role and of its binding, nobody can add an item: an apply takes them back as a w
 EXECUTORS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
 """What the role of a driver allows it to do with pods; nobody may grant more than they have."""
 MOUNT = "mount"
-"""A verb that Kubernetes itself does not know: the holder may make executors that mount the Secret.
+"""A verb that Kubernetes itself does not know: the holder may make executors that mount the object.
 
 The chart's policy for drivers asks for it. Nobody can read a Secret with it.
 """
@@ -71,9 +71,9 @@ KINDS: Mapping[str, Kind] = {
         Kind("Pod", "pods", "v1", EXECUTORS),
         Kind("Job", "jobs", "batch/v1", (*APPLIED, "delete")),
         Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy/v1", (*APPLIED, "delete")),
-        Kind("ConfigMap", "configmaps", "v1", (*APPLIED, "delete")),
-        Kind("PersistentVolumeClaim", "persistentvolumeclaims", "v1", APPLIED),
-        Kind("Service", "services", "v1", REPLACED),
+        Kind("ConfigMap", "configmaps", "v1", (*APPLIED, "delete", MOUNT)),
+        Kind("PersistentVolumeClaim", "persistentvolumeclaims", "v1", (*APPLIED, MOUNT)),
+        Kind("Service", "services", "v1", (*REPLACED, "delete")),
         Kind("NetworkPolicy", "networkpolicies", "networking.k8s.io/v1", (*REPLACED, "delete")),
         Kind("ServiceAccount", "serviceaccounts", "v1", (*APPLIED, "delete")),
         Kind("Role", "roles", _RBAC, (*APPLIED, "delete")),

@@ -6,6 +6,8 @@ DRIVER_PORT = 7078
 """Where executors call the driver; fixed, so that a NetworkPolicy can name it."""
 BLOCK_MANAGER_PORT = 7079
 """Where drivers and executors serve blocks to each other; fixed like `DRIVER_PORT`."""
+UI_PORT = 4040
+"""Where a driver serves Spark's web UI, if its pipeline asks for that."""
 FIXED_PORTS = {"trimtab.dev/ports": "fixed"}
 """Label of pods whose Spark listens at these ports: that of an older trimtab chose its own."""
 

@@ -22,8 +22,14 @@ class Egress(_Values):
 
 
 class NetworkSettings(_Values):
-    """Who may reach the pods beside their own kind: peers of a NetworkPolicy; empty: everybody."""
+    """Who may reach the pods beside their own kind: peers of a NetworkPolicy.
+
+    Empty: everybody, but nobody for Spark's web UI.
+    """
 
     metrics_from: tuple[dict[str, Any], ...] = Field((), description="for a driver's metrics")
     kafka_from: tuple[dict[str, Any], ...] = Field((), description="for brokers")
+    spark_ui_from: tuple[dict[str, Any], ...] = Field(
+        (), alias="sparkUIFrom", description="for a driver's web UI; empty: nobody"
+    )
     egress: Egress | None = Field(None, description="absent: pipelines may go anywhere")

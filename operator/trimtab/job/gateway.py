@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -19,6 +19,12 @@ JavaObject = Any
 def classes(context: SparkContext) -> JavaObject:
     """The packages of the JVM; its classes are found below them by name."""
     return cast("JavaObject", context._jvm)
+
+
+def started(conf: Mapping[str, str]) -> JavaObject:
+    """The packages of the JVM, which is started with this configuration, without a context yet."""
+    SparkContext._ensure_initialized(conf=SparkConf().setAll(list(conf.items())))
+    return cast("JavaObject", SparkContext._jvm)
 
 
 def exit_code() -> int | None:

@@ -15,9 +15,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from trimtab.api.contract import Executors, Job
-from trimtab.api.listening import BLOCK_MANAGER_PORT, DRIVER_PORT, FIXED_PORTS
+from trimtab.api.listening import BLOCK_MANAGER_PORT, DRIVER_PORT, FIXED_PORTS, UI_PORT
 from trimtab.api.memory import HEAP_MIN_BYTES, POD_MIN_BYTES
 from trimtab.api.reserved import env_faults, spark_faults
+from trimtab.job import event_log
 from trimtab.job.definition import Options
 from trimtab.job.executors.pod_template import keys as pod_keys
 from trimtab.job.executors.pod_template import pod_template
@@ -59,6 +60,14 @@ NETWORK = {
     "spark.port.maxRetries": "0",  # the next port would be one that no NetworkPolicy allows
 }
 """Between the pods of a pipeline; in local mode there is only one process."""
+UI = {
+    "spark.ui.enabled": "true",
+    "spark.ui.port": str(UI_PORT),
+    "spark.ui.killEnabled": "false",  # who may look must not be able to stop a batch
+}
+"""For a pipeline that asks for Spark's web UI."""
+REDACTED = "(?i)secret|password|passphrase|token|access[.]?key|account[.]?key"
+"""Names of settings whose values neither shows: Spark's own, and those of object stores."""
 OWNED = {
     "spark.dynamicAllocation.enabled": "false",  # two controllers on one count would fight
     "spark.decommission.enabled": "true",  # lets tasks finish before an executor exits
@@ -83,7 +92,9 @@ def configuration(
         JobFailureError: job.json uses a reserved name, or a pod is too small for Spark.
     """
     _require_no_reserved(job)
-    owned = dict(OWNED)
+    owned = OWNED | (UI if job.spark_ui else {}) | event_log.keys(job.event_log_uri)
+    if job.spark_ui or job.event_log_uri:
+        owned["spark.redaction.regex"] = REDACTED
     owned["spark.app.name"] = job.pipeline
     if options.driver_memory_bytes is not None:
         heap, _ = memory_split(options.driver_memory_bytes)
@@ -179,10 +190,16 @@ def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int
 
 
 def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSession:
-    """Start the JVM and ship the mounted Python modules to the executors."""
+    """Start the JVM and ship the mounted Python modules to the executors.
+
+    Raises:
+        JobFailureError: the event log has no place.
+    """
     if POD_TEMPLATE_KEY in conf and job.executors is not None:
         template = pod_template(job.executors, job.secret_keys)
         Path(conf[POD_TEMPLATE_KEY]).write_text(json.dumps(template), encoding="utf-8")
+    if job.event_log_uri is not None:
+        event_log.make_directory(job.event_log_uri, conf)
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)

@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError, field_validator
 
 from trimtab.api.common import ApiModel
 from trimtab.api.knobs import SCOPES
+from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
-from trimtab.api.v1alpha1.pipeline import Goal
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.errors import BadInputError
 from trimtab.simulation.shapes import Load, Number

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from trimtab.api.knobs import EXECUTORS, SCOPE, TRIGGER, KnobValues
 from trimtab.api.ranges import Range
+from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
-from trimtab.api.v1alpha1.pipeline import Goal, StreamPipelineSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.tuning import Bounds, Mode, Profile, Tuning
 from trimtab.tuning.capacity.configuration import Capacity
 from trimtab.tuning.profiles import PROFILES

@@ -86,6 +86,7 @@ def child(
     body: Manifest,
     *,
     owned: bool = True,
+    annotations: dict[str, str] | None = None,
 ) -> Manifest:
     """A child object, stamped with the hash of its desired state."""
     metadata: Manifest = {
@@ -95,6 +96,8 @@ def child(
     }
     if owned:
         metadata["ownerReferences"] = [owner(parent)]
+    if annotations:
+        metadata["annotations"] = annotations
     manifest = {"apiVersion": KINDS[kind].api_version, "kind": kind, "metadata": metadata, **body}
-    metadata["annotations"] = {HASH_ANNOTATION: digest(manifest)}
+    metadata["annotations"] = (annotations or {}) | {HASH_ANNOTATION: digest(manifest)}
     return manifest

@@ -15,7 +15,7 @@ from trimtab.api.contract import (
     Job,
 )
 from trimtab.api.kinds import KINDS
-from trimtab.api.listening import FIXED_PORTS, METRICS_PORT
+from trimtab.api.listening import FIXED_PORTS, METRICS_PORT, UI_PORT
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
@@ -39,8 +39,10 @@ from trimtab.workloads.names import (
     job_name,
     labels,
     tuning_name,
+    ui_name,
 )
 from trimtab.workloads.secrets import secret_volumes
+from trimtab.workloads.volumes import user_volumes
 
 
 def disruption_budget(parent: Manifest) -> Manifest:
@@ -54,6 +56,19 @@ def disruption_budget(parent: Manifest) -> Manifest:
     }
     name = driver_name(parent["metadata"]["name"])
     return child(parent, "PodDisruptionBudget", name, labels(parent), body)
+
+
+def ui_service(parent: Manifest) -> Manifest:
+    """Leads to Spark's web UI, also while the driver is not ready: then it is looked at most."""
+    body: Manifest = {
+        "spec": {
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": True,
+            "selector": _selector(parent),
+            "ports": [{"name": "http", "port": UI_PORT, "protocol": "TCP", "targetPort": UI_PORT}],
+        }
+    }
+    return child(parent, "Service", ui_name(parent["metadata"]["name"]), labels(parent), body)
 
 
 def _selector(parent: Manifest) -> dict[str, str]:
@@ -76,7 +91,7 @@ def stateful_set(
         "replicas": 0 if spec.suspend else 1,
         "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": selector},
-        "template": pods.shaped(template, pods.pod_template(spec.pod_template, config)),
+        "template": pods.shaped(template, pods.pod_template(spec.pods_of("driver"), config)),
     }
     if java_options:
         (container,) = body["template"]["spec"]["containers"]
@@ -116,8 +131,9 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         {"name": "job", "mountPath": JOB_DIRECTORY},
         {"name": "tuning", "mountPath": TUNING_DIRECTORY},
     ]
-    for held, more in zip((volumes, mounts), secret_volumes(job.secret_keys), strict=True):
-        held.extend(more)
+    for added in (secret_volumes(job.secret_keys), user_volumes(spec.volumes)):
+        volumes += added[0]
+        mounts += added[1]
     if spec.checkpoint.claim is not None:
         claim = {"claimName": claim_name(name)}
         volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})
@@ -134,8 +150,8 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         "containers": [_driver(name, spec, config, mounts)],
         "volumes": volumes,
     }
-    if spec.node_selector:
-        pod["nodeSelector"] = spec.node_selector
+    if nodes := spec.nodes_of("driver"):
+        pod["nodeSelector"] = nodes
     return pod
 
 

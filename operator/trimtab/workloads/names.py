@@ -13,6 +13,11 @@ def driver_name(pipeline: str) -> str:
     return f"{pipeline}-driver"
 
 
+def ui_name(pipeline: str) -> str:
+    """The Service of Spark's web UI."""
+    return f"{pipeline}-ui"
+
+
 def driver_account(pipeline: str) -> str:
     """The driver's service account and its role.
 

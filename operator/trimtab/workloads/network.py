@@ -15,6 +15,7 @@ from trimtab.api.listening import (
     DRIVER_PORT,
     FIXED_PORTS,
     METRICS_PORT,
+    UI_PORT,
 )
 from trimtab.api.network import Egress
 from trimtab.ports import Manifest
@@ -28,8 +29,12 @@ API_PORTS = (443, 6443)
 _ANYWHERE: Manifest = {"namespaceSelector": {}}
 
 
-def pipeline_policies(parent: Manifest, config: OperatorSettings) -> list[Manifest]:
+def pipeline_policies(
+    parent: Manifest, config: OperatorSettings, *, ui: bool = False
+) -> list[Manifest]:
     """Who may reach the driver and the executors of a pipeline; none if policies are off.
+
+    `ui`: the driver serves Spark's web UI.
 
     They hold for pods that listen at the fixed ports. Drivers of an older trimtab do not, and keep
     running until they restart.
@@ -40,10 +45,12 @@ def pipeline_policies(parent: Manifest, config: OperatorSettings) -> list[Manife
     labels = {PIPELINE_LABEL: name}
     ours = _pods(labels, "driver", "executor")
     metrics = _rule("from", config.network.metrics_from, METRICS_PORT)
+    viewers = config.network.spark_ui_from if ui else ()
     into = {
         "driver": [
             _rule("from", [_pods(labels, "executor")], DRIVER_PORT, BLOCK_MANAGER_PORT),
             metrics,
+            *([_rule("from", viewers, UI_PORT)] if viewers else ()),
         ],
         "executor": [_rule("from", [ours], BLOCK_MANAGER_PORT)],
     }

@@ -17,7 +17,6 @@ from trimtab.api.contract import (
     SourceOptions,
     TransformDocument,
 )
-from trimtab.api.endpoints import KafkaSourceDocument
 from trimtab.api.history import HISTORY_KEY, NEWEST_KEY, Entry, name_of, packed
 from trimtab.api.knobs import FIXED_KNOBS
 from trimtab.api.pod_user import DEFAULT_USER
@@ -61,32 +60,23 @@ def children(
     stateful_set = driver.stateful_set(parent, spec, job, config, java_options)
     if spec.checkpoint.claim is None:
         _stamp(stateful_set, spec)
-    policies = network.pipeline_policies(parent, config)
+    policies = network.pipeline_policies(parent, config, ui=spec.shows_ui)
+    ui = [driver.ui_service(parent)] if spec.shows_ui else []
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
     checkpoint = checkpoint_claim(parent, spec)
-    accounts = identity.accounts(parent, job.secrets)
-    return [*accounts, *policies, job_map, *checkpoint, *budget, stateful_set]
+    accounts = identity.accounts(parent, job.mounted, spec.service_account)
+    return [*accounts, *policies, *ui, job_map, *checkpoint, *budget, stateful_set]
 
 
 def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings) -> Job:
     """A pipeline's `job.json`, from a spec that has the address of each Kafka."""
-    meta, source = parent["metadata"], spec.source.kafka
-    python, executor = spec.transform.python, spec.resources.executor
+    meta, python = parent["metadata"], spec.transform.python
     return Job(
         schema_=2 if _needs_second_schema(spec) else 1,
         namespace=meta["namespace"],
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
-        source=KafkaSourceDocument(
-            bootstrap_servers=source.servers,
-            tls=source.tls,
-            authentication=source.authentication,
-            topics=source.read_topics,
-            include_headers=True if source.include_headers else None,
-            commit_group=source.commit_group,
-            group_id_prefix=source.group_id_prefix,
-            options=source.options or None,
-        ),
+        source=spec.source.kafka.document(),
         transform=TransformDocument(
             sql=spec.transform.sql,
             module=python.module if python else None,
@@ -102,22 +92,31 @@ def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorS
         drain_timeout_s=spec.drain_timeout,
         resume=False if spec.checkpoint.resume is False else None,
         hang_timeout_s=spec.hang_timeout,
-        executors=Executors(
-            image=spec.image or config.pipeline_image,
-            cores=executor.cores,
-            cpu_request=executor.cpu_request,
-            memory_bytes=executor.memory,
-            scratch_bytes=executor.scratch,
-            service_account=executor_account(meta["name"]),
-            labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
-            env={e.name: e.value for e in spec.env if e.value is not None},
-            env_from={e.name: e.value_from for e in spec.env if e.value_from} or None,
-            node_selector=spec.node_selector,
-            checkpoint_claim=claim_name(meta["name"]) if _shared(spec) else None,
-            pod_template=pods.told(pods.pod_template(spec.pod_template, config)),
-            pod_user=None if config.pod_user == DEFAULT_USER else config.pod_user,
-        ),
+        spark_ui=True if spec.shows_ui else None,
+        event_log_uri=spec.event_log.uri if spec.event_log else None,
+        executors=_executors(parent, spec, config),
         spark_conf=spec.spark_conf,
+    )
+
+
+def _executors(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings) -> Executors:
+    """The shape of the executors' pods."""
+    name, executor = parent["metadata"]["name"], spec.resources.executor
+    return Executors(
+        image=spec.image or config.pipeline_image,
+        cores=executor.cores,
+        cpu_request=executor.cpu_request,
+        memory_bytes=executor.memory,
+        scratch_bytes=executor.scratch,
+        service_account=executor_account(name),
+        labels=MANAGED_BY | labels(parent) | {COMPONENT_LABEL: "executor"},
+        env={e.name: e.value for e in spec.env if e.value is not None},
+        env_from={e.name: e.value_from for e in spec.env if e.value_from} or None,
+        node_selector=spec.nodes_of("executor"),
+        checkpoint_claim=claim_name(name) if _shared(spec) else None,
+        pod_template=pods.told(pods.pod_template(spec.pods_of("executor"), config)),
+        pod_user=None if config.pod_user == DEFAULT_USER else config.pod_user,
+        volumes=tuple(spec.volumes) or None,
     )
 
 
@@ -132,6 +131,7 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
             source.topic_pattern,
             python and python.script,
             spec.dead_letters,
+            spec.volumes,
         )
     )
 
@@ -184,50 +184,6 @@ def history_map(parent: Manifest, entries: Sequence[Entry]) -> Manifest:
     data = {NEWEST_KEY: name_of(entries[-1])}
     body = {"data": data, "binaryData": {HISTORY_KEY: packed(entries)}}
     return child(parent, "ConfigMap", name, labels(parent), body)
-
-
-UNSET = (
-    ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
-    ("transform", "shufflePartitions"), ("transform", "script"), ("transform", "args"),
-    ("source", "includeHeaders"), ("source", "commitGroup"),
-    ("source", "groupIdPrefix"), ("source", "options"), ("sink", "options"),
-    *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
-)  # fmt: skip
-"""Fields of later releases: while unset, they must not restart a driver of an older operator."""
-
-
-def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
-    """Hash of everything that users can change and that only a driver restart applies."""
-    document = job.model_dump(mode="json", by_alias=True)
-    for told_below in ("env", "envFrom", "nodeSelector", "podTemplate"):
-        document["executors"].pop(told_below)
-    document["executors"].pop("podUser")  # the chart's choice, not the user's
-    for advised in ("javaOptions", "overheadBytes"):
-        document["executors"].pop(advised)  # never a reason to restart
-    for part, field in UNSET:
-        if document[part].get(field) is None:
-            document[part].pop(field, None)
-    if spec.dead_letters is None:
-        document.pop("deadLetters")
-    document.pop("resume")  # only a new checkpoint reads it
-    # as it was when drivers and executors shared an account: a new one is no reason to restart
-    document["executors"]["serviceAccount"] = driver_name(job.pipeline)
-    if spec.hang_timeout is None:
-        document.pop("hangTimeout")
-    if spec.image is None:
-        # trimtab's own image changes with an upgrade, which must not restart a driver
-        document["executors"].pop("image")
-    told = {
-        "job": document,
-        "image": spec.image,
-        "env": [(e.name, e.value_from.to_dict() if e.value_from else e.value) for e in spec.env],
-        "nodeSelector": spec.node_selector,
-        "driver": spec.resources.driver.model_dump(mode="json"),
-        "modules": (modules or {}).get("data"),
-    }
-    if spec.pod_template is not None:
-        told["podTemplate"] = spec.pod_template.model_dump(mode="json", exclude_defaults=True)
-    return digest(told)
 
 
 IDENTITY_FORM = "2"

@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.cli.commands import main
 from trimtab.cli.moving.found import pod_memory
 
@@ -95,7 +96,9 @@ def test_an_application_and_its_script_become_one_pipeline(tmp_path: Path) -> No
         {"name": "LEVEL", "value": "info"},
         {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "api", "key": "token"}}},
     ]
-    assert spec["podTemplate"] == {"labels": {"version": "3", "team": "shop"}}
+    assert spec["podTemplate"] == {
+        "driver": {"labels": {"version": "3"}}, "executor": {"labels": {"team": "shop"}},
+    }  # fmt: skip
     assert spec["sparkConf"] == {"spark.hadoop.fs.s3a.endpoint": "http://store:9000"}
     for line in (
         "spec.goal: ", "spec.image: registry.example/clicks:7",
@@ -107,6 +110,36 @@ def test_an_application_and_its_script_become_one_pipeline(tmp_path: Path) -> No
         "line 11: writeStream: write Pipeline.current().write(frame)",
     ):  # fmt: skip
         assert line in told
+
+
+PLACED = """
+apiVersion: sparkoperator.k8s.io/v1beta2
+kind: SparkApplication
+metadata: {name: clicks}
+spec:
+  sparkConf:
+    spark.kubernetes.node.selector.disk: ssd
+    spark.kubernetes.driver.node.selector.lifecycle: on-demand
+    spark.kubernetes.executor.annotation.team: shop
+  driver: {annotations: {a: b}}
+  executor:
+    nodeSelector: {lifecycle: spot}
+    tolerations: [{key: spot, operator: Exists}]
+"""
+
+
+def test_driver_and_executors_stay_where_each_was(tmp_path: Path) -> None:
+    spec, _ = imported(tmp_path, app_yaml=PLACED)
+    assert spec["nodeSelector"] == {"disk": "ssd"}
+    assert spec["podTemplate"] == {
+        "driver": {"annotations": {"a": "b"}, "nodeSelector": {"lifecycle": "on-demand"}},
+        "executor": {
+            "nodeSelector": {"lifecycle": "spot"},
+            "tolerations": [{"key": "spot", "operator": "Exists"}],
+            "annotations": {"team": "shop"},
+        },
+    }
+    PipelinePodTemplate.model_validate(spec["podTemplate"])
 
 
 def test_with_what_is_told_to_be_written_it_is_a_pipeline(tmp_path: Path) -> None:

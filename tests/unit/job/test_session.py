@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.session import (
     MIB,
     POD_TEMPLATE,
+    REDACTED,
     ROCKSDB,
     configuration,
     memory_split,
@@ -73,6 +75,36 @@ def test_client_mode_with_executor_pods() -> None:
         "spark.kubernetes.executor.label.trimtab.dev/ports": "fixed",
     }
     assert {key: conf.get(key) for key in expected} == expected
+
+
+def test_the_web_ui_is_served_on_request_and_only_shows() -> None:
+    plain = configuration(job(executors=POD), options(ENV), executors=1)
+    assert plain["spark.ui.enabled"] == "false"
+    shown = configuration(job(executors=POD, sparkUI=True), options(ENV), executors=1)
+    assert {k: v for k, v in shown.items() if plain.get(k) != v} == {
+        "spark.ui.enabled": "true", "spark.ui.port": "4040", "spark.ui.killEnabled": "false",
+        "spark.redaction.regex": REDACTED,
+    }  # fmt: skip
+
+
+def test_events_are_logged_on_request_in_files_that_are_closed_now_and_then() -> None:
+    plain = configuration(job(executors=POD), options(ENV), executors=1)
+    assert not [key for key in plain if key.startswith("spark.eventLog")]
+    logged = configuration(job(executors=POD, eventLogUri="s3a://b/e"), options(ENV), executors=1)
+    assert {k: v for k, v in logged.items() if plain.get(k) != v} == {
+        "spark.eventLog.enabled": "true", "spark.eventLog.dir": "s3a://b/e",
+        "spark.eventLog.compress": "true", "spark.eventLog.rolling.enabled": "true",
+        "spark.eventLog.rolling.maxFileSize": "10m", "spark.redaction.regex": REDACTED,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["fs.s3a.secret.key", "fs.azure.account.key.x.dfs.core.windows.net", "a.passphrase", "a.token"],
+)
+def test_names_of_secrets_are_known(name: str) -> None:
+    assert re.search(REDACTED, f"spark.hadoop.{name}")
+    assert not re.search(REDACTED, "spark.hadoop.fs.s3a.endpoint")
 
 
 def test_executors_get_the_environment_and_the_nodes_of_the_pipeline() -> None:

@@ -61,6 +61,24 @@ def test_an_unevictable_driver_has_a_budget_until_it_is_evictable_again() -> Non
     assert stage.get("Pod", "clicks-driver-0") == driver
 
 
+def test_the_web_ui_has_a_service_until_it_is_given_up() -> None:
+    stage = Stage.at_rest()
+    assert not stage.has("Service", "clicks-ui")
+    driver = stage.get("Pod", "clicks-driver-0")
+    stage.edit("sparkUI", {"enabled": True})
+    stage.tick()
+    spec = stage.get("Service", "clicks-ui")["spec"]
+    assert spec["type"] == "ClusterIP"
+    assert [port["port"] for port in spec["ports"]] == [4040]
+    assert spec["selector"].items() <= driver["metadata"]["labels"].items()
+    assert stage.has("Service", "events-kafka"), "of the brokers, which stays"
+    stage.edit("sparkUI", {"enabled": False})
+    stage.tick()
+    stage.tick()
+    assert not stage.has("Service", "clicks-ui")
+    assert stage.has("Service", "events-kafka")
+
+
 def test_what_an_older_operator_has_left_goes_once_the_driver_no_longer_uses_it() -> None:
     stage = Stage.at_rest()
     pod: dict[str, Any] = stage.get("Pod", "clicks-driver-0")
@@ -150,16 +168,25 @@ def test_policies_of_a_kafka_cluster_go_although_its_spec_is_invalid() -> None:
     assert stage.has("StatefulSet", "events-kafka")
 
 
-def test_a_budget_goes_although_the_pipeline_cannot_run() -> None:
+@pytest.mark.parametrize(
+    ("kind", "name", "field", "asked", "given_up"),
+    [
+        ("PodDisruptionBudget", "clicks-driver", "evictable", False, True),
+        ("Service", "clicks-ui", "sparkUI", {"enabled": True}, {"enabled": False}),
+    ],
+)
+def test_what_is_given_up_goes_although_the_pipeline_cannot_run(
+    kind: str, name: str, field: str, asked: Any, given_up: Any
+) -> None:
     stage = Stage.at_rest()
-    stage.edit("evictable", False)
+    stage.edit(field, asked)
     stage.tick()
     stage.edit("source.kafka.cluster", "nowhere")
     stage.tick()
-    assert stage.has("PodDisruptionBudget", "clicks-driver")
-    stage.edit("evictable", True)
+    assert stage.has(kind, name)
+    stage.edit(field, given_up)
     stage.tick()
-    assert not stage.has("PodDisruptionBudget", "clicks-driver")
+    assert not stage.has(kind, name)
 
 
 def test_policies_of_others_stay_when_they_are_turned_off() -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from tests.unit.tuning.test_decision import batch, memory, open_trial, signals, snapshot
 
+from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
-from trimtab.api.v1alpha1.pipeline import Goal
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.tuning import regime
 from trimtab.tuning.capacity.evenness import LEAST, MOST, START, follow, room

@@ -14,6 +14,7 @@ from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.settings import OperatorSettings
 from trimtab.workloads import pipeline
+from trimtab.workloads.inputs import inputs_hash
 from trimtab.workloads.kafka.children import children
 from trimtab.workloads.kafka.topics import topics_job
 
@@ -86,7 +87,7 @@ def inputs(manifest: Json, config: OperatorSettings = CONFIG, modules: Json | No
     """The inputs' hash of a pipeline."""
     spec = reached(manifest)
     job = pipeline.job_definition(manifest, spec, config)
-    return pipeline.inputs_hash(spec, job, modules)
+    return inputs_hash(spec, job, modules)
 
 
 def kafka_children(manifest: Json, config: OperatorSettings = CONFIG) -> list[Json]:

@@ -10,7 +10,8 @@ from tests.unit.workloads.manifests import CONFIG, example, pipeline_children, r
 
 from trimtab.api.contract import Executors
 from trimtab.job.executors.pod_template import pod_template
-from trimtab.workloads.pipeline import inputs_hash, job_definition
+from trimtab.workloads.inputs import inputs_hash
+from trimtab.workloads.pipeline import job_definition
 
 FROM_CONFIG = {"configMapKeyRef": {"name": "site", "key": "region"}}
 ENV = [

@@ -43,10 +43,16 @@ NARROWED = NetworkSettings(
 class World:
     """Two pipelines and two Kafka clusters in a namespace, one in another, and who else is there.
 
-    `others` are the policies of the chart.
+    `others` are the policies of the chart; `spec` is added to that of each pipeline.
     """
 
-    def __init__(self, network: NetworkSettings | None, others: tuple[Json, ...] = ()) -> None:
+    def __init__(
+        self,
+        network: NetworkSettings | None,
+        others: tuple[Json, ...] = (),
+        spec: Json | None = None,
+    ) -> None:
+        self._spec = spec or {}
         config = replace(CONFIG, network=network)
         self.policies = list(others)
         self.ends: dict[str, End] = {
@@ -66,7 +72,7 @@ class World:
 
     def _pipeline(self, prefix: str, config: OperatorSettings, **meta: str) -> None:
         manifest = example("pipeline", **meta)
-        spec = reached(manifest)
+        spec = reached(manifest | {"spec": manifest["spec"] | self._spec})
         job = pipeline.job_definition(manifest, spec, config)
         children = pipeline.children(manifest, spec, job, config)
         self.policies += [c for c in children if c["kind"] == "NetworkPolicy"]
@@ -129,6 +135,28 @@ def test_without_a_prometheus_of_the_chart_anybody_may_read_metrics() -> None:
     for who in ("neighbour", "stranger", "outside"):
         assert reaches(world.ends[who], world.ends["driver"], 9400, world.policies)
         assert not reaches(world.ends[who], world.ends["driver"], 7078, world.policies)
+
+
+VIEWER = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blog"}}}
+
+
+@pytest.mark.parametrize(
+    ("shown", "viewers", "reached"),
+    [(True, (VIEWER,), True), (True, (), False), (False, (VIEWER,), False)],
+    ids=["asked-for", "nobody-named", "not-asked-for"],
+)
+def test_the_web_ui_is_for_those_who_are_named_where_it_is_asked_for(
+    shown: bool, viewers: tuple[Json, ...], reached: bool
+) -> None:
+    network = NetworkSettings(metrics_from=(PROMETHEUS,), spark_ui_from=viewers)
+    world = World(network, spec={"sparkUI": {"enabled": shown}})
+    driver = world.ends["driver"]
+    assert reaches(world.ends["stranger"], driver, 4040, world.policies) is reached
+    for who in ("neighbour", "outside", "prometheus", "executor"):
+        assert not reaches(world.ends[who], driver, 4040, world.policies), who
+    for port in (7078, 7079, 9400):
+        assert not reaches(world.ends["stranger"], driver, port, world.policies)
+    assert not reaches(world.ends["stranger"], world.ends["executor"], 4040, world.policies)
 
 
 def test_a_client_of_kafka_may_be_named() -> None:

@@ -235,6 +235,7 @@ def test_an_upgrade_of_the_operator_restarts_no_driver() -> None:
         ("tuning.bounds", {"higher": 0.9, "lower": 0.4}),
         ("suspend", True),
         ("checkpoint.deletionPolicy", "Delete"),
+        ("sparkUI", {"enabled": False}),
         ("source.kafka.startingOffsets", "latest"),
         ("source.kafka.failOnDataLoss", False),
     ],
@@ -259,6 +260,8 @@ def test_an_edit_of_goal_limits_tuning_or_source_restarts_no_driver(path: str, v
         ("resources.executor.cores", 2),
         ("drainTimeout", "30s"),
         ("hangTimeout", "1h"),
+        ("sparkUI", {"enabled": True}),
+        ("eventLog", {"uri": "s3a://bucket/events"}),
         ("source.kafka.includeHeaders", True),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -183,3 +184,77 @@ def test_another_user_restarts_no_driver() -> None:
     other = replace(CONFIG, pod_user=PodUser())
     assert inputs(example("pipeline"), other) == inputs(example("pipeline"))
     assert "podUser" not in executors(None)[1]
+
+
+BOTH: Json = {
+    "imagePullSecrets": [{"name": "mine"}],
+    "tolerations": [TOLERATION],
+    "affinity": AFFINITY,
+    "priorityClassName": "high",
+    "labels": {"team": "data", "tier": "both"},
+    "annotations": {"a": "both"},
+}
+SPOT: Json = {
+    "nodeSelector": {"lifecycle": "spot"},
+    "tolerations": [TOLERATION, {"operator": "Exists"}],
+    "priorityClassName": "low",
+    "labels": {"tier": "spot"},
+    "annotations": {"b": "spot"},
+}
+
+
+def of_roles(asked: Json) -> tuple[Json, Executors]:
+    """The driver's template, and the shape of the executors."""
+    manifest = changed(
+        changed(example("pipeline"), "podTemplate", asked), "nodeSelector", {"d": "e"}
+    )
+    children = pipeline_children(manifest)
+    made = Job.from_json(children["ConfigMap"]["data"]["job.json"]).executors
+    assert made is not None
+    template = children["StatefulSet"]["spec"]["template"]
+    del template["spec"]["volumes"]  # the name of the job document is a hash of it
+    return template, made
+
+
+def test_what_is_said_of_executors_wins_there_and_leaves_the_driver() -> None:
+    driver, executors = of_roles(BOTH | {"executor": SPOT})
+    plain, both = of_roles(BOTH)
+    assert driver == plain
+    assert executors.node_selector == {"d": "e", "lifecycle": "spot"}
+    assert executors.pod_template is not None
+    assert executors.pod_template.scheduling() == {
+        "tolerations": SPOT["tolerations"], "affinity": AFFINITY, "priorityClassName": "low",
+    }  # fmt: skip
+    assert executors.pod_template.labels == {"team": "data", "tier": "spot"}
+    assert executors.pod_template.annotations == {"a": "both", "b": "spot"}
+    assert [s.name for s in executors.pod_template.image_pull_secrets] == ["mine"]
+    assert both.node_selector == {"d": "e"}
+
+
+def test_what_is_said_of_the_driver_wins_there_and_leaves_the_executors() -> None:
+    own = {"nodeSelector": {"d": "f"}, "tolerations": [], "labels": {"tier": "driver"}}
+    driver, executors = of_roles(BOTH | {"driver": own})
+    assert executors == of_roles(BOTH)[1]
+    assert driver["spec"]["nodeSelector"] == {"d": "f"}
+    assert "tolerations" not in driver["spec"], "an empty list takes them away"
+    assert driver["spec"]["affinity"] == AFFINITY
+    assert driver["metadata"]["labels"].items() >= {"team": "data", "tier": "driver"}.items()
+    assert driver["metadata"]["annotations"] == {"a": "both"}
+
+
+def test_the_job_document_has_the_executors_parts_only() -> None:
+    """As drivers of an older image know them."""
+    _, text = executors(BOTH | {"executor": SPOT, "driver": {"labels": {"tier": "driver"}}})
+    assert "spot" in text
+    assert '"tier": "driver"' not in text
+    template = json.loads(text)["executors"]["podTemplate"]
+    assert template.keys() == {*BOTH, "imagePullPolicy"}
+
+
+def test_an_edit_of_one_role_restarts_the_driver() -> None:
+    plain = changed(example("pipeline"), "podTemplate", BOTH)
+    found = [inputs(plain)]
+    found += [
+        inputs(changed(plain, f"podTemplate.{role}", SPOT)) for role in ("driver", "executor")
+    ]
+    assert len(set(found)) == 3

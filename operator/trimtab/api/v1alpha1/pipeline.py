@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -11,102 +11,34 @@ from trimtab.api.quantities import Duration, between
 from trimtab.api.reserved import SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.checkpoint import Checkpoint
 from trimtab.api.v1alpha1.environment import EnvVar
+from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka_reference import in_one_kafka
+from trimtab.api.v1alpha1.kafka_source import KafkaSource
 from trimtab.api.v1alpha1.limits import Limits, Resources
-from trimtab.api.v1alpha1.pod_template import PodTemplate
+from trimtab.api.v1alpha1.pod_template import (
+    NodeSelector,
+    PipelinePodTemplate,
+    PodTemplate,
+    Role,
+    ServiceAccount,
+)
 from trimtab.api.v1alpha1.query import (
     DEAD_LOOP,
     LOOP,
     DeadLetters,
     KafkaSink,
-    KafkaSource,
     Sink,
     Source,
     Transform,
 )
+from trimtab.api.v1alpha1.spark_ui import EVENT_LOG_RULE, EventLog, SparkUI, require_place
 from trimtab.api.v1alpha1.tuning import Tuning
+from trimtab.api.v1alpha1.volumes import Volumes
 
 SHUFFLE_PARTITIONS_KEY = "spark.sql.shuffle.partitions"
 
 
 _HOUR_S, _DAY_S = 3600.0, 86400.0
-
-CatchUp = Annotated[Duration, between(1.0, 7 * _DAY_S)]
-"""How long draining a backlog may take."""
-
-
-class LatencyGoal(ApiModel):
-    """From a record's timestamp in Kafka to the commit of its batch."""
-
-    percentile: Literal[50, 95, 99] = Field(95, description="Percentile of a batch's records.")
-    target: Annotated[Duration, between(0.1, _DAY_S)] = Field(
-        description="The percentile must stay at or below this."
-    )
-    catch_up: CatchUp | None = Field(
-        None,
-        alias="catchUp",
-        description="Time to drain a backlog, if not as tuning.profile says.",
-    )
-    clock: Literal["producer", "broker"] = Field(
-        "producer",
-        description="Where the time of a record begins: producer, at its timestamp; broker, when it"
-        " was in the topic, for mirrored topics and producers whose clocks are wrong.",
-    )
-
-
-class ThroughputGoal(ApiModel):
-    """Process the input, up to a rate, and the backlog within catchUp; or as much as possible."""
-
-    model_config = {
-        "json_schema_extra": cel(
-            (
-                "has(self.recordsPerSecond) != (has(self.max) && self.max)",
-                "write exactly one of throughput: {recordsPerSecond: 1000} and {max: true}",
-            )
-        )
-    }
-    records_per_second: int | None = Field(
-        None, alias="recordsPerSecond", ge=1, le=10**8, description="The rate to hold."
-    )
-    max: bool = Field(
-        False, description="As many records/s as the limits allow, whatever the backlog."
-    )
-    catch_up: CatchUp | None = Field(
-        None,
-        alias="catchUp",
-        description="Time to drain a backlog, if not as tuning.profile says.",
-    )
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> ThroughputGoal:
-        if (self.records_per_second is None) != self.max:
-            raise ValueError(
-                "write exactly one of throughput: {recordsPerSecond: 1000} and {max: true}"
-            )
-        return self
-
-
-class Goal(ApiModel):
-    """What the pipeline must achieve: exactly one of latency and throughput."""
-
-    model_config = {
-        "json_schema_extra": cel(
-            (
-                "has(self.latency) != has(self.throughput)",
-                "write exactly one goal: either latency: {target: 15s}"
-                " or throughput: {recordsPerSecond: 1000}",
-            )
-        )
-    }
-    latency: LatencyGoal | None = None
-    throughput: ThroughputGoal | None = None
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Goal:
-        if (self.latency is None) == (self.throughput is None):
-            raise ValueError("write exactly one goal: latency or throughput")
-        return self
-
 
 _ONE_KAFKA = " || ".join(
     f"has(self.source.kafka.{by}) && has(self.sink.kafka) && has(self.sink.kafka.{by})"
@@ -172,6 +104,7 @@ class StreamPipelineSpec(ApiModel):
                 " here: name it in source.kafka.cluster or source.kafka.strimzi, with one topic,"
                 " or remove the limit",
             ),
+            EVENT_LOG_RULE,
             (f"!({_ONE_KAFKA}) || !({_reads('self.sink.kafka.topic')})", LOOP),
             (f"!has(self.deadLetters) || !({_reads('self.deadLetters.topic')})", DEAD_LOOP),
             (
@@ -207,6 +140,10 @@ class StreamPipelineSpec(ApiModel):
             )
         ),
     )
+    volumes: Volumes = Field(
+        default_factory=list,
+        description="Volumes of driver and executors, each with the path where it is mounted.",
+    )
     spark_conf: dict[str, Annotated[str, Field(max_length=2048)]] = Field(
         default_factory=dict,
         alias="sparkConf",
@@ -214,14 +151,22 @@ class StreamPipelineSpec(ApiModel):
         description="Spark settings other than those that are reserved.",
         json_schema_extra=cel(*SPARK_RULES),
     )
-    node_selector: dict[str, Annotated[str, Field(max_length=63)]] = Field(
+    spark_ui: SparkUI | None = Field(
+        None, alias="sparkUI", description="Spark's web UI; absent: none."
+    )
+    event_log: EventLog | None = Field(
+        None, alias="eventLog", description="Where Spark logs its events; absent: nowhere."
+    )
+    node_selector: NodeSelector = Field(
         default_factory=dict,
         alias="nodeSelector",
-        max_length=16,
         description="Node labels required for driver and executors.",
     )
-    pod_template: PodTemplate | None = Field(
+    pod_template: PipelinePodTemplate | None = Field(
         None, alias="podTemplate", description="More of the pods of driver and executors."
+    )
+    service_account: ServiceAccount | None = Field(
+        None, alias="serviceAccount", description="More of the accounts of driver and executors."
     )
     resources: Resources = Field(default_factory=Resources)
     limits: Limits = Field(default_factory=Limits)
@@ -249,6 +194,20 @@ class StreamPipelineSpec(ApiModel):
             update={"source": self.source.model_copy(update={"kafka": source}), "sink": found}
         )
 
+    @property
+    def shows_ui(self) -> bool:
+        """Whether the driver serves Spark's web UI."""
+        return self.spark_ui is not None and self.spark_ui.enabled
+
+    def pods_of(self, role: Role) -> PodTemplate:
+        """What users choose for the pods of a role."""
+        return self.pod_template.of(role) if self.pod_template else PodTemplate()
+
+    def nodes_of(self, role: Role) -> dict[str, str]:
+        """The node labels that the pods of a role require."""
+        own = getattr(self.pod_template, role, None)
+        return self.node_selector | (own.node_selector if own else {})
+
     @model_validator(mode="after")
     def _reserved(self) -> StreamPipelineSpec:
         names = [variable.name for variable in self.env]
@@ -257,6 +216,11 @@ class StreamPipelineSpec(ApiModel):
         faults += [f"env {name!r} is there twice: keep one" for name in twice]
         if faults:
             raise ValueError("; ".join(faults))
+        return self
+
+    @model_validator(mode="after")
+    def _event_log_stays(self) -> StreamPipelineSpec:
+        require_place(self.event_log, self.volumes)
         return self
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ RESERVED_PREFIXES = ("trimtab.dev/", "app.kubernetes.io/", "spark-")
 """Of labels and annotations: trimtab and Spark find their pods by them."""
 
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]
+Role = Literal["driver", "executor"]
 
 _RESERVED = (
     " || ".join(f"k.startsWith('{prefix}')" for prefix in RESERVED_PREFIXES),
@@ -46,6 +47,9 @@ Annotations = Annotated[
 ]
 
 
+NodeSelector = Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=16)]
+
+
 class PullSecret(ApiModel):
     """A Secret with the login of a registry."""
 
@@ -74,21 +78,12 @@ class Toleration(ApiModel):
     )
 
 
-class PodTemplate(ApiModel):
-    """Parts of a pod that users choose."""
+Tolerations = Annotated[list[Toleration], Field(max_length=16)]
 
-    image_pull_secrets: list[PullSecret] = Field(
-        default_factory=list,
-        alias="imagePullSecrets",
-        max_length=8,
-        description="Logins of registries, beside those of the operator's chart.",
-    )
-    image_pull_policy: PullPolicy | None = Field(
-        None, alias="imagePullPolicy", description="Default: that of the operator's chart."
-    )
-    tolerations: list[Toleration] = Field(
-        default_factory=list, max_length=16, description="Taints that the pods put up with."
-    )
+
+class _Parts(ApiModel):
+    """What pods of all kinds have."""
+
     affinity: Affinity | None = Field(None, description="Where the pods may run.")
     priority_class_name: str | None = Field(
         None,
@@ -110,6 +105,23 @@ class PodTemplate(ApiModel):
         json_schema_extra=_NO_RESERVED,
     )
 
+
+class PodTemplate(_Parts):
+    """Parts of a pod that users choose."""
+
+    image_pull_secrets: list[PullSecret] = Field(
+        default_factory=list,
+        alias="imagePullSecrets",
+        max_length=8,
+        description="Logins of registries, beside those of the operator's chart.",
+    )
+    image_pull_policy: PullPolicy | None = Field(
+        None, alias="imagePullPolicy", description="Default: that of the operator's chart."
+    )
+    tolerations: Tolerations = Field(
+        default_factory=list, description="Taints that the pods put up with."
+    )
+
     def scheduling(self) -> dict[str, Any]:
         """The parts that go into a pod's spec as they stand."""
         parts = {"tolerations", "affinity", "priority_class_name"}
@@ -117,3 +129,50 @@ class PodTemplate(ApiModel):
             mode="json", by_alias=True, include=parts, exclude_defaults=True, exclude_none=True
         )
         return dict(written)
+
+
+class RolePods(_Parts):
+    """Parts of the pods of one role alone: what is said here wins over what both have.
+
+    Labels, annotations and node selectors are added key by key; anything else stands in place of
+    the same part of both.
+    """
+
+    node_selector: NodeSelector = Field(
+        default_factory=dict,
+        alias="nodeSelector",
+        description="Node labels required beside those of spec.nodeSelector.",
+    )
+    tolerations: Tolerations | None = Field(
+        None, description="Taints that these pods put up with, in place of those for both."
+    )
+
+
+class PipelinePodTemplate(PodTemplate):
+    """Parts of the pods of driver and executors, and of each alone."""
+
+    driver: RolePods | None = Field(None, description="Of the driver alone; wins.")
+    executor: RolePods | None = Field(None, description="Of the executors alone; wins.")
+
+    def of(self, role: Role) -> PodTemplate:
+        """The parts of one role's pods."""
+        own = self.driver if role == "driver" else self.executor
+        parts = {name: getattr(self, name) for name in PodTemplate.model_fields}
+        if own is not None:
+            for name in ("tolerations", "affinity", "priority_class_name"):
+                parts[name] = parts[name] if getattr(own, name) is None else getattr(own, name)
+            for name in ("labels", "annotations"):
+                parts[name] = parts[name] | getattr(own, name)
+        return PodTemplate(**parts)
+
+
+class ServiceAccount(ApiModel):
+    """What users add to the accounts of a pipeline's pods, which trimtab makes."""
+
+    annotations: Annotations = Field(
+        default_factory=dict,
+        max_length=16,
+        description="Annotations of the driver's and of the executors' account, such as those that"
+        " name an identity of a cloud.",
+        json_schema_extra=_NO_RESERVED,
+    )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel, function_rule
 from trimtab.api.endpoints import DeadLettersDocument, KafkaSinkDocument, SinkDocument
-from trimtab.api.offsets import Start
-from trimtab.api.topics import matching, pattern
-from trimtab.api.v1alpha1.kafka_options import ConsumerOptions, ProducerOptions
-from trimtab.api.v1alpha1.kafka_reference import RULES, KafkaReference
+from trimtab.api.v1alpha1.kafka_options import ProducerOptions
+from trimtab.api.v1alpha1.kafka_reference import KafkaReference
+from trimtab.api.v1alpha1.kafka_source import KafkaSource
 from trimtab.api.v1alpha1.sinks import (
     DeltaSink,
     FilesSink,
@@ -23,118 +21,6 @@ from trimtab.api.v1alpha1.sinks import (
 )
 
 MAX_SHUFFLE_PARTITIONS = 1000
-
-TWICE = "source.kafka.topics names a topic twice: keep one of them"
-
-
-_TOPICS = (
-    "(has(self.topics) && size(self.topics) > 0) != has(self.topicPattern)",
-    "write either topics: [clicks], or topicPattern: clicks-.*",
-)
-_NO_PATTERN = "write a regular expression, such as clicks-.*"
-TopicPattern = Annotated[
-    str,
-    Field(
-        max_length=249,
-        pattern=r"^[A-Za-z0-9._*+?|()\[\]-]+$",
-        json_schema_extra=cel(
-            # one that does not compile is an error, and so a refusal
-            ("!self.contains('(?') && ''.matches('^(' + self + ')$') in [true, false]", _NO_PATTERN)
-        ),
-    ),
-]
-"""A regular expression without what Python, Java and CEL read differently."""
-
-
-class KafkaSource(KafkaReference):
-    """Topics of one Kafka cluster."""
-
-    model_config = {"json_schema_extra": cel(*RULES, _TOPICS)}
-    topics: list[Topic] = Field(
-        default_factory=list,
-        max_length=100,
-        description="Topics to read, all in one query.",
-        json_schema_extra=cel(("self.all(t, self.exists_one(other, other == t))", TWICE)),
-    )
-    topic_pattern: TopicPattern | None = Field(
-        None,
-        alias="topicPattern",
-        description="Read all topics whose whole name matches this regular expression, also those"
-        " that are created later.",
-    )
-    starting_offsets: Start = Field(
-        "latest",
-        alias="startingOffsets",
-        description="Where the first checkpoint begins: latest, earliest, a time like"
-        " 2026-01-31T12:00:00Z, or an offset for each partition, as JSON.",
-    )
-    isolation_level: Literal["read_committed", "read_uncommitted"] = Field(
-        "read_committed",
-        alias="isolationLevel",
-        description="read_committed leaves out the records of aborted transactions, and waits for"
-        " those of open ones.",
-    )
-    include_headers: bool = Field(
-        False,
-        alias="includeHeaders",
-        description="Read the headers of records too, as the column headers; a column of that name"
-        " in the result is written.",
-    )
-    fail_on_data_loss: bool = Field(
-        True, alias="failOnDataLoss", description="Stop rather than skip records that expired."
-    )
-    commit_group: str | None = Field(
-        None,
-        alias="commitGroup",
-        max_length=249,
-        pattern=r"^[A-Za-z0-9._-]+$",
-        description="A consumer group whose offsets follow the query, for Kafka's own tools to"
-        " show. Nothing else may use it; the position itself is in the checkpoint.",
-    )
-
-    group_id_prefix: str | None = Field(
-        None,
-        alias="groupIdPrefix",
-        max_length=128,
-        pattern=r"^[A-Za-z0-9._-]+$",
-        description="What the names of the consumers' groups begin with, for quotas and logs of the"
-        " brokers. Absent: spark-kafka-source.",
-    )
-    options: ConsumerOptions = Field(
-        default_factory=dict, description="Options of Kafka's consumer, as text."
-    )
-
-    @property
-    def read_topics(self) -> list[str]:
-        """The topics, or the pattern of their names; see `trimtab.api.topics`."""
-        return [pattern(self.topic_pattern)] if self.topic_pattern else self.topics
-
-    def reads(self, topic: str) -> bool:
-        """Whether it reads a topic."""
-        return bool(matching(self.read_topics, [topic]))
-
-    @field_validator("topics")
-    @classmethod
-    def _each_once(cls, topics: list[str]) -> list[str]:
-        if len(set(topics)) < len(topics):
-            raise ValueError(TWICE)
-        return topics
-
-    @field_validator("topic_pattern")
-    @classmethod
-    def _compiles(cls, regex: str | None) -> str | None:
-        try:
-            re.compile(pattern(regex or ""))
-        except re.error as error:
-            raise ValueError(f"{_NO_PATTERN}: {error}") from error
-        return regex
-
-    @model_validator(mode="after")
-    def _one_way_to_name_topics(self) -> Self:
-        if bool(self.topics) == (self.topic_pattern is not None):
-            raise ValueError(_TOPICS[1])
-        return self
-
 
 LOOP = (
     "the sink's topic is one of the source's topics: the pipeline would read what it writes,"

@@ -20,7 +20,13 @@ _ADVICE = {
     "imagePullSecrets": "write podTemplate.imagePullSecrets: [{name: ...}]",
     "dynamicAllocation": "trimtab decides how many executors run",
     "monitoring": "trimtab has its own metrics (docs/metrics.md)",
-    "volumes": "Secrets for Kafka are mounted by source.kafka; other volumes have no place yet",
+    "volumes": "Secrets for Kafka are mounted by source.kafka; write others into volumes",
+}
+_ADVICE_OF_PODS = {
+    "serviceAccount": "each pipeline has accounts of its own; write serviceAccount.annotations",
+    "affinity": "write podTemplate.driver.affinity or podTemplate.executor.affinity",
+    "priorityClassName": "write podTemplate.priorityClassName, or that of one of the two",
+    "volumeMounts": "write volumes, each with its mountPath",
 }
 _OF_PODS = {"cores", "coreRequest", "coreLimit", "memory", "memoryOverhead", "env", "instances",
             "labels", "annotations", "nodeSelector", "tolerations"}  # fmt: skip
@@ -78,16 +84,12 @@ def _pods(role: str, said: Mapping[str, Any], found: Found) -> None:
         found.set("tuning.initial.executors", int(said["instances"]))
     if said.get("env"):
         found.set("env", said["env"])
-    for field, path in (
-        ("labels", "podTemplate.labels"), ("annotations", "podTemplate.annotations"),
-        ("tolerations", "podTemplate.tolerations"), ("nodeSelector", "nodeSelector"),
-    ):  # fmt: skip
+    for field in ("labels", "annotations", "tolerations", "nodeSelector"):
         if said.get(field):
-            found.set(path, said[field])
+            found.set(f"podTemplate.{role}.{field}", said[field])
     for field in (each for each in said if each not in _OF_PODS):
         words = f"spec.{role}.{field}: {_short(said[field])}"
-        advice = "each pipeline has accounts of its own" if field == "serviceAccount" else NO_PLACE
-        found.note(words, advice)
+        found.note(words, _ADVICE_OF_PODS.get(field, NO_PLACE))
 
 
 def _short(value: Any) -> str:

@@ -22,8 +22,10 @@ _CPU = {
 _ENV = re.compile(r"spark\.(executorEnv|kubernetes\.driverEnv)\.(?P<name>.+)")
 _SECRET_ENV = re.compile(r"spark\.kubernetes\.(driver|executor)\.secretKeyRef\.(?P<name>.+)")
 _OF_PODS = re.compile(
-    r"spark\.kubernetes(\.(driver|executor))?\.(?P<kind>node\.selector|label|annotation)\.(?P<name>.+)"
+    r"spark\.kubernetes\.((?P<role>driver|executor)\.(?P<kind>node\.selector|label|annotation)"
+    r"|node\.selector)\.(?P<name>.+)"
 )
+_FIELDS = {"node.selector": "nodeSelector", "label": "labels", "annotation": "annotations"}
 _OF_THE_LAUNCH = re.compile(
     r"spark\.(master|submit\..*|app\.name|driver\.(cores|memory|memoryOverhead|host|port)"
     r"|executor\.(instances|memory|memoryOverhead)|dynamicAllocation\..*|kubernetes\..*)$"
@@ -64,7 +66,7 @@ def _take(key: str, value: str, found: Found, env: dict[str, object]) -> None:
         source = {"valueFrom": {"secretKeyRef": {"name": name, "key": of_secret}}}
         env.setdefault(each["name"], source)
     elif each := _OF_PODS.fullmatch(key):
-        _pod(found, each["kind"], each["name"], value)
+        _pod(found, each["role"], each["kind"] or "node.selector", each["name"], value)
     elif faults := spark_faults({key: value}):
         if not _OF_THE_LAUNCH.match(key):
             found.note(f"sparkConf {key}={value}", faults[0].partition(": ")[2] or faults[0])
@@ -72,13 +74,12 @@ def _take(key: str, value: str, found: Found, env: dict[str, object]) -> None:
         found.fields.setdefault("sparkConf", {})[key] = value
 
 
-def _pod(found: Found, kind: str, name: str, value: str) -> None:
-    if kind == "node.selector":
-        found.fields.setdefault("nodeSelector", {})[name] = value
-    elif name.startswith("spark") or "trimtab.dev/" in name:
+def _pod(found: Found, role: str | None, kind: str, name: str, value: str) -> None:
+    path = f"podTemplate.{role}.{_FIELDS[kind]}" if role else _FIELDS[kind]
+    if kind != "node.selector" and (name.startswith("spark") or "trimtab.dev/" in name):
         found.note(f"the {kind} {name}", "the name is reserved; choose another")
     else:
-        found.fields.setdefault(f"podTemplate.{kind}s", {})[name] = value
+        found.fields.setdefault(path, {})[name] = value
 
 
 def _sizes(conf: Mapping[str, str], found: Found) -> None:

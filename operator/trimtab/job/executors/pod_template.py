@@ -14,6 +14,7 @@ from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.ports import Manifest
 from trimtab.workloads.common import CONTAINER_SECURITY, SCRATCH_REQUEST, pod_security, scratch
 from trimtab.workloads.secrets import secret_volumes
+from trimtab.workloads.volumes import user_volumes
 
 LOCAL_DIR = "spark-local-dir-1"
 _IMAGE = "spark.kubernetes.container.image"
@@ -34,7 +35,7 @@ def keys(template: PodTemplate | None) -> dict[str, str]:
 
 
 def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
-    """Executor pods as far as Spark has no key for it; they mount these Secrets.
+    """Executor pods as far as Spark has no key for it; they mount these Secrets too.
 
     They pass the Pod Security level `restricted`, and hold no token of the API server.
     """
@@ -43,8 +44,9 @@ def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
     limit = format_quantity(pods.scratch_bytes or SCRATCH_BYTES)
     volumes.append({"name": LOCAL_DIR, "emptyDir": {"sizeLimit": limit}})
     mounts.append({"name": LOCAL_DIR, "mountPath": f"/var/data/{LOCAL_DIR}"})
-    for held, more in zip((volumes, mounts), secret_volumes(secrets), strict=True):
-        held.extend(more)
+    for added in (secret_volumes(secrets), user_volumes(pods.volumes or ())):
+        volumes += added[0]
+        mounts += added[1]
     if pods.checkpoint_claim is not None:
         claim = {"claimName": pods.checkpoint_claim}
         volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})

@@ -32,6 +32,7 @@ from trimtab.job.lifecycle.boundary import (
 )
 from trimtab.job.lifecycle.each_batch import EachBatch
 from trimtab.job.lifecycle.settings_watch import Inbox
+from trimtab.job.mounted import require_mounted
 from trimtab.job.query.builder import StreamBuilder, causes_of, last_committed
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.fence import Fence
@@ -91,6 +92,7 @@ class Runner:
         self._executors = executors
         self._locality = locality
         self._signal = signal
+        self._volumes = job.volumes
         self._fence = fence
         self._each = EachBatch(driver, batches, checkpoint, executors, fence)
         self._clock = clock
@@ -179,6 +181,7 @@ class Runner:
 
     def _check_topics(self) -> events.TopicsFound | events.ConnectFailed:
         try:
+            require_mounted(self._volumes)
             self._source.require()
             self._sink.require()
         except JobFailureError as failure:

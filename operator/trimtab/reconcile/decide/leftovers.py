@@ -11,7 +11,7 @@ from trimtab.reconcile.observe.observation import Observation
 from trimtab.settings import OperatorSettings
 from trimtab.workloads.names import history_name, tuning_name
 
-GIVEN_UP = ("NetworkPolicy", "PodDisruptionBudget")
+GIVEN_UP = ("NetworkPolicy", "PodDisruptionBudget", "Service")
 """The kinds that settings or a spec may give up again."""
 LEFT = ("ConfigMap", "ServiceAccount", "Role", "RoleBinding", *GIVEN_UP)
 """Those, and the kinds whose names have changed, or change with what they hold."""
@@ -24,6 +24,7 @@ def given_up(
     gone = {
         "NetworkPolicy": config.network is None,
         "PodDisruptionBudget": spec is not None and spec.evictable,
+        "Service": spec is not None and not spec.shows_ui,
     }
     return tuple(each for each in owned if gone.get(each["kind"]))
 

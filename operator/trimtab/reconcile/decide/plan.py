@@ -10,6 +10,7 @@ from trimtab.reconcile.decide.sized import sized
 from trimtab.reconcile.observe.brokers import Words
 from trimtab.reconcile.observe.observation import Observation
 from trimtab.workloads import driver, pipeline
+from trimtab.workloads.inputs import inputs_hash
 from trimtab.workloads.names import claim_name, job_name
 
 
@@ -34,7 +35,7 @@ def plan(seen: Observation, spec: StreamPipelineSpec) -> Plan:
         return Plan(obstacle=obstacle)
     parent, config = seen.parent, seen.config
     job = pipeline.job_definition(parent, spec, config)
-    inputs = pipeline.inputs_hash(spec, job, seen.references.modules)
+    inputs = inputs_hash(spec, job, seen.references.modules)
     pods, sized_job, java_options = sized(spec, job, seen.advice.jvm)
     *children, stateful_set = pipeline.children(parent, pods, sized_job, config, java_options)
     _keep_class(children, seen.claim)

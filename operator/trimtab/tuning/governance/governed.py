@@ -9,8 +9,9 @@ from typing import Any
 from trimtab.api.knobs import BY_NAME, EXECUTOR_CORES, EXECUTORS, MIN_PARTITIONS, TOPIC_PARTITIONS
 from trimtab.api.quantities import parse_duration
 from trimtab.api.ranges import Range
+from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.limits import ExecutorRange, Limits
-from trimtab.api.v1alpha1.pipeline import Goal, StreamPipelineSpec
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.tuning import Dwell, Mode, Profile, Tuning, TuningBounds
 from trimtab.tuning.governance.rules import MODES, KnobRange, Rules, Said, shown
 from trimtab.tuning.policy import Policy

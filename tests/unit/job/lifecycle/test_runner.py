@@ -322,6 +322,26 @@ def test_a_query_that_never_stops_ends_the_driver_in_words(monkeypatch: pytest.M
         Shell(script).runner.run()
 
 
+def test_the_driver_waits_for_what_it_mounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = JobFailureError(Reason.VOLUME_MISSING, "Secret 's' does not exist", heals=True)
+    said: list[str | None] = []
+
+    def require(_: object) -> None:
+        if len(said) < 20:
+            raise missing
+
+    def script(shell: Shell) -> None:
+        said.append(shell.driver.not_ready)
+        if shell.builder.queries:
+            shell.signal.request()
+
+    monkeypatch.setattr(runner, "require_mounted", require)
+    shell = Shell(script)
+    assert shell.runner.run() is ExitCode.CLEAN
+    assert "VolumeMissing: Secret 's' does not exist" in said
+    assert len(shell.builder.queries) == 1
+
+
 def test_a_read_for_the_report_alone_fails_no_batch(caplog: pytest.LogCaptureFixture) -> None:
     shell = Shell(lambda _: None)
 

@@ -1,0 +1,60 @@
+"""What Spark itself shows of a query: its web UI, and the log of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import Field
+
+from trimtab.api.common import ApiModel, cel
+from trimtab.api.v1alpha1.volumes import Volume
+
+NO_FILE = (
+    "eventLog.uri is in a folder of the pod, which goes with it: write the mountPath of a claim in"
+    " volumes, like file:///mnt/events, or a URI like s3a://bucket/events"
+)
+_URI = "^[a-z][a-z0-9+.-]*://[^ ?#@]*[^ ?#/@]/?$"
+
+EVENT_LOG_RULE = (
+    "!has(self.eventLog) || !self.eventLog.uri.startsWith('file:') || (has(self.volumes)"
+    " && self.volumes.exists(v, has(v.persistentVolumeClaim)"
+    " && (self.eventLog.uri + '/').startsWith('file://' + v.mountPath + '/')))",
+    NO_FILE,
+)
+"""For the spec of a pipeline."""
+
+
+class SparkUI(ApiModel):
+    """Spark's web UI."""
+
+    enabled: bool = Field(
+        False,
+        description="True: the driver serves it, and a Service NAME-ui leads to it. It only shows;"
+        " whoever reaches it sees the query and its settings.",
+    )
+
+
+class EventLog(ApiModel):
+    """The log of Spark's events, which its History Server reads."""
+
+    uri: str = Field(
+        max_length=1024,
+        description="The directory, in a Hadoop file system or on a claim in `volumes`. trimtab"
+        " makes it, and deletes nothing in it.",
+        json_schema_extra=cel(
+            (
+                f"self.matches('{_URI}')",
+                "write the URI of a directory, without a password, like s3a://bucket/events or"
+                " file:///mnt/events",
+            )
+        ),
+    )
+
+
+def require_place(log: EventLog | None, volumes: Iterable[Volume]) -> None:
+    """Raise ValueError if the log would be in a folder that goes with the pod."""
+    if log is None or not log.uri.startswith("file:"):
+        return
+    claims = (v.mount_path for v in volumes if v.persistent_volume_claim)
+    if not any(f"{log.uri}/".startswith(f"file://{path}/") for path in claims):
+        raise ValueError(NO_FILE)

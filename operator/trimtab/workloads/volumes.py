@@ -1,0 +1,37 @@
+"""The volumes that a pipeline's spec asks for, as its pods have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trimtab.api.v1alpha1.volumes import Volume
+from trimtab.ports import Manifest
+
+
+def user_volumes(asked: Iterable[Volume]) -> tuple[list[Manifest], list[Manifest]]:
+    """Volumes and their mounts; the names are none that trimtab or Spark use."""
+    volumes, mounts = [], []
+    for each in asked:
+        name = f"user-{each.name}"
+        volumes.append({"name": name, **_source(each)})
+        mount: Manifest = {"name": name, "mountPath": each.mount_path}
+        claim = each.persistent_volume_claim
+        if each.files or (claim and claim.read_only):
+            mount["readOnly"] = True
+        mounts.append(mount)
+    return volumes, mounts
+
+
+def _source(volume: Volume) -> Manifest:
+    """What is in the volume.
+
+    Secrets and ConfigMaps are optional, so that a pod starts without them and the driver can say
+    what is missing.
+    """
+    written = volume.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude={"name", "mount_path"}
+    )
+    for kind in ("secret", "configMap"):
+        if kind in written:
+            written[kind]["optional"] = True
+    return dict(written)
