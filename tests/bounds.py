@@ -125,8 +125,46 @@ SECURED_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.sink.kafka", {"bootstrapServers": "k:9093", "topic": "out", "tls": {}}),
 )
 
+RECORD = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "string"}]}'
+REGISTRY = {"url": "https://registry:8081"}
+LOGIN = {"username": "u", "passwordSecret": PASSWORD}
+
+
+def avro(**registry: Any) -> dict[str, Any]:
+    """A format with a registry."""
+    return {"avro": {"schema": RECORD, "schemaRegistry": REGISTRY | registry}}
+
+
+FORMATS_REFUSED: tuple[Row, ...] = tuple(
+    ("spec.source.kafka.format", value, words)
+    for value, words in (
+        ({}, "write exactly one format: json"),
+        ({"json": {"schema": "id STRING"}, "avro": {"schema": RECORD}}, "write exactly one format"),
+        ({"xml": {}}, "xml"),
+        ({"json": {}}, "schema"),
+        ({"avro": {}}, "schema"),
+        ({"avro": {"schemaRegistry": REGISTRY}}, "schema"),
+        ({"json": {"schema": ""}}, "json.schema"),
+        ({"json": {"schema": RECORD}}, "write the fields and types in Spark's DDL"),
+        ({"avro": {"schema": "id STRING"}}, "write a record schema of Avro as JSON"),
+        (avro(url="registry:8081"), "url"),
+        (avro(url="https://u:p@registry"), "anyone can read a password in a URL"),
+        (avro(url="http://r", authentication=LOGIN), "authentication needs an https:// address"),
+    )
+)
+FORMATS_TAKEN: tuple[tuple[str, Any], ...] = tuple(
+    ("spec.source.kafka.format", value)
+    for value in (
+        {"json": {"schema": "id STRING NOT NULL, amount DOUBLE"}},
+        {"avro": {"schema": RECORD}},
+        avro(url="http://registry.kafka.svc:8081/v1"),
+        avro(authentication=LOGIN, trustedCertificates=AUTHORITY),
+    )
+)
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
+    *FORMATS_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -194,6 +232,7 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
+    *FORMATS_TAKEN,
     ("spec.deadLetters", {"topic": "clicks-dead", "maxPerBatch": 0}),
     ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),
     ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),

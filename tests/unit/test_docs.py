@@ -21,7 +21,7 @@ from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
-from trimtab.api.v1alpha1.query import DeadLetters, Sink, Transform
+from trimtab.api.v1alpha1.query import DeadLetters, Sink, Source, Transform
 from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.cli import main as cli
 from trimtab.simulation.expectations import PolicyTest
@@ -37,7 +37,7 @@ KINDS = {
     "ClusterTuningPolicy": ClusterTuningPolicySpec,
     "PolicyTest": PolicyTest,
 }
-PARTS = {"sink": Sink, "transform": Transform, "deadLetters": DeadLetters}
+PARTS = {"source": Source, "sink": Sink, "transform": Transform, "deadLetters": DeadLetters}
 """Parts of the spec of a pipeline, shown by themselves."""
 
 

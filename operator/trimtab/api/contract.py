@@ -159,8 +159,8 @@ class Executors(Document):
 class Job(Document):
     """`job.json`: everything that a driver needs to build and run its pipeline's query.
 
-    Its schema is 2 where it has `tls`, `authentication`, `envFrom` or `deadLetters`: a driver that
-    ignored these would try to do without.
+    Its schema is 2 where it has `tls`, `authentication`, `format`, `envFrom` or `deadLetters`: a
+    driver that ignored these would try to do without.
     """
 
     schema_: Literal[1, 2] = Field(1, alias="schema")

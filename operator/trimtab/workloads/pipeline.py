@@ -17,7 +17,6 @@ from trimtab.api.contract import (
     SourceOptions,
     TransformDocument,
 )
-from trimtab.api.endpoints import KafkaSourceDocument
 from trimtab.api.history import HISTORY_KEY, NEWEST_KEY, Entry, name_of, packed
 from trimtab.api.knobs import FIXED_KNOBS
 from trimtab.api.pod_user import DEFAULT_USER
@@ -73,21 +72,14 @@ def job_definition(
     config: OperatorSettings,
 ) -> Job:  # fmt: skip
     """A pipeline's `job.json`; `bootstrap` holds the addresses of source and sink."""
-    meta, source, sink = parent["metadata"], spec.source.kafka, spec.sink.document(bootstrap[1])
+    meta, sink = parent["metadata"], spec.sink.document(bootstrap[1])
     python, executor = spec.transform.python, spec.resources.executor
     return Job(
         schema_=2 if _needs_second_schema(spec) else 1,
         namespace=meta["namespace"],
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
-        source=KafkaSourceDocument(
-            bootstrap_servers=bootstrap[0],
-            tls=source.tls,
-            authentication=source.authentication,
-            topics=source.topics,
-            include_headers=True if source.include_headers else None,
-            commit_group=source.commit_group,
-        ),
+        source=spec.source.kafka.document(bootstrap[0]),
         transform=TransformDocument(
             sql=spec.transform.sql,
             module=python.module if python else None,
@@ -125,7 +117,8 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
     named = (spec.source.kafka, spec.sink.reference)
     secured = any(kafka and (kafka.tls or kafka.authentication) for kafka in named)
     reads_elsewhere = any(variable.value_from for variable in spec.env)
-    return secured or reads_elsewhere or spec.dead_letters is not None
+    decodes = spec.source.kafka.format is not None
+    return secured or reads_elsewhere or decodes or spec.dead_letters is not None
 
 
 def _shared(spec: StreamPipelineSpec) -> bool:
@@ -181,6 +174,7 @@ def history_map(parent: Manifest, entries: Sequence[Entry]) -> Manifest:
 UNSET = (
     ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
     ("transform", "shufflePartitions"), ("source", "includeHeaders"), ("source", "commitGroup"),
+    ("source", "format"),
     *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
 )  # fmt: skip
 """Fields of later releases: while unset, they must not restart a driver of an older operator."""

@@ -7,8 +7,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel, function_rule
-from trimtab.api.endpoints import DeadLettersDocument, KafkaSinkDocument, SinkDocument
+from trimtab.api.endpoints import (
+    DeadLettersDocument,
+    KafkaSinkDocument,
+    KafkaSourceDocument,
+    SinkDocument,
+)
 from trimtab.api.offsets import Start
+from trimtab.api.v1alpha1.formats import Format
 from trimtab.api.v1alpha1.kafka_client import NO_SECURITY_HERE, RULES, Security
 from trimtab.api.v1alpha1.sinks import (
     DeltaSink,
@@ -86,6 +92,25 @@ class KafkaSource(KafkaReference):
         description="A consumer group whose offsets follow the query, for Kafka's own tools to"
         " show. Nothing else may use it; the position itself is in the checkpoint.",
     )
+
+    format: Format | None = Field(
+        None,
+        description="What the values are: the transform then gets them decoded too, as the column"
+        " record, a struct. A value that cannot be decoded fails the batch, or goes to"
+        " deadLetters.",
+    )
+
+    def document(self, servers: str) -> KafkaSourceDocument:
+        """The source in `job.json`."""
+        return KafkaSourceDocument(
+            bootstrap_servers=servers,
+            tls=self.tls,
+            authentication=self.authentication,
+            topics=self.topics,
+            include_headers=True if self.include_headers else None,
+            commit_group=self.commit_group,
+            format=self.format,
+        )
 
     @field_validator("topics")
     @classmethod

@@ -265,7 +265,8 @@ class Runner:
         written = self._builder.writer.failure if self._builder.writer else None
         assert self._query is not None  # it has failed
         failure = written if isinstance(written, JobFailureError) else None
-        failure = failure or classify(causes_of(self._query, written))
+        causes = causes_of(self._query, written)
+        failure = failure or self._source.meaning(causes) or classify(causes)
         return events.QueryFailed(failure, last_committed(self._query) is not None)
 
     def _announce(self, failure: JobFailureError | None, wait_s: float) -> None:

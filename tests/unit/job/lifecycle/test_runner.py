@@ -182,6 +182,9 @@ class Shell:
         if self.now < self.away_until:
             raise AWAY
 
+    def meaning(self, causes: Any) -> None:
+        """Nothing: no failure is the source's own."""
+
     def identity(self) -> KafkaIdentity:
         return KafkaIdentity("kafka", {"in": "id"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +21,9 @@ from trimtab.api.knobs import (
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import AGE_SHARES, SOURCE
 from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.formats import undecodable
 from trimtab.job.query.topics import START_TIMEOUT_S, identity_of, partitions_of, require_topics
+from trimtab.job.termination import Cause, JobFailureError
 from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
 from trimtab.kafka.java import spark_options
 from trimtab.sizing import batches
@@ -74,6 +76,7 @@ class KafkaSource:
         self._headers = {"includeHeaders": "true"} if document.include_headers else {}
         self._connection = document.connection
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
+        self._decoder = undecodable.decoder_of(document.format) if document.format else None
 
     @property
     def topics(self) -> list[str]:
@@ -83,6 +86,14 @@ class KafkaSource:
     def require(self) -> None:
         """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
         require_topics(self._admin, self._topics, "source")
+        if self._decoder is not None:
+            self._decoder.require(self._topics)
+
+    def meaning(self, causes: Sequence[Cause]) -> JobFailureError | None:
+        """A record that cannot be decoded, or one of a schema that is new."""
+        if self._decoder is None:
+            return None
+        return self._decoder.meaning(causes) or undecodable.meaning(causes)
 
     def identity(self) -> KafkaIdentity:
         """The ids of the cluster and of the topics; raises a healing JobFailureError."""
@@ -105,7 +116,7 @@ class KafkaSource:
         knobs: Mapping[str, float],
         begin: Offsets | None = None,
     ) -> DataFrame:
-        """The raw Kafka columns.
+        """Kafka's columns, and the decoded value as the column `record` if there is a format.
 
         Each batch also yields its side of the ledger and the distribution of the records' Kafka
         timestamps, in milliseconds since 1970. An executor reads from a broker in its own zone if
@@ -122,6 +133,8 @@ class KafkaSource:
             **limits(knobs),
         }
         frame = session.readStream.format("kafka").options(**said).load()
+        if self._decoder is not None:
+            frame = undecodable.failing(undecodable.decoded(frame, self._decoder))
         return frame.observe(SOURCE, *_observations())
 
     def _start(self, start: str, begin: Offsets | None) -> dict[str, str]:
