@@ -161,9 +161,12 @@ FORMATS_TAKEN: tuple[tuple[str, Any], ...] = tuple(
         avro(authentication=LOGIN, trustedCertificates=AUTHORITY),
     )
 )
+MANY = {"topic": "dead", "maxPerBatch": 10_001}
+DECODED = {"source.kafka.format": {"json": {"schema": "id STRING"}}}
 
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
+    ("spec", {**DECODED, "deadLetters": MANY}, "deadLetters.maxPerBatch is at most 10000"),
     *FORMATS_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
@@ -233,6 +236,8 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
     *FORMATS_TAKEN,
+    ("spec.deadLetters", MANY),
+    ("spec", {**DECODED, "deadLetters": MANY | {"maxPerBatch": 10_000}}),
     ("spec.deadLetters", {"topic": "clicks-dead", "maxPerBatch": 0}),
     ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),
     ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),

@@ -163,3 +163,119 @@ def test_a_registry_that_is_away_is_waited_for(
         registry.status = None
         driver.until(driver.committed(1))
         assert driver.terminate() == 0
+
+
+BAD_JSON = {
+    b"": "it is not one JSON object of this schema",
+    b"  ": "it is not one JSON object of this schema",
+    b"null": "it is not one JSON object of this schema",
+    b"5": "it is not one JSON object of this schema",
+    b'[{"id": "a"}]': "it is not one JSON object of this schema",
+    b'{"id": "a"': "it is not one JSON object of this schema",
+    b'{"id": "a"} {"id": "b"}': "it is not one JSON object of this schema",
+    b'{"id": "a", "amount": "much"}': "it is not one JSON object of this schema",
+    b'{"id": "a", "tags": [{"x": 1}, 2], "amount": []}': "it is not one JSON object of this schema",
+    b'{"amount": 1}': "its field id is missing or null",
+    b'{"id": null}': "its field id is missing or null",
+    b'{"id": "\xff"}': "it is not UTF-8",
+}
+
+
+def letters(broker: KafkaBroker, topic: str) -> dict[bytes, dict[str, bytes]]:
+    """The headers of each dead letter, by its value."""
+    found = [
+        (m.value() or b"", dict(m.headers() or [])) for m in read_messages(broker.bootstrap, topic)
+    ]
+    assert len(found) == len(dict(found)), "each of them once"
+    return dict(found)
+
+
+def test_what_cannot_be_decoded_goes_to_the_dead_letters_as_it_is(
+    broker: KafkaBroker, topics: tuple[str, str], reading: Callable[..., Driver]
+) -> None:
+    dead = f"{topics[1]}-dead"
+    broker.create_topic(dead, 1)
+    good = [b'{"id": "%d", "amount": 1, "other": {}}' % n for n in range(60)]
+    mixed = [*good[:30], *BAD_JSON, None, *good[30:]]
+    send(broker.bootstrap, topics[0], *mixed, key=b"k", headers=[("trace", b"\x01")])
+    driver = reading({"json": {"schema": DDL}}, deadLetters={"topic": dead, "maxPerBatch": 12})
+    last = driver.until(driver.committed(len(mixed)))
+    assert last["dead_letters_total"] == len(BAD_JSON)
+    assert last["ledger_mismatch_total"] == 0
+    driver.until(lambda m: m.get("missing_records") == 0)
+    assert driver.terminate() == 0
+    rows = [json.loads(m.value() or b"{}") for m in read_messages(broker.bootstrap, topics[1])]
+    assert sorted(row.get("id", "") for row in rows) == sorted(["", *(str(n) for n in range(60))])
+    found = letters(broker, dead)
+    assert {
+        value: headers["trimtab.error"].decode() for value, headers in found.items()
+    } == BAD_JSON
+    for value, headers in found.items():
+        place = mixed.index(value)
+        assert headers["trimtab.topic"].decode() == topics[0]
+        assert int(headers["trimtab.partition"]) == place % 4
+        assert int(headers["trimtab.offset"]) == place // 4
+        assert headers["trace"] == b"\x01"
+    assert {m.key() for m in read_messages(broker.bootstrap, dead)} == {b"k"}
+
+
+def test_neither_good_nor_bad_records_are_lost_over_kills(
+    broker: KafkaBroker, topics: tuple[str, str], reading: Callable[..., Driver]
+) -> None:
+    """The sink has all that can be decoded, the dead letters all that cannot, and nothing else."""
+    dead, bad = f"{topics[1]}-dead", {b"", b"\x01" + order("a", 1), b"\x00\x00\x00"}
+    broker.create_topic(dead, 2)
+    with Registry() as registry:
+        registry.add(7, ORDER, f"{topics[0]}-value")
+        bad |= {framed(7, b"\x08a"), framed(404, order("a", 1))}
+        good = [framed(7, order(f"a{n}", n)) for n in range(1500)]
+        mixed = [*good]
+        for place, value in enumerate(sorted(bad)):
+            mixed.insert(place * 250 + 3, value)
+        send(broker.bootstrap, topics[0], *mixed)
+        avro = {"schema": json.dumps(ORDER), "schemaRegistry": {"url": registry.url}}
+        driver = reading({"avro": avro}, deadLetters={"topic": dead, "maxPerBatch": 5})
+        for least in (200, 400):
+            driver.until(lambda m, least=least: m.get("records_total", 0) >= least)
+            driver.kill()
+            driver.start()
+        driver.until(lambda m: m.get("lag_records_total", 1) == 0 or driver.committed(1)(m))
+        assert driver.terminate() == 0
+    assert {(row["id"], row["amount"]) for row in written(broker, topics[1])} == {
+        (f"a{n}", n) for n in range(1500)
+    }
+    found = {
+        m.value() or b"": dict(m.headers() or []) for m in read_messages(broker.bootstrap, dead)
+    }
+    assert set(found) == bad
+    assert found[framed(404, order("a", 1))]["trimtab.error"].decode() == (
+        "the registry has no usable Avro schema 404"
+    )
+    assert (
+        found[framed(7, b"\x08a")]["trimtab.error"]
+        .decode()
+        .startswith("it is not Avro of schema 7")
+    )
+
+
+def test_more_of_them_than_the_limit_stall_and_nothing_is_committed(
+    broker: KafkaBroker, topics: tuple[str, str], reading: Callable[..., Driver]
+) -> None:
+    dead = f"{topics[1]}-dead"
+    broker.create_topic(dead, 1)
+    send(broker.bootstrap, topics[0], *[b"no"] * 11, b'{"id": "a"}')
+    driver = reading({"json": {"schema": DDL}}, deadLetters={"topic": dead, "maxPerBatch": 10})
+    told = driver.termination()
+    assert told["reason"] == "TooManyDeadLetters"
+    assert "11 records of a batch" in told["message"]
+    assert f"The first: {topics[0]}/0 at 0: it is not one JSON object" in told["message"]
+    assert list(read_messages(broker.bootstrap, dead)) == []
+    assert written(broker, topics[1]) == []
+    document = json.loads((driver.directory / "job.json").read_text())
+    document["deadLetters"]["maxPerBatch"] = 11
+    (driver.directory / "job.json").write_text(json.dumps(document))
+    driver.start()
+    driver.until(driver.committed(12))
+    assert driver.terminate() == 0
+    assert len(list(read_messages(broker.bootstrap, dead))) == 11
+    assert [row["id"] for row in written(broker, topics[1])] == ["a"]

@@ -14,7 +14,7 @@ from trimtab.api.endpoints import (
     SinkDocument,
 )
 from trimtab.api.offsets import Start
-from trimtab.api.v1alpha1.formats import Format
+from trimtab.api.v1alpha1.formats import MOST_ASIDE, Format
 from trimtab.api.v1alpha1.kafka_client import NO_SECURITY_HERE, RULES, Security
 from trimtab.api.v1alpha1.sinks import (
     DeltaSink,
@@ -132,6 +132,12 @@ DEAD_LOOP = (
 )
 
 
+TOO_MANY_ASIDE = (
+    f"with source.kafka.format, deadLetters.maxPerBatch is at most {MOST_ASIDE}: the driver holds"
+    " such records in memory until they are written"
+)
+
+
 class Source(ApiModel):
     """Where records come from."""
 
@@ -202,7 +208,7 @@ class KafkaSink(KafkaReference):
 
 
 class DeadLetters(ApiModel):
-    """What happens to rows that the transform marks with an error."""
+    """What happens to records that cannot be used."""
 
     topic: Topic = Field(description="Topic of the source's Kafka that they go to.")
     max_per_batch: int = Field(

@@ -21,7 +21,9 @@ from trimtab.api.knobs import (
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import AGE_SHARES, SOURCE
 from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.formats import aside as kept_aside
 from trimtab.job.query.formats import undecodable
+from trimtab.job.query.formats.decoder import Decoder
 from trimtab.job.query.topics import START_TIMEOUT_S, identity_of, partitions_of, require_topics
 from trimtab.job.termination import Cause, JobFailureError
 from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
@@ -70,10 +72,13 @@ class KafkaSource:
     columns = COLUMNS
     on_replay = "the same offsets are read again"
 
-    def __init__(self, document: endpoints.KafkaSourceDocument) -> None:
-        """Connects on first use."""
+    def __init__(self, document: endpoints.KafkaSourceDocument, aside: int | None = None) -> None:
+        """Connects on first use; `aside` as in `open_source`."""
         self._topics = document.topics
-        self._headers = {"includeHeaders": "true"} if document.include_headers else {}
+        self._aside = aside if document.format else None
+        self._hides_headers = self._aside is not None and not document.include_headers
+        headers = document.include_headers or self._hides_headers
+        self._headers = {"includeHeaders": "true"} if headers else {}
         self._connection = document.connection
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
         self._decoder = undecodable.decoder_of(document.format) if document.format else None
@@ -134,8 +139,15 @@ class KafkaSource:
         }
         frame = session.readStream.format("kafka").options(**said).load()
         if self._decoder is not None:
-            frame = undecodable.failing(undecodable.decoded(frame, self._decoder))
+            frame = self._decoded(frame, self._decoder)
         return frame.observe(SOURCE, *_observations())
+
+    def _decoded(self, frame: DataFrame, decoder: Decoder) -> DataFrame:
+        frame = undecodable.decoded(frame, decoder)
+        if self._aside is None:
+            return undecodable.failing(frame)
+        frame = kept_aside.keeping(frame, self._aside)
+        return frame.drop("headers") if self._hides_headers else frame
 
     def _start(self, start: str, begin: Offsets | None) -> dict[str, str]:
         """The options that say where a new checkpoint begins."""
