@@ -12,6 +12,9 @@ from trimtab.api.v1alpha1.kafka_client import CertificateSecret, PasswordSecret,
 RECORD = "record"
 """The column of the decoded value."""
 
+ERROR = "error"
+"""The column that marks a row for the dead letters; null where nothing is wrong."""
+
 MOST_ASIDE = 10_000
 """Records of a batch that cannot be decoded and are kept until they are written elsewhere."""
 

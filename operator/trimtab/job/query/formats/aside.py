@@ -11,8 +11,8 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
+from trimtab.api.v1alpha1.formats import ERROR
 from trimtab.job import gateway
-from trimtab.job.query.formats.undecodable import ERROR
 
 NAME = "trimtab_undecodable"
 COUNT, KEPT = "records", "kept"

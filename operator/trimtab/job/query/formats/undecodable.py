@@ -14,13 +14,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
-from trimtab.api.v1alpha1.formats import RECORD, Format
+from trimtab.api.v1alpha1.formats import ERROR, RECORD, Format
 from trimtab.job.query.formats.avro import AvroDecoder
 from trimtab.job.query.formats.decoder import DECODED, Decoder, invalid, position
 from trimtab.job.query.formats.json import JsonDecoder
 from trimtab.job.termination import Cause, JobFailureError, Reason
 
-ERROR = "error"
 _FAILED = re.compile(r"trimtab cannot decode (?P<what>\S+/\d+ at \d+: [^\n]*?)(?= SQLSTATE|\n|$)")
 
 

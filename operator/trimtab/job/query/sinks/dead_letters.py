@@ -13,15 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from trimtab.api import endpoints
+from trimtab.api.v1alpha1.formats import ERROR
 from trimtab.errors import TransformError
 from trimtab.job.query.formats import aside
 from trimtab.job.query.formats.aside import Aside
 from trimtab.job.query.protocols import Sink
 from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.termination import JobFailureError, Reason
-
-ERROR = "error"
-"""The column that marks a row; null where nothing is wrong."""
 
 ORIGIN = ("topic", "partition", "offset")
 """Columns that become headers if the transform keeps them."""
