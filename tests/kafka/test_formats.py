@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from confluent_kafka import Producer
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_messages
-from tests.kafka.driver import Driver
+from tests.kafka.driver import REPO, Driver
 from tests.kafka.registry import Registry
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
@@ -279,3 +280,35 @@ def test_more_of_them_than_the_limit_stall_and_nothing_is_committed(
     assert driver.terminate() == 0
     assert len(list(read_messages(broker.bootstrap, dead))) == 11
     assert [row["id"] for row in written(broker, topics[1])] == ["a"]
+
+
+def test_the_example_sorts_its_orders(
+    broker: KafkaBroker, topics: tuple[str, str], reading: Callable[..., Driver]
+) -> None:
+    spec = yaml.safe_load((REPO / "examples/70-avro-dead-letters/pipeline.yaml").read_text())[
+        "spec"
+    ]
+    dead = f"{topics[1]}-dead"
+    broker.create_topic(dead, 1)
+
+    def of(id_: str, amount: int | None) -> bytes:
+        union = number(0) if amount is None else number(1) + number(amount)
+        return number(len(id_)) + id_.encode() + union
+
+    mixed = [of("a", 5), of("b", None), b"\xff", None, of("c", 7)]
+    send(broker.bootstrap, topics[0], *mixed)
+    driver = reading(
+        spec["source"]["kafka"]["format"],
+        transform=spec["transform"],
+        deadLetters=spec["deadLetters"] | {"topic": dead},
+    )
+    driver.until(driver.committed(5))
+    assert driver.terminate() == 0
+    out = [m.value() for m in read_messages(broker.bootstrap, topics[1])]
+    assert sorted(json.loads(value)["id"] for value in out if value) == ["a", "c"]
+    assert out.count(None) == 1, "the tombstone"
+    found = {value: headers["trimtab.error"] for value, headers in letters(broker, dead).items()}
+    assert found == {
+        of("b", None): b"the order has no amount",
+        b"\xff": b"it is not Avro of this schema",
+    }
