@@ -285,6 +285,45 @@ TOPICS_REFUSED: tuple[Row, ...] = (
     ("spec.source.kafka.options", {"fetch.max.bytes": "5"}, "options takes connections.max.idle"),
 )
 
+RECORD = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "string"}]}'
+REGISTRY = {"url": "https://registry:8081"}
+LOGIN = {"username": "u", "passwordSecret": PASSWORD}
+
+
+def avro(**registry: Any) -> dict[str, Any]:
+    """A format with a registry."""
+    return {"avro": {"schema": RECORD, "schemaRegistry": REGISTRY | registry}}
+
+
+FORMATS_REFUSED: tuple[Row, ...] = tuple(
+    ("spec.source.kafka.format", value, words)
+    for value, words in (
+        ({}, "write exactly one format: json"),
+        ({"json": {"schema": "id STRING"}, "avro": {"schema": RECORD}}, "write exactly one format"),
+        ({"xml": {}}, "xml"),
+        ({"json": {}}, "schema"),
+        ({"avro": {}}, "schema"),
+        ({"avro": {"schemaRegistry": REGISTRY}}, "schema"),
+        ({"json": {"schema": ""}}, "json.schema"),
+        ({"json": {"schema": RECORD}}, "write the fields and types in Spark's DDL"),
+        ({"avro": {"schema": "id STRING"}}, "write a record schema of Avro as JSON"),
+        (avro(url="registry:8081"), "url"),
+        (avro(url="https://u:p@registry"), "anyone can read a password in a URL"),
+        (avro(url="http://r", authentication=LOGIN), "authentication needs an https:// address"),
+    )
+)
+FORMATS_TAKEN: tuple[tuple[str, Any], ...] = tuple(
+    ("spec.source.kafka.format", value)
+    for value in (
+        {"json": {"schema": "id STRING NOT NULL, amount DOUBLE"}},
+        {"avro": {"schema": RECORD}},
+        avro(url="http://registry.kafka.svc:8081/v1"),
+        avro(authentication=LOGIN, trustedCertificates=AUTHORITY),
+    )
+)
+MANY = {"topic": "dead", "maxPerBatch": 10_001}
+DECODED = {"source.kafka.format": {"json": {"schema": "id STRING"}}}
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
@@ -305,6 +344,8 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     *ACCOUNT_REFUSED,
     *ROLES_REFUSED,
     *EVENT_LOG_REFUSED,
+    ("spec", {**DECODED, "deadLetters": MANY}, "deadLetters.maxPerBatch is at most 10000"),
+    *FORMATS_REFUSED,
     ("spec.goal.latency.target", "99ms", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.target", "25h", "write a duration from 100ms to 24h"),
     ("spec.goal.latency.catchUp", "999ms", "write a duration from 1s to 168h"),
@@ -378,6 +419,9 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.source.kafka.groupIdPrefix", "shop-clicks"),
     ("spec.sink.kafka.options", {"max.request.size": "5242880", "buffer.memory": "67108864"}),
     ("spec.transform.python", {"script": "/opt/app/clicks.py", "args": ["--region", "eu"]}),
+    *FORMATS_TAKEN,
+    ("spec.deadLetters", MANY),
+    ("spec", {**DECODED, "deadLetters": MANY | {"maxPerBatch": 10_000}}),
     ("spec.deadLetters", {"topic": "clicks-dead", "maxPerBatch": 0}),
     ("spec.env", [{"name": "A", "valueFrom": FROM_SECRET}]),
     ("spec.env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),

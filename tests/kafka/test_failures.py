@@ -57,6 +57,8 @@ def test_a_mounted_module_that_raises_is_named(
     said = driver.termination()
     assert said["reason"] == "TransformFailed"
     assert "no such customer" in said["message"]
+    assert "batch 0, which reads" in said["message"]
+    assert f"{topics[0]}/0 from " in said["message"]
 
 
 @pytest.mark.timeout(600)

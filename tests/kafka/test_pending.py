@@ -9,10 +9,25 @@ import pytest
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from dev.loadgen.records import identity
-from dev.loadgen.verify import read_all
+from dev.loadgen.verify import read_all, read_messages
 from tests.kafka.driver import Driver
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
+
+MARKING = """
+from pyspark.sql import functions as F
+from trimtab.transforms import pending_map
+
+def transform(df, params):
+    def call(row):
+        if row.offset % 50 == 7:
+            raise LookupError("no such customer")
+        return bytes(row.value)
+
+    columns = "key", "value", "topic", "partition", "offset"
+    asked = pending_map(df.select(*columns), call, "answer", "binary", stage="ask", on_error="mark")
+    return asked.withColumn("value", F.coalesce("answer", "value")).drop("answer")
+"""
 
 CALLS = "trimtab.transforms.samples:calls"
 WAIT_MS = 40
@@ -114,3 +129,35 @@ def test_calls_that_fail_or_hang_leave_null_or_end_the_batch_as_asked(
     values = [identity(v) for v in read_all(broker.bootstrap, one_partition[1])]
     whole = [(made.run, sequence) for sequence in range(made.sequences)]
     assert values == [None if n in {57, 90} else v for n, v in enumerate(whole)]
+
+
+def test_rows_whose_calls_fail_become_dead_letters(
+    broker: KafkaBroker, one_partition: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    dead = f"{one_partition[1]}-dead"
+    broker.create_topic(dead, 1)
+    driver = make_driver(
+        schema=2,
+        source={"bootstrapServers": broker.bootstrap, "topics": [one_partition[0]]},
+        sink={"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": one_partition[1]},
+        transform={"module": "marking:transform"},
+        deadLetters={"topic": dead, "maxPerBatch": 100},
+    )
+    (driver.directory / "modules").mkdir()
+    (driver.directory / "modules" / "marking.py").write_text(MARKING)
+    made = produce(broker.bootstrap, one_partition[0], [(0.1, 2000)])
+    driver.settings(trigger="0s", maxInFlight=4)
+    driver.start()
+    metrics = driver.until(driver.committed(made.acknowledged))
+    assert metrics["ledger_mismatch_total"] == 0
+    assert driver.terminate() == 0
+    failed = {n for n in range(made.sequences) if n % 50 == 7}
+    assert metrics["dead_letters_total"] == metrics['pending_call_errors_total{stage="ask"}']
+    found = list(read_messages(broker.bootstrap, dead))
+    assert {identity(record.value()) for record in found} == {(made.run, n) for n in failed}
+    assert len(found) == len(failed)
+    words = {dict(record.headers())["trimtab.error"].decode() for record in found}
+    assert all("failed: LookupError: no such customer" in each for each in words)
+    assert f"of {one_partition[0]}/0 at 57 failed" in " ".join(words)
+    values = [identity(v) for v in read_all(broker.bootstrap, one_partition[1])]
+    assert values == [(made.run, n) for n in range(made.sequences) if n not in failed]

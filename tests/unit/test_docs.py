@@ -23,7 +23,7 @@ from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
-from trimtab.api.v1alpha1.query import DeadLetters, Sink, Transform
+from trimtab.api.v1alpha1.query import DeadLetters, Sink, Source, Transform
 from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.api.v1alpha1.volumes import Volumes
 from trimtab.cli import main as cli
@@ -41,8 +41,8 @@ KINDS = {
     "PolicyTest": PolicyTest,
 }
 PARTS: dict[str, Any] = {
-    "sink": Sink, "transform": Transform, "deadLetters": DeadLetters, "volumes": Volumes,
-    "podTemplate": PipelinePodTemplate,
+    "source": Source, "sink": Sink, "transform": Transform, "deadLetters": DeadLetters,
+    "volumes": Volumes, "podTemplate": PipelinePodTemplate,
 }  # fmt: skip
 """Parts of the spec of a pipeline, shown by themselves."""
 

@@ -165,7 +165,7 @@ class Executors(Document):
 class Job(Document):
     """`job.json`: everything that a driver needs to build and run its pipeline's query.
 
-    Its schema is 2 where it has `tls`, `authentication`, `envFrom`, `volumes` or `deadLetters`: a
+    Its schema is 2 where it has what such a driver must not ignore, such as `tls` or `format`: a
     driver that ignored these would try to do without.
     """
 

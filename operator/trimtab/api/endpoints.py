@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from trimtab.api.connection import KafkaConnection
+from trimtab.api.v1alpha1.formats import Format
 from trimtab.api.v1alpha1.kafka_client import (
     Authentication,
     PasswordSecret,
@@ -76,6 +77,12 @@ class KafkaSourceDocument(OnKafka):
     commit_group: str | None = Field(
         None, alias="commitGroup", description="consumer group that shows the position"
     )
+    format: Format | None = Field(None, description="absent: values are not decoded")
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """What its connection needs, and the registry of its format."""
+        return (*super().secret_keys, *(self.format.secret_keys if self.format else ()))
 
 
 class KafkaSinkDocument(OnKafka):

@@ -251,7 +251,7 @@ DRIVER: tuple[Figure, ...] = (
         "late_records", "Rows dropped by a stateful query because they came after the watermark",
         _TUNER,
     ),
-    counter("dead_letters", "Rows with an error, written to the topic of deadLetters"),
+    counter("dead_letters", "Records written to the topic of deadLetters instead of the sink"),
     gauge("state_rows", "Keys in the state of a stateful query, after the last batch", _TUNER),
     gauge("state_bytes", "Memory of the state's stores, and with RocksDB their files"),
     gauge(

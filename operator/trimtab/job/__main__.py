@@ -205,9 +205,11 @@ def _assemble(
     work = SparkWork(context)
     listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)
     session.streams.addListener(listener)
-    source, sink = open_source(job.source), open_sink(job.sink)
-    if job.dead_letters:
-        sink = DeadLetterSink(sink, job.dead_letters, job.source, driver.totals.add_dead_letters)
+    letters = job.dead_letters
+    source = open_source(job.source, letters.max_per_batch + 1 if letters else None)
+    sink = open_sink(job.sink)
+    if letters:
+        sink = DeadLetterSink(sink, letters, job.source, driver.totals.add_dead_letters)
     locality = Locality(context._jsc.sc().conf())
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)

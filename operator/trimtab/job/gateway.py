@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from pyspark import SparkConf, SparkContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 JavaObject = Any
@@ -61,6 +61,23 @@ def hadoop_configuration(context: SparkContext) -> JavaObject:
 def analyzed_plan(frame: DataFrame) -> JavaObject:
     """The logical plan of a frame, with resolved names."""
     return cast("JavaObject", frame)._jdf.queryExecution().analyzed()
+
+
+def observed(name: str) -> JavaObject | None:
+    """What the query has observed under a name, in the batch that it is writing; a Scala row."""
+    session = SparkSession.builder.getOrCreate()  # not the query's own, which knows no queries
+    query = session.streams.get(query_id(session.sparkContext))
+    assert query is not None  # it is calling us
+    metrics = scala_query(query).streamingQuery().lastExecution().observedMetrics()
+    found = metrics.get(name)
+    return found.get() if found.isDefined() else None
+
+
+def frame_of(rows: JavaObject, schema: JavaObject) -> DataFrame:
+    """A frame of a Scala sequence of rows."""
+    session = SparkSession.builder.getOrCreate()
+    listed = classes(session.sparkContext).scala.jdk.javaapi.CollectionConverters.asJava(rows)
+    return DataFrame(session._jsparkSession.createDataFrame(listed, schema), session)
 
 
 def scala_query(query: StreamingQuery) -> JavaObject:

@@ -12,7 +12,7 @@ UNSET = (
     ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
     ("transform", "shufflePartitions"), ("transform", "script"), ("transform", "args"),
     ("source", "includeHeaders"), ("source", "commitGroup"),
-    ("source", "groupIdPrefix"), ("source", "options"), ("sink", "options"),
+    ("source", "format"), ("source", "groupIdPrefix"), ("source", "options"), ("sink", "options"),
     *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
 )  # fmt: skip
 """Fields of later releases: while unset, they must not restart a driver of an older operator."""

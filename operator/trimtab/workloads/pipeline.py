@@ -129,6 +129,7 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
             *(kafka.tls or kafka.authentication or kafka.options for kafka in kafkas),
             *(variable.value_from for variable in spec.env),
             source.topic_pattern,
+            source.format,
             python and python.script,
             spec.dead_letters,
             spec.volumes,

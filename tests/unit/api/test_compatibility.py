@@ -44,6 +44,7 @@ NARROWED = {
         ".spec.sink: new rule: write exactly one sink",  # it had to be kafka
         ".spec: new rule: deadLetters.topic is one of",  # of a field that is new itself
         ".spec: new rule: eventLog.uri is in a folder of the pod",  # so too
+        ".spec: new rule: with source.kafka.format, deadLetters.maxPerBatch",  # likewise
         ".spec: new rule: the sink's topic is one of the source's topics",
         ".spec: new rule: limits.cores is less than limits.executors.min needs",
         ".spec: new rule: limits.memory is less than limits.executors.min needs",

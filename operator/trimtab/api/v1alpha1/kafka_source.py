@@ -11,6 +11,7 @@ from trimtab.api.common import Topic, cel
 from trimtab.api.endpoints import KafkaSourceDocument
 from trimtab.api.offsets import Start
 from trimtab.api.topics import matching, pattern
+from trimtab.api.v1alpha1.formats import Format
 from trimtab.api.v1alpha1.kafka_options import ConsumerOptions
 from trimtab.api.v1alpha1.kafka_reference import RULES, KafkaReference
 
@@ -94,6 +95,13 @@ class KafkaSource(KafkaReference):
         default_factory=dict, description="Options of Kafka's consumer, as text."
     )
 
+    format: Format | None = Field(
+        None,
+        description="What the values are: the transform then gets them decoded too, as the column"
+        " record, a struct. A value that cannot be decoded fails the batch, or goes to"
+        " deadLetters.",
+    )
+
     def document(self) -> KafkaSourceDocument:
         """The source in `job.json`."""
         return KafkaSourceDocument(
@@ -105,6 +113,7 @@ class KafkaSource(KafkaReference):
             commit_group=self.commit_group,
             group_id_prefix=self.group_id_prefix,
             options=self.options or None,
+            format=self.format,
         )
 
     @property

@@ -11,6 +11,7 @@ from trimtab.api.quantities import Duration, between
 from trimtab.api.reserved import SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.checkpoint import Checkpoint
 from trimtab.api.v1alpha1.environment import EnvVar
+from trimtab.api.v1alpha1.formats import MOST_ASIDE
 from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka_reference import in_one_kafka
 from trimtab.api.v1alpha1.kafka_source import KafkaSource
@@ -25,6 +26,7 @@ from trimtab.api.v1alpha1.pod_template import (
 from trimtab.api.v1alpha1.query import (
     DEAD_LOOP,
     LOOP,
+    TOO_MANY_ASIDE,
     DeadLetters,
     KafkaSink,
     Sink,
@@ -108,6 +110,11 @@ class StreamPipelineSpec(ApiModel):
             (f"!({_ONE_KAFKA}) || !({_reads('self.sink.kafka.topic')})", LOOP),
             (f"!has(self.deadLetters) || !({_reads('self.deadLetters.topic')})", DEAD_LOOP),
             (
+                "!has(self.deadLetters) || !has(self.source.kafka.format)"
+                f" || self.deadLetters.maxPerBatch <= {MOST_ASIDE}",
+                TOO_MANY_ASIDE,
+            ),
+            (
                 "!has(self.transform.shufflePartitions)"
                 f" || !(has(self.sparkConf) && '{SHUFFLE_PARTITIONS_KEY}' in self.sparkConf)",
                 "the number of shuffle partitions is set twice: remove"
@@ -122,8 +129,8 @@ class StreamPipelineSpec(ApiModel):
     dead_letters: DeadLetters | None = Field(
         None,
         alias="deadLetters",
-        description="Where rows go whose column `error` is not null. Absent: that column means"
-        " nothing.",
+        description="Where records go that cannot be decoded, and rows whose column `error` is not"
+        " null. Absent: the former fail their batch, and that column means nothing.",
     )
     checkpoint: Checkpoint = Field(default_factory=Checkpoint)
     image: str | None = Field(
@@ -239,6 +246,8 @@ class StreamPipelineSpec(ApiModel):
         source, sink = self.source.kafka, self.sink.reference
         if self.dead_letters and source.reads(self.dead_letters.topic):
             raise ValueError(DEAD_LOOP)
+        if source.format and self.dead_letters and self.dead_letters.max_per_batch > MOST_ASIDE:
+            raise ValueError(TOO_MANY_ASIDE)
         if sink and source.reads(sink.topic) and in_one_kafka(source, sink):
             raise ValueError(LOOP)
         return self

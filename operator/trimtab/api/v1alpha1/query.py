@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel, function_rule
 from trimtab.api.endpoints import DeadLettersDocument, KafkaSinkDocument, SinkDocument
+from trimtab.api.v1alpha1.formats import MOST_ASIDE
 from trimtab.api.v1alpha1.kafka_options import ProducerOptions
 from trimtab.api.v1alpha1.kafka_reference import KafkaReference
 from trimtab.api.v1alpha1.kafka_source import KafkaSource
@@ -31,6 +32,12 @@ LOOP = (
 DEAD_LOOP = (
     "deadLetters.topic is one of the source's topics: the pipeline would read what it could not"
     " read, forever; write to another topic"
+)
+
+
+TOO_MANY_ASIDE = (
+    f"with source.kafka.format, deadLetters.maxPerBatch is at most {MOST_ASIDE}: the driver holds"
+    " such records in memory until they are written"
 )
 
 
@@ -141,7 +148,7 @@ class KafkaSink(KafkaReference):
 
 
 class DeadLetters(ApiModel):
-    """What happens to rows that the transform marks with an error."""
+    """What happens to records that cannot be used."""
 
     topic: Topic = Field(description="Topic of the source's Kafka that they go to.")
     max_per_batch: int = Field(

@@ -30,15 +30,16 @@ from trimtab.job.lifecycle.boundary import (
     Outcome,
     stop_now,
 )
+from trimtab.job.lifecycle.diagnosis import diagnose
 from trimtab.job.lifecycle.each_batch import EachBatch
 from trimtab.job.lifecycle.settings_watch import Inbox
 from trimtab.job.mounted import require_mounted
-from trimtab.job.query.builder import StreamBuilder, causes_of, last_committed
+from trimtab.job.query.builder import StreamBuilder, last_committed
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.fence import Fence
 from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.telemetry.driver_state import DriverState
-from trimtab.job.termination import ExitCode, JobFailureError, Reason, classify
+from trimtab.job.termination import ExitCode, JobFailureError, Reason
 
 log = logging.getLogger(__name__)
 
@@ -267,8 +268,7 @@ class Runner:
         self._each.abandon()
         written = self._builder.writer.failure if self._builder.writer else None
         assert self._query is not None  # it has failed
-        failure = written if isinstance(written, JobFailureError) else None
-        failure = failure or classify(causes_of(self._query, written))
+        failure = diagnose(self._query, written, self._source, self._checkpoint)
         return events.QueryFailed(failure, last_committed(self._query) is not None)
 
     def _announce(self, failure: JobFailureError | None, wait_s: float) -> None:

@@ -11,13 +11,23 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from trimtab.errors import TrimtabError
 from trimtab.job.clock import Clock, monotonic_s, wall_s
 
 AHEAD = 4
 """Records accepted per call allowed: calls continue behind a slow one, whose answer comes first."""
+
+
+OnError = Literal["fail", "null", "mark"]
+"""What a call that failed or timed out does."""
+
+
+class FailedCall(str):
+    """In place of an answer: what went wrong."""
+
+    __slots__ = ()
 
 
 class PendingCallError(TrimtabError):
@@ -59,7 +69,7 @@ class Calls:
         stage: str,
         limit: int,
         timeout_s: float,
-        null_on_error: bool,
+        on_error: OnError,
         wall: Clock = wall_s,
         monotonic: Clock = monotonic_s,
     ) -> None:
@@ -71,13 +81,14 @@ class Calls:
             limit: most calls in flight at once; a call that timed out still counts, because the
                 service may still be working on it.
             timeout_s: seconds after which a call times out.
-            null_on_error: a call that failed or timed out yields None instead of an error.
+            on_error: what a call that failed or timed out yields: `fail` an error, `null` None,
+                `mark` a `FailedCall`.
             wall: seconds since 1970, comparable between machines.
             monotonic: for durations.
         """
         self._call, self._stage = call, stage
         self._limit, self._timeout_s = limit, timeout_s
-        self._null_on_error = null_on_error
+        self._on_error = on_error
         self._wall, self._monotonic = wall, monotonic
         self._waiting: deque[_Call] = deque()
         self._todo: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
@@ -163,14 +174,15 @@ class Calls:
         if done and call.error is None:
             return call.record, call.answer
         self._errors += 1
-        if self._null_on_error:
+        if self._on_error == "null":
             return call.record, None
         what = f"gave no answer within {self._timeout_s:g} s"
         if done:
             what = f"failed: {type(call.error).__name__}: {call.error}"
-        raise PendingCallError(
-            f"stage {self._stage!r}: the call for {name_of(call.record)} {what}"
-        ) from call.error
+        words = f"stage {self._stage!r}: the call for {name_of(call.record)} {what}"
+        if self._on_error == "mark":
+            return call.record, FailedCall(words)
+        raise PendingCallError(words) from call.error
 
 
 def name_of(record: Any) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast, get_args
 
 from pyspark import SparkContext
 from pyspark.accumulators import Accumulator
@@ -25,7 +25,8 @@ from pyspark.sql.types import DataType, StructField, StructType
 from pyspark.sql.udtf import UserDefinedTableFunction
 
 from trimtab.api.knobs import MAX_IN_FLIGHT
-from trimtab.job.pending.calls import TaskCalls
+from trimtab.api.v1alpha1.formats import ERROR
+from trimtab.job.pending.calls import OnError, TaskCalls
 from trimtab.job.pending.stage import CollectCalls, StageSettings, handler
 
 TIMEOUT_S = 30.0
@@ -107,7 +108,7 @@ def pending_map(
     *,
     stage: str = "calls",
     timeout_s: float = TIMEOUT_S,
-    on_error: Literal["fail", "null"] = "fail",
+    on_error: OnError = "fail",
 ) -> DataFrame:
     """The frame with one more column: the answer of `call` for each record.
 
@@ -125,30 +126,46 @@ def pending_map(
         timeout_s: seconds after which a call times out. Python cannot end a thread, so the call
             stays in flight until it returns: give its client a shorter time-out.
         on_error: what happens if a call raises or times out: `fail` fails the task and with it the
-            batch; `null` leaves the answer empty and counts an error.
+            batch; `null` leaves the answer empty and counts an error; `mark` also says in the
+            row's column `error` what went wrong, so that it becomes a dead letter.
 
     Raises:
         ValueError: an argument is invalid, or another stage of the query has the same name.
     """
-    if timeout_s <= 0:
-        raise ValueError(f"timeout_s must be greater than 0, it is {timeout_s:g}")
-    if on_error not in {"fail", "null"}:
-        raise ValueError(f"on_error is 'fail' or 'null', not {on_error!r}")
+    _require_meaning(df, column, timeout_s, on_error)
     schema = _with_column(df.schema, column, returns)
+    if on_error == "mark":
+        schema = _with_column(schema, ERROR, "string")
     settings = StageSettings(
         call=call,
         stage=stage,
         place=schema.names.index(column),
+        marks=schema.names.index(ERROR) if on_error == "mark" else None,
+        width=len(schema),
         default_limit=int(MAX_IN_FLIGHT.default),
         timeout_s=timeout_s,
-        null_on_error=on_error == "null",
+        on_error=on_error,
         total=_declaring.add(stage) if _declaring is not None else None,
     )
+    return _table_function(settings, schema)(df.asTable())
+
+
+def _table_function(settings: StageSettings, schema: StructType) -> UserDefinedTableFunction:
+    made = udtf(handler(settings), returnType=schema, useArrow=False)
     # given a class it returns the function itself, which its type does not tell
-    function = cast(
-        "UserDefinedTableFunction", udtf(handler(settings), returnType=schema, useArrow=False)
-    )
-    return function(df.asTable())
+    return cast("UserDefinedTableFunction", made)
+
+
+def _require_meaning(df: DataFrame, column: str, timeout_s: float, on_error: OnError) -> None:
+    if timeout_s <= 0:
+        raise ValueError(f"timeout_s must be greater than 0, it is {timeout_s:g}")
+    if on_error not in get_args(OnError):
+        raise ValueError(f"on_error is one of {', '.join(get_args(OnError))}, not {on_error!r}")
+    if on_error == "mark" and column in {ERROR, *df.columns}:
+        raise ValueError(
+            "on_error='mark' keeps a row as it was, for the dead letters: name a new column for the"
+            f" answers instead of {column!r}"
+        )
 
 
 def _with_column(schema: StructType, column: str, returns: DataType | str) -> StructType:

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from trimtab.job.pending.calls import Calls, TaskCalls
+from trimtab.job.pending.calls import Calls, FailedCall, OnError, TaskCalls
 
 LIMIT_PROPERTY = "trimtab.maxInFlight"
 """The Spark job property that carries the limit to the tasks; the writer sets it per batch."""
@@ -43,10 +43,14 @@ class StageSettings:
     call: Callable[[Any], Any]
     stage: str
     place: int
-    """Index of the answer's column; one past the last input column adds it."""
+    """Index of the answer's column."""
+    marks: int | None
+    """Index of the column of the error of a call that failed; None: there is none."""
+    width: int
+    """Number of columns; those beyond the input's are new."""
     default_limit: int
     timeout_s: float
-    null_on_error: bool
+    on_error: OnError
     total: Accumulator[list[TaskCalls]] | None
     """The accumulator that collects the calls; None if nobody reads it."""
 
@@ -59,13 +63,17 @@ class StageSettings:
             stage=self.stage,
             limit=int(said or self.default_limit),
             timeout_s=self.timeout_s,
-            null_on_error=self.null_on_error,
+            on_error=self.on_error,
         )
 
     def joined(self, record: Any, answer: Any) -> tuple[Any, ...]:
         """The output row."""
-        values = tuple(record)
-        return (*values[: self.place], answer, *values[self.place + 1 :])
+        values = [*record, *[None] * (self.width - len(record))]
+        failed = isinstance(answer, FailedCall)
+        values[self.place] = None if failed else answer
+        if failed and self.marks is not None:
+            values[self.marks] = str(answer)
+        return tuple(values)
 
 
 def handler(settings: StageSettings) -> type:

@@ -19,6 +19,9 @@ from trimtab.kafka.admin import KafkaIdentity
 
 RUN_NUMBER = "run_number"
 
+NAMED = 8
+"""Partitions that a message names."""
+
 Offsets = Mapping[tuple[str, int], int]
 """The next offset to read by (topic, partition)."""
 
@@ -98,6 +101,21 @@ class Checkpoint:
         if before is None or after is None:
             return None
         return sum(end - before.get(key, 0) for key, end in after.items())
+
+    def under_way(self) -> str | None:
+        """The batch that was planned and not committed, and what it reads, in words."""
+        batch = self.replay_batch()
+        after = None if batch is None else self._offsets(batch)
+        if batch is None or after is None:
+            return None
+        before = (self._initial_offsets() if batch == 0 else self._offsets(batch - 1)) or {}
+        read = [
+            f"{topic}/{number} from {before.get((topic, number), 0)} to {end - 1}"
+            for (topic, number), end in sorted(after.items())
+            if end > before.get((topic, number), 0)
+        ]
+        more = f" and {len(read) - NAMED} more partitions" if len(read) > NAMED else ""
+        return f"batch {batch}, which reads {', '.join(read[:NAMED])}{more}" if read else None
 
     def pinned(self) -> Mapping[str, str]:
         """The Spark configuration logged with the newest planned batch; empty before the first."""

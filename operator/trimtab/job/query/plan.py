@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from pyspark.sql import DataFrame
 
 from trimtab.job import gateway
+from trimtab.job.batches.progress import SOURCE
 from trimtab.job.gateway import JavaObject, items
 from trimtab.job.pending.stage import TABLE_FUNCTION
 
@@ -20,9 +21,10 @@ KEEPS_EVERY_RECORD = frozenset(
 
 
 def is_one_to_one(frame: DataFrame) -> bool:
-    """Whether, by its plan, the query writes exactly one record for each that it reads."""
+    """Whether, by its plan, the query writes exactly one record for each that it gets."""
     return all(
-        str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node) for node in nodes(frame)
+        str(node.nodeName()) in KEEPS_EVERY_RECORD or _is_pending(node)
+        for node in tree(gateway.analyzed_plan(frame), above=SOURCE)
     )
 
 
@@ -85,10 +87,18 @@ def nodes(frame: DataFrame) -> Iterator[JavaObject]:
     return tree(gateway.analyzed_plan(frame))
 
 
-def tree(root: JavaObject) -> Iterator[JavaObject]:
-    """A node of a plan or an expression, and all its descendants."""
+def tree(root: JavaObject, above: str | None = None) -> Iterator[JavaObject]:
+    """A node of a plan or an expression, and all its descendants.
+
+    `above`: without what is below the observation of that name.
+    """
     pending = [root]
     while pending:
         node = pending.pop()
         yield node
-        pending += items(node.children())
+        if above is None or not _observes(node, above):
+            pending += items(node.children())
+
+
+def _observes(node: JavaObject, name: str) -> bool:
+    return str(node.nodeName()) == "CollectMetrics" and str(node.name()) == name

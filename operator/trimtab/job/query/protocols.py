@@ -6,13 +6,14 @@ A new kind needs a module in `sources` or `sinks`, a line in the table there, an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
 from trimtab.api.contract import SourceOptions
 from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.termination import Cause, JobFailureError
 from trimtab.kafka.admin import KafkaIdentity
 
 
@@ -41,6 +42,9 @@ class Source(Protocol):
 
     def require(self) -> None:
         """Raise JobFailureError if it is missing, or a healing one if it does not answer."""
+
+    def meaning(self, causes: Sequence[Cause]) -> JobFailureError | None:
+        """What a failure means that its part of the query has raised; None if it has not."""
 
     def identity(self) -> KafkaIdentity:
         """What the offsets in a checkpoint belong to; raises a healing JobFailureError."""

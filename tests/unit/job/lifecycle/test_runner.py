@@ -138,6 +138,9 @@ class Checkpoint:
     def replay_batch(self) -> int | None:
         return None
 
+    def under_way(self) -> str | None:
+        return "batch 7, which reads in/0 from 3 to 4"
+
 
 class Shell:
     """A runner among fakes, in virtual time: every wait passes at once, then the script acts."""
@@ -181,6 +184,9 @@ class Shell:
     def require(self) -> None:
         if self.now < self.away_until:
             raise AWAY
+
+    def meaning(self, causes: Any) -> None:
+        """Nothing: no failure is the source's own."""
 
     def identity(self) -> KafkaIdentity:
         return KafkaIdentity("kafka", {"in": "id"})
@@ -273,6 +279,16 @@ def test_a_query_that_died_of_a_kafka_that_is_away_is_started_again() -> None:
     shell = Shell(script)
     assert shell.runner.run() is ExitCode.CLEAN
     assert len(shell.builder.queries) == 2
+
+
+def test_a_query_that_its_records_may_have_ended_names_their_offsets() -> None:
+    def script(shell: Shell) -> None:
+        if 1 < shell.now < 1.3:
+            shell.builder.writer.failure = RuntimeError("no such customer")
+            shell.builder.queries[0].isActive = False
+
+    with pytest.raises(JobFailureError, match=r"^batch 7, which reads in/0 .*no such customer"):
+        Shell(script).runner.run()
 
 
 def test_a_failed_runner_leaves_no_query_behind() -> None:

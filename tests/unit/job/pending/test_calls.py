@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from pyspark.sql import Row
 
 from trimtab.job.pending.calls import AHEAD, Calls, PendingCallError, name_of
 from trimtab.job.pending.pending_map import Stages, TaskCalls, declaring, pending_map, total
+from trimtab.job.pending.stage import StageSettings
 
 
 def calls(call: Callable[[Any], Any], limit: int = 4, **changes: Any) -> Calls:
-    said = {"stage": "prices", "timeout_s": 5.0, "null_on_error": False}
+    said = {"stage": "prices", "timeout_s": 5.0, "on_error": "fail"}
     return Calls(call, limit=limit, **(said | changes))
 
 
@@ -134,9 +136,28 @@ def test_errors_may_leave_null_and_are_counted() -> None:
             raise ValueError
         return n
 
-    made = calls(call, 2, null_on_error=True)
+    made = calls(call, 2, on_error="null")
     assert answers(made, range(7)) == [(n, None if n % 3 == 0 else n) for n in range(7)]
     assert made.close().errors == 3
+
+
+def test_errors_may_mark_their_rows_and_are_counted() -> None:
+    def call(row: Any) -> int:
+        if row.key == "b":
+            raise LookupError("none")
+        return 1
+
+    made = calls(call, 2, on_error="mark")
+    (_, good), (_, bad) = answers(made, [Row(key="a"), Row(key="b")])
+    words = "stage 'prices': the call for the record with key 'b' failed: LookupError: none"
+    assert (good, bad) == (1, words)
+    assert made.close().errors == 1
+    stage = StageSettings(call, "prices", 2, 1, 3, 1, 5.0, "mark", None)
+    assert stage.joined(("a", None), good) == ("a", None, 1)
+    assert stage.joined(("b", None), bad) == ("b", words, None)
+    new = StageSettings(call, "prices", 1, 2, 3, 1, 5.0, "mark", None)
+    assert new.joined(("b",), bad) == ("b", None, words)
+    assert new.joined(("a",), good) == ("a", 1, None)
 
 
 def test_a_call_past_its_time_is_given_up_once_and_keeps_its_place() -> None:
@@ -148,7 +169,7 @@ def test_a_call_past_its_time_is_given_up_once_and_keeps_its_place() -> None:
         return n
 
     # the clock stands still: only the call that is given up takes time, its time-out
-    made = calls(call, 2, stage="late", timeout_s=1.0, null_on_error=True,
+    made = calls(call, 2, stage="late", timeout_s=1.0, on_error="null",
                  monotonic=lambda: 0.0)  # fmt: skip
     assert answers(made, range(5)) == [(0, 0), (1, None), (2, 2), (3, 3), (4, 4)]
     made.close()
@@ -162,7 +183,7 @@ def test_a_call_past_its_time_is_given_up_once_and_keeps_its_place() -> None:
 
 def test_calls_that_all_hang_end_the_task_even_where_errors_give_null() -> None:
     hang = threading.Event()
-    made = calls(lambda _: hang.wait(10), 2, timeout_s=0.05, null_on_error=True)
+    made = calls(lambda _: hang.wait(10), 2, timeout_s=0.05, on_error="null")
     with pytest.raises(PendingCallError, match=r"no call can begin: all 2 .* 0\.05 s"):
         answers(made, [Row(key=n) for n in range(4)])
     hang.set()
@@ -191,6 +212,10 @@ def test_arguments_that_mean_nothing_are_refused_before_anything_runs() -> None:
         pending_map(frame, str, "answer", timeout_s=0)
     with pytest.raises(ValueError, match="not 'ignore'"):
         pending_map(frame, str, "answer", on_error="ignore")  # type: ignore[arg-type]
+    frame = SimpleNamespace(columns=["key", "value"])
+    for column in ("value", "error"):
+        with pytest.raises(ValueError, match=f"name a new column for the answers .*'{column}'"):
+            pending_map(frame, str, column, on_error="mark")
 
 
 class Context:

@@ -38,6 +38,21 @@ def test_the_planned_batch_replays_and_the_committed_one_counts(tmp_path: Path) 
     assert checkpoint.last_commit_time() is not None
 
 
+def test_the_batch_under_way_is_told_with_what_it_reads(tmp_path: Path) -> None:
+    checkpoint = Checkpoint.of(str(tmp_path))
+    assert checkpoint.under_way() is None
+    plan(tmp_path, 9, 100, committed=True)
+    assert checkpoint.under_way() is None
+    plan(tmp_path, 10, 130, committed=False)
+    assert (
+        checkpoint.under_way() == "batch 10, which reads in/0 from 100 to 129, in/1 from 100 to 129"
+    )
+    ends = ", ".join(f'"{number}": 200' for number in range(12))
+    (tmp_path / "offsets" / "10").write_text(f'v1\n{{}}\n{{"in": {{{ends}}}}}')
+    told = checkpoint.under_way() or ""
+    assert told.endswith("in/7 from 0 to 199 and 4 more partitions")
+
+
 def test_a_batch_that_begins_again_is_counted_over_starts(tmp_path: Path) -> None:
     def counted(batch: int) -> int:
         return Checkpoint.of(str(tmp_path / "1")).count_replay(batch)

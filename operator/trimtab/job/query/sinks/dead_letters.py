@@ -1,7 +1,8 @@
-"""Rows that a transform could not make sense of go to a topic of their own, the others to the sink.
+"""What cannot be used goes to a topic of its own, and the rest to the sink.
 
-The transform marks such a row: its column `error` says why. Its key and value are written as they
-are, with the error and where the record came from as headers.
+That are records that could not be decoded, which the transform has never seen, and rows that the
+transform marks: its column `error` says why. Key, value and headers are written as they are, with
+the error and where the record came from as further headers.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from trimtab.api import endpoints
+from trimtab.api.v1alpha1.formats import ERROR
 from trimtab.errors import TransformError
+from trimtab.job.query.formats import aside
+from trimtab.job.query.formats.aside import Aside
 from trimtab.job.query.protocols import Sink
 from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.termination import JobFailureError, Reason
-
-ERROR = "error"
-"""The column that marks a row; null where nothing is wrong."""
 
 ORIGIN = ("topic", "partition", "offset")
 """Columns that become headers if the transform keeps them."""
@@ -27,8 +28,11 @@ PREFIX = "trimtab."
 """What the names of the headers begin with."""
 
 
+NONE = Aside(0, None)
+
+
 class DeadLetterSink:
-    """A sink whose marked rows go elsewhere."""
+    """A sink beside which dead letters are written."""
 
     ignores: Collection[str] = ()
 
@@ -36,7 +40,7 @@ class DeadLetterSink:
         self,
         inner: Sink,
         document: endpoints.DeadLettersDocument,
-        source: endpoints.OnKafka,
+        source: endpoints.KafkaSourceDocument,
         counted: Callable[[int], None],
     ) -> None:
         """The topic is in the source's Kafka. `counted` gets how many each batch had."""
@@ -49,6 +53,8 @@ class DeadLetterSink:
         self._inner, self._letters = inner, KafkaSink(topic)
         self._topic, self._most = document.topic, document.max_per_batch
         self._counted = counted
+        self._decodes = source.format is not None
+        self._never_handed_on = 0
 
     @property
     def knobs(self) -> Collection[str]:
@@ -76,17 +82,22 @@ class DeadLetterSink:
         self._letters.require()
 
     def arrived(self) -> int | None:
-        """The records of both."""
+        """The records of both, without those that the query has not handed on."""
         both = (self._inner.arrived(), self._letters.arrived())
-        return None if None in both else sum(each for each in both if each is not None)
+        if None in both:
+            return None
+        return sum(each for each in both if each is not None) - self._never_handed_on
 
     def prepare(self, frame: DataFrame) -> DataFrame:
         """The frame, if its marked rows fit Kafka and the others the sink."""
-        types = dict(frame.dtypes)
-        if types.get(ERROR) != "string":
+        found = dict(frame.dtypes).get(ERROR)
+        if found is None and self._decodes:
+            self._inner.prepare(frame)  # it marks none
+            return frame
+        if found != "string":
             raise TransformError(
                 f"deadLetters needs a column {ERROR} of type string, null where nothing is wrong;"
-                f" it is {types.get(ERROR, 'missing')}"
+                f" it is {found or 'missing'}"
             )
         self._letters.prepare(letters(frame))
         self._inner.prepare(frame.drop(ERROR))
@@ -97,39 +108,61 @@ class DeadLetterSink:
         self._inner.follow(knobs)
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
-        """Write the marked rows first; raises JobFailureError if they are too many."""
+        """Write the dead letters first; raises JobFailureError if they are too many."""
         mine = not frame.storageLevel.useMemory  # a timed batch is kept already
         if mine:
             frame.persist()
         try:
-            marked = frame.where(F.col(ERROR).isNotNull())
-            count = marked.count()
-            if count > self._most:
-                raise JobFailureError(Reason.TOO_MANY_DEAD_LETTERS, self._too_many(marked, count))
-            if count:
-                self._letters.write(self._letters.prepare(letters(marked)), batch_id)
-            good = frame.where(F.col(ERROR).isNull()).drop(ERROR)
-            self._inner.write(self._inner.prepare(good), batch_id)
-            self._counted(count)
+            marked = _marked(frame)  # computes every row
+            raw = aside.of_batch() if self._decodes else NONE
+            self._require_few(raw, marked)
+            for each in (raw, marked):
+                if each.records is not None:
+                    self._letters.write(self._letters.prepare(letters(each.records)), batch_id)
+            self._never_handed_on += raw.total
+            good = frame.where(F.col(ERROR).isNull()) if ERROR in frame.columns else frame
+            self._inner.write(self._inner.prepare(good.drop(ERROR)), batch_id)
+            self._counted(raw.total + marked.total)
         finally:
             if mine:
                 frame.unpersist()
 
-    def _too_many(self, marked: DataFrame, count: int) -> str:
-        (first,) = marked.select(ERROR).take(1)
-        return (
+    def _require_few(self, *found: Aside) -> None:
+        count = sum(each.total for each in found)
+        if count <= self._most:
+            return
+        frame = next(each.records for each in found if each.records is not None)
+        first = frame.select(*(name for name in (ERROR, *ORIGIN) if name in frame.columns)).head()
+        said = first.asDict() if first else {}
+        words = str(said.get(ERROR))[:200]
+        if said.keys() >= set(ORIGIN):
+            words = f"{said['topic']}/{said['partition']} at {said['offset']}: {words}"
+        raise JobFailureError(
+            Reason.TOO_MANY_DEAD_LETTERS,
             f"{count} records of a batch would go to {self._topic}, more than"
-            f" deadLetters.maxPerBatch: {self._most}. The first: {first[0][:200]}. Correct the"
-            " transform or the records, or raise the limit"
+            f" deadLetters.maxPerBatch: {self._most}. The first: {words}. Correct the transform,"
+            " the format or the records, or raise the limit",
         )
 
 
 def letters(frame: DataFrame) -> DataFrame:
-    """Marked rows as records: key, value, and headers that say what they are."""
+    """Dead letters as records: key, value, their headers, and those that say what they are."""
     known = [name for name in (ERROR, *ORIGIN) if name in frame.columns]
     headers = F.array(*(_header(name) for name in known))
+    if "headers" in frame.columns:
+        headers = F.coalesce(F.concat("headers", headers), headers)
     kept = [name for name in ("key", "value") if name in frame.columns]
     return frame.select(*kept, headers.alias("headers"))
+
+
+def _marked(frame: DataFrame) -> Aside:
+    """The rows that the transform has marked."""
+    if ERROR not in frame.columns:
+        frame.count()
+        return NONE
+    marked = frame.where(F.col(ERROR).isNotNull())
+    count = marked.count()
+    return Aside(count, marked) if count else NONE
 
 
 def _header(name: str) -> Column:

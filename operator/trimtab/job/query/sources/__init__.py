@@ -9,12 +9,16 @@ from trimtab.api import endpoints
 from trimtab.job.query.protocols import Source
 from trimtab.job.query.sources.kafka import KafkaSource
 
-SOURCES: Mapping[type, Callable[[Any], Source]] = {
+SOURCES: Mapping[type, Callable[[Any, int | None], Source]] = {
     endpoints.KafkaSourceDocument: KafkaSource,
 }
 """The class of each kind of source, by its document."""
 
 
-def open_source(document: endpoints.KafkaSourceDocument) -> Source:
-    """The source of a job; it connects on first use."""
-    return SOURCES[type(document)](document)
+def open_source(document: endpoints.KafkaSourceDocument, aside: int | None = None) -> Source:
+    """The source of a job; it connects on first use.
+
+    `aside` is how many records of a batch are kept aside if they cannot be decoded. None: the first
+    one fails the batch.
+    """
+    return SOURCES[type(document)](document, aside)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,11 @@ from trimtab.api.topics import is_pattern
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import AGE_SHARES, SOURCE
 from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.formats import aside as kept_aside
+from trimtab.job.query.formats import undecodable
+from trimtab.job.query.formats.decoder import Decoder
 from trimtab.job.query.topics import START_TIMEOUT_S, identity_of, partitions_of, require_topics
+from trimtab.job.termination import Cause, JobFailureError
 from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
 from trimtab.kafka.java import spark_options
 from trimtab.sizing import batches
@@ -69,17 +73,20 @@ class KafkaSource:
     columns = COLUMNS
     on_replay = "the same offsets are read again"
 
-    def __init__(self, document: endpoints.KafkaSourceDocument) -> None:
-        """Connects on first use."""
+    def __init__(self, document: endpoints.KafkaSourceDocument, aside: int | None = None) -> None:
+        """Connects on first use; `aside` as in `open_source`."""
         self._topics = document.topics
         self._by = "subscribePattern" if any(map(is_pattern, self._topics)) else "subscribe"
         self._more = {f"kafka.{name}": each for name, each in (document.options or {}).items()}
-        if document.include_headers:
+        self._aside = aside if document.format else None
+        self._hides_headers = self._aside is not None and not document.include_headers
+        if document.include_headers or self._hides_headers:
             self._more["includeHeaders"] = "true"
         if document.group_id_prefix:
             self._more["groupIdPrefix"] = document.group_id_prefix
         self._connection = document.connection
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
+        self._decoder = undecodable.decoder_of(document.format) if document.format else None
 
     @property
     def topics(self) -> list[str]:
@@ -89,6 +96,14 @@ class KafkaSource:
     def require(self) -> None:
         """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
         require_topics(self._admin, self._topics, "source")
+        if self._decoder is not None:
+            self._decoder.require(sorted(partitions_of(self._admin, self._topics)))
+
+    def meaning(self, causes: Sequence[Cause]) -> JobFailureError | None:
+        """A record that cannot be decoded, or one of a schema that is new."""
+        if self._decoder is None:
+            return None
+        return self._decoder.meaning(causes) or undecodable.meaning(causes)
 
     def identity(self) -> KafkaIdentity:
         """The ids of the cluster and of the topics; raises a healing JobFailureError."""
@@ -111,7 +126,7 @@ class KafkaSource:
         knobs: Mapping[str, float],
         begin: Offsets | None = None,
     ) -> DataFrame:
-        """The raw Kafka columns.
+        """Kafka's columns, and the decoded value as the column `record` if there is a format.
 
         Each batch also yields its side of the ledger and the distribution of the records' Kafka
         timestamps, in milliseconds since 1970. An executor reads from a broker in its own zone if
@@ -128,7 +143,16 @@ class KafkaSource:
             **limits(knobs),
         }
         frame = session.readStream.format("kafka").options(**said).load()
+        if self._decoder is not None:
+            frame = self._decoded(frame, self._decoder)
         return frame.observe(SOURCE, *_observations())
+
+    def _decoded(self, frame: DataFrame, decoder: Decoder) -> DataFrame:
+        frame = undecodable.decoded(frame, decoder)
+        if self._aside is None:
+            return undecodable.failing(frame)
+        frame = kept_aside.keeping(frame, self._aside)
+        return frame.drop("headers") if self._hides_headers else frame
 
     def _start(self, start: str, begin: Offsets | None) -> dict[str, str]:
         """The options that say where a new checkpoint begins."""
