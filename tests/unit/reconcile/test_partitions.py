@@ -123,12 +123,19 @@ def test_without_leave_it_is_advice_told_once() -> None:
         ([{"name": "clicks-out"}], None, "does not list the topic 'clicks'"),
         (None, {}, "StreamPipeline 'other' reads 'clicks' too, without limits.topicPartitions"),
         (None, {"topicPartitions": 8}, "'other' reads 'clicks' too, and keeps state"),
+        (None, {"pattern": "click."}, "'other' reads 'clicks' too, without limits.topicPartitions"),
     ],
 )
 def test_what_forbids_it(topics: list[Json] | None, reader: Json | None, words: str) -> None:
     made = stage(topics=topics)
     if reader is not None:
-        made.put_pipeline("other", limits={"executors": {"min": 1, "max": 1}} | reader)
+        limits = dict(reader)
+        by = limits.pop("pattern", None)
+        named = {"topicPattern": by} if by else {"topics": ["clicks"]}
+        made.put_pipeline(
+            "other", limits={"executors": {"min": 1, "max": 1}} | limits,
+            source={"kafka": {"cluster": "events"} | named},
+        )  # fmt: skip
         made.running("other")
     for batch in range(20, 26):
         made.overload(
