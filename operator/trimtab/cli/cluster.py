@@ -40,6 +40,11 @@ def _adapter(name: str, instead: str) -> ModuleType:
         ) from error
 
 
+def spark_applications(instead: str) -> ModuleType:
+    """The adapter that reads SparkApplications; raises like `reader`."""
+    return _adapter("spark_applications", f", or use {instead}")
+
+
 def prometheus(url: str) -> Prometheus:
     """A Prometheus, with the login in the environment if there is one.
 
