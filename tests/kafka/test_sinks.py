@@ -245,6 +245,49 @@ def test_rows_with_an_error_go_elsewhere_and_too_many_of_them_stall(
     assert "ends in 3. Correct the transform" in told["message"]
 
 
+LARGE = """
+SELECT key, IF(offset = 7 AND partition = 1, repeat('x', 1100000), CAST(value AS STRING)) AS value,
+       topic, partition, offset, CAST(NULL AS STRING) AS error
+FROM source
+"""
+
+
+def test_a_row_that_no_producer_sends_is_told_or_set_aside(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    dead = f"{topics[1]}-dead"
+    broker.create_topic(dead, 1)
+    made = produce(broker.bootstrap, topics[0], [(0.5, 400)])
+    plain = make_driver(transform={"sql": LARGE})
+    plain.settings(**KNOBS)
+    plain.start()
+    told = plain.termination()
+    assert told["reason"] == "RecordTooLarge", told
+    assert f"{topics[0]}/1 from " in told["message"]
+    assert "with deadLetters, those above 1 MiB go there" in told["message"]
+
+    letters = {"topic": dead, "maxPerBatch": 1}
+    driver = make_driver(
+        schema=2,
+        transform={"sql": LARGE},
+        deadLetters=letters,
+        checkpointUri=json.loads((plain.directory / "job.json").read_text())["checkpointUri"],
+    )
+    driver.settings(**KNOBS)
+    driver.start()
+    driver.until(lambda m: m.get("dead_letters_total") == 1)
+    driver.until(lambda m: sum(v for k, v in m.items() if k.startswith("lag_records{")) == 0)
+    assert driver.terminate() == 0
+    (found,) = read_messages(broker.bootstrap, dead)
+    headers = {name: value.decode() for name, value in found.headers()}
+    assert found.value() is None
+    assert headers.pop("trimtab.error").startswith("more than 1048576 bytes")
+    origin = {"trimtab.topic": topics[0], "trimtab.partition": "1", "trimtab.offset": "7"}
+    assert headers == origin | {"trimtab.bytes": "1100000"}
+    good = {identity(m.value()) for m in read_messages(broker.bootstrap, topics[1])}
+    assert len(good) == made.acknowledged - 1
+
+
 def test_of_the_rows_of_a_key_in_a_batch_the_latest_is_kept(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
     database: Postgres, password: Path,

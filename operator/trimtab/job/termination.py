@@ -37,6 +37,7 @@ class Reason(StrEnum):
     RECORD_UNDECODABLE = "RecordUndecodable"
     SCHEMA_UNKNOWN = "SchemaUnknown"
     SCHEMA_REGISTRY_UNREACHABLE = "SchemaRegistryUnreachable"
+    RECORD_TOO_LARGE = "RecordTooLarge"
     TOO_MANY_DEAD_LETTERS = "TooManyDeadLetters"
     CREDENTIALS_MISSING = "CredentialsMissing"
     CREDENTIALS_INVALID = "CredentialsInvalid"
@@ -110,6 +111,12 @@ _ALLOW = {
 }
 """What to do about each kind of refusal."""
 _DATA_LOST = re.compile(r"KAFKA_DATA_LOSS|kafka\S*OffsetOutOfRange|[Ss]ome data may have been lost")
+_TOO_LARGE = re.compile(r"kafka\.common\.errors\.RecordTooLargeException: (?P<words>[^\n]+)")
+_SMALLER = (
+    "Make such rows smaller or leave them out in the transform, or raise max.request.size in"
+    " sink.kafka.options and max.message.bytes of the topic; with deadLetters, those above"
+    " max.request.size (1 MiB) go there"
+)
 _INCOMPATIBLE = re.compile(
     r"STATE_STORE_\w*(SCHEMA|FORMAT|PROVIDER)\w*|STATEFUL_OPERATOR_(NOT_MATCH|MISSING)\w*"
     r"|StateSchemaNotCompatible|checkpoint offsets and now there are"
@@ -137,6 +144,9 @@ def classify(causes: Sequence[Cause]) -> JobFailureError:
         return JobFailureError(Reason.CHECKPOINT_INCOMPATIBLE, words + root)
     if _OUT_OF_MEMORY.search(text):
         return _out_of_memory(text, root)
+    if (refused := _TOO_LARGE.search(text)) is not None:
+        words = f"Kafka does not take a record of the result: {refused['words'].rstrip('. ')}."
+        return JobFailureError(Reason.RECORD_TOO_LARGE, _cut(f"{words} {_SMALLER}"))
     if _DATA_LOST.search(text):
         words = "records that were not yet read are gone from Kafka (retention or a new topic): "
         return JobFailureError(Reason.DATA_LOST, words + root)

@@ -23,6 +23,7 @@ def sums(image: str) -> dict[str, str]:
         ("kafka", "kafka_2.13", "kafka.version"),
         ("kafka", "slf4j-simple", "slf4j.version"),
         ("pipeline", "spark-sql-kafka-0-10_2.13", "spark.version"),
+        ("pipeline", "spark-avro_2.13", "spark.avro.version"),
         ("pipeline", "spark-token-provider-kafka-0-10_2.13", "spark.token.provider.version"),
     ],
 )

@@ -61,6 +61,8 @@ TASK = "org.apache.spark.SparkException"
             False,
         ),
         (Cause(TASK, "[KAFKA_DATA_LOSS.START_OFFSET_RESET] gone"), Reason.DATA_LOST, False),
+        (Cause("org.apache.kafka.common.errors.RecordTooLargeException", "2097234 bytes"),
+         Reason.RECORD_TOO_LARGE, False),
         (Cause("java.lang.OutOfMemoryError", "Java heap space"), Reason.DRIVER_OUT_OF_MEMORY,
          False),
         (Cause("org.apache.spark.SparkException", "Job aborted due to stage failure: Lost task 0.3"

@@ -9,7 +9,12 @@ from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.protocols import Source
 from trimtab.job.termination import JobFailureError, Reason, classify
 
-OF_RECORDS = {Reason.TRANSFORM_FAILED, Reason.SINK_FAILED, Reason.QUERY_FAILED}
+OF_RECORDS = {
+    Reason.TRANSFORM_FAILED,
+    Reason.SINK_FAILED,
+    Reason.RECORD_TOO_LARGE,
+    Reason.QUERY_FAILED,
+}
 """Failures that a record may have caused, and do not name it."""
 
 

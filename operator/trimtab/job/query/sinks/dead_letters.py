@@ -1,6 +1,6 @@
 """What cannot be used goes to a topic of its own, and the rest to the sink.
 
-That are records that could not be decoded, which the transform has never seen, and rows that the
+Such are records that could not be decoded, which the transform has never seen, and rows that the
 transform marks: its column `error` says why. Key, value and headers are written as they are, with
 the error and where the record came from as further headers.
 """
@@ -19,6 +19,7 @@ from trimtab.job.query.formats import aside
 from trimtab.job.query.formats.aside import Aside
 from trimtab.job.query.protocols import Sink
 from trimtab.job.query.sinks.kafka import KafkaSink
+from trimtab.job.query.sinks.size import MOST_SENT, sent_bytes
 from trimtab.job.termination import JobFailureError, Reason
 
 ORIGIN = ("topic", "partition", "offset")
@@ -54,6 +55,7 @@ class DeadLetterSink:
         self._topic, self._most = document.topic, document.max_per_batch
         self._counted = counted
         self._decodes = source.format is not None
+        self._most_sent = inner.most_sent if isinstance(inner, KafkaSink) else None
         self._never_handed_on = 0
 
     @property
@@ -91,8 +93,8 @@ class DeadLetterSink:
     def prepare(self, frame: DataFrame) -> DataFrame:
         """The frame, if its marked rows fit Kafka and the others the sink."""
         found = dict(frame.dtypes).get(ERROR)
-        if found is None and self._decodes:
-            self._inner.prepare(frame)  # it marks none
+        if found is None and self._decodes:  # it marks none
+            self._inner.prepare(frame)
             return frame
         if found != "string":
             raise TransformError(
@@ -113,14 +115,16 @@ class DeadLetterSink:
         if mine:
             frame.persist()
         try:
-            marked = _marked(frame)  # computes every row
+            most = self._most_sent
+            rows = frame if most is None else _with_too_large(frame, most)
+            marked = _marked(rows)  # computes every row
             raw = aside.of_batch() if self._decodes else NONE
             self._require_few(raw, marked)
             for each in (raw, marked):
                 if each.records is not None:
                     self._letters.write(self._letters.prepare(letters(each.records)), batch_id)
             self._never_handed_on += raw.total
-            good = frame.where(F.col(ERROR).isNull()) if ERROR in frame.columns else frame
+            good = rows.where(F.col(ERROR).isNull()) if ERROR in rows.columns else rows
             self._inner.write(self._inner.prepare(good.drop(ERROR)), batch_id)
             self._counted(raw.total + marked.total)
         finally:
@@ -148,11 +152,29 @@ class DeadLetterSink:
 def letters(frame: DataFrame) -> DataFrame:
     """Dead letters as records: key, value, their headers, and those that say what they are."""
     known = [name for name in (ERROR, *ORIGIN) if name in frame.columns]
-    headers = F.array(*(_header(name) for name in known))
+    headers = F.array(*(_header(name, F.col(name)) for name in known))
     if "headers" in frame.columns:
         headers = F.coalesce(F.concat("headers", headers), headers)
     kept = [name for name in ("key", "value") if name in frame.columns]
-    return frame.select(*kept, headers.alias("headers"))
+    whole = frame.select(*kept, headers.alias("headers"))
+    if "value" not in kept:
+        return whole
+    fits = sent_bytes(whole) <= MOST_SENT
+    cut = F.concat("headers", F.array(_header("bytes", F.octet_length("value"))))
+    return whole.withColumns(
+        {
+            "value": F.when(fits, F.col("value")),
+            "headers": F.when(fits, F.col("headers")).otherwise(cut),
+        }
+    )
+
+
+def _with_too_large(frame: DataFrame, most: int) -> DataFrame:
+    """The frame, with an error where a row is larger than what the producer sends."""
+    size = sent_bytes(frame)
+    words = F.concat(F.lit(f"more than {most} bytes, which the producer does not send: "), size)
+    own = [F.col(ERROR)] if ERROR in frame.columns else []
+    return frame.withColumn(ERROR, F.coalesce(*own, F.when(size > most, words)))
 
 
 def _marked(frame: DataFrame) -> Aside:
@@ -165,6 +187,6 @@ def _marked(frame: DataFrame) -> Aside:
     return Aside(count, marked) if count else NONE
 
 
-def _header(name: str) -> Column:
-    value = F.col(name).cast("string").cast("binary")
+def _header(name: str, value: Column) -> Column:
+    value = value.cast("string").cast("binary")
     return F.struct(F.lit(f"{PREFIX}{name}").alias("key"), value.alias("value"))

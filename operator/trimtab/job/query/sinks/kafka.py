@@ -15,6 +15,7 @@ from trimtab.api.knobs import (
     PRODUCER_LINGER,
 )
 from trimtab.errors import TransformError
+from trimtab.job.query.sinks.size import MOST_SENT
 from trimtab.job.query.topics import START_TIMEOUT_S, answered, require_topics
 from trimtab.kafka.admin import KafkaAdmin
 from trimtab.kafka.java import spark_options
@@ -57,6 +58,8 @@ class KafkaSink:
         self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
         more = {f"kafka.{name}": each for name, each in (document.options or {}).items()}
         self._target = {**more, **spark_options(document.connection), "topic": document.topic}
+        self.most_sent = int(more.get("kafka.max.request.size", MOST_SENT))
+        """Bytes of the largest record that the producer sends."""
         self._options: Mapping[str, str] = SAFE
         self._began: int | None = None
 

@@ -65,6 +65,7 @@ def test_options_of_the_spec_are_options_of_the_producer() -> None:
     frame: Any = Writing()
     sink(options={"max.request.size": "5242880"}).write(frame, 1)
     assert frame.said == SAFE | TARGET | {"kafka.max.request.size": "5242880"}
+    assert sink(options={"max.request.size": "5242880"}).most_sent == 5 * sink().most_sent
 
 
 def written(sink: KafkaSink) -> dict[str, str]:
