@@ -31,7 +31,7 @@ REFUSED = [
     ("spec.goal", {"throughput": {"recordsPerSecond": 5, "max": True}}, "write exactly one of"),
     ("spec.transform.sql", "SELECT 1", "write exactly one transform"),
     ("spec.transform.python.module", "clicks", "write module:function"),
-    ("spec.source.kafka.bootstrapServers", "kafka:9092", "write either cluster"),
+    ("spec.source.kafka.bootstrapServers", "kafka:9092", "write exactly one of cluster"),
     ("spec.source.kafka.topics.0", "no spaces", "Kafka refuses this topic name"),
     ("spec.source.kafka.topics.0", "..", "Kafka refuses this topic name"),
     ("spec.sink.kafka.topic", "ä", "Kafka refuses this topic name"),
@@ -74,7 +74,7 @@ REFUSED = [
     (
         "spec",
         {"source.kafka.topics": ["clicks", "views"], "limits.topicPartitions": 24},
-        "limits.topicPartitions is for one topic of a KafkaCluster here",
+        "limits.topicPartitions is for one topic of a KafkaCluster or of a Strimzi Kafka",
     ),
     (
         "spec",
@@ -82,7 +82,7 @@ REFUSED = [
             "source.kafka": {"bootstrapServers": "k:9092", "topics": ["clicks"]},
             "limits.topicPartitions": 24,
         },
-        "limits.topicPartitions is for one topic of a KafkaCluster here",
+        "limits.topicPartitions is for one topic of a KafkaCluster or of a Strimzi Kafka",
     ),
     ("spec.sink", {"jdbc": JDBC | {"url": "jdbc:mysql://w/shop"}}, "write jdbc:postgresql://host"),
     ("spec.sink", {"jdbc": JDBC | {"keys": []}}, "should have at least 1 items"),

@@ -210,8 +210,7 @@ def a_pipeline_moves_to_strimzi(life: Life, kubectl: Kubectl) -> None:
     install(kubectl)
     for each in (strimzi.kafka, strimzi.user, strimzi.topic):
         put(kubectl, each(namespace=life.world.namespace))
-    pipeline = next(each for each in manifests() if each["kind"] == "StreamPipeline")
-    life.world.apply(moved(pipeline))
+    life.world.apply(moved(unevictable()))
     life.until("it is reached", lambda: life.world.condition("Stalled").get("status") == "False")
 
     def raised() -> bool:

@@ -18,7 +18,13 @@ from tenacity import (
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as TookTooLong
 
-from trimtab.errors import BadInputError, ConflictError, GoneError, UnavailableError
+from trimtab.errors import (
+    BadInputError,
+    ConflictError,
+    GoneError,
+    UnavailableError,
+    UnknownKindError,
+)
 
 TIMEOUT_S = (5.0, 30.0)  # connect, read
 _TRIES = 3
@@ -105,6 +111,9 @@ def translated(error: ApiException) -> Exception:
         return BadInputError(f"the API server refused: {_words(error)}")
     if error.status == 404 and _details(error).get("name"):
         return GoneError(f"the object no longer exists: {error.reason}")
+    if error.status == 404:  # nothing is at the path of its kind
+        words = f"the API server answered {error.status} {error.reason}: are the CRDs installed?"
+        return UnknownKindError(words)
     return UnavailableError(f"the API server answered {error.status} {error.reason}")
 
 
