@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import sys
 import time
@@ -13,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from dev.loadgen.produce import Summary, produce
 from dev.loadgen.verify import read_all, verify
 from tests.kafka.classes import class_path
@@ -21,6 +23,7 @@ from tests.kafka.secured import PASSWORD, USER, Authority, SecuredBroker, secret
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka_client import Security
+from trimtab.cli import main
 from trimtab.errors import (
     CredentialsInvalidError,
     CredentialsMissingError,
@@ -481,3 +484,23 @@ def test_one_of_several_authorities_is_enough(
     first = {(places[0], number): 0 for number in range(2)}
     for _ in range(3):
         assert admin.timestamps(first).keys() == first.keys(), "no right on a group is needed"
+
+
+def test_a_load_by_hand_logs_in(
+    kafka: SecuredBroker, places: tuple[str, str], tmp_path: Path
+) -> None:
+    kafka.allow(("topic", places[0], "write"))
+    authority, config = tmp_path / "ca.crt", tmp_path / "client.properties"
+    authority.write_text(kafka.authority.certificate)
+    config.write_text(
+        f"security.protocol=SASL_SSL\nssl.ca.location={authority}\n"
+        f"sasl.mechanism=SCRAM-SHA-512\nsasl.username={USER}\nsasl.password={PASSWORD}\n"
+    )
+    told = ["produce", "-b", kafka.sasl, "-t", places[0], "--seconds", "1", "--json"]
+    done = CliRunner().invoke(main, [*told, "-F", str(config)])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["records_per_s"] > 0
+    config.write_text(config.read_text().replace(PASSWORD, "another"))
+    refused = CliRunner().invoke(main, [*told, "-F", str(config)])
+    assert refused.exit_code == 1
+    assert PASSWORD not in refused.output

@@ -170,6 +170,12 @@ def size(
 @main.command()
 @click.option("-b", "--bootstrap-servers", required=True)
 @click.option("-t", "--topic", required=True, help="The topic must exist.")
+@click.option(
+    "-F",
+    "--client-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties of librdkafka for TLS and logins, a line each: security.protocol=SASL_SSL.",
+)
 @click.option("--record-bytes", type=click.IntRange(16, 900_000), default=1000, show_default=True)
 @click.option("--seconds", type=click.FloatRange(1, 3600), default=10.0, show_default=True)
 @click.option("--auto", is_flag=True, help="Tune the producer first, with at most 12 probes.")

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from trimtab.api.connection import KafkaConnection
+from trimtab.errors import BadInputError
 from trimtab.kafka.producer import payloads, probe
 from trimtab.tuning.producer import Probe, ProducerSettings
 from trimtab.tuning.producer_search import best_of, next_probe
@@ -21,10 +22,14 @@ def run(
 
     Raises:
         UnavailableError: the broker does not answer, or a record was not acknowledged.
+        BadInputError: the client cannot use its configuration.
     """
     given = {name: options[name] for name in KNOBS if options[name] is not None}
     records = payloads(options["record_bytes"])
-    connection = KafkaConnection(options["bootstrap_servers"])
+    file = options["client_config"]
+    connection = KafkaConnection(
+        options["bootstrap_servers"], options=client_config(file.read_text()) if file else {}
+    )
 
     def measure(settings: ProducerSettings, seconds: float) -> Probe:
         return probe(
@@ -45,6 +50,23 @@ def run(
         "p95_ms": round(1000 * done.p95_s, 1),
         "round_trip_ms": round(1000 * done.round_trip_s, 1),
     }
+
+
+def client_config(text: str) -> dict[str, str]:
+    """The options in a file of librdkafka's properties, such as `sasl.mechanism=SCRAM-SHA-512`.
+
+    Raises:
+        BadInputError: a line is neither `name=value`, nor a comment, nor empty.
+    """
+    found = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, separated, value = line.partition("=")
+        if not separated:
+            raise BadInputError(f"line {number} of --client-config is not name=value")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def in_words(result: dict[str, Any]) -> str:

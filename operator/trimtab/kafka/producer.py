@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from trimtab.api.connection import KafkaConnection
-from trimtab.errors import UnavailableError
+from trimtab.errors import BadInputError, UnavailableError
 from trimtab.kafka import librdkafka
 from trimtab.tuning.producer import Probe, ProducerSettings
 
@@ -80,9 +80,13 @@ def probe(
 
     Raises:
         UnavailableError: the broker does not answer, or a record was not acknowledged.
+        BadInputError: the client cannot use what the connection says.
     """
     meter = _Meter()
-    producer = Producer(_configuration(connection, settings, meter))
+    try:
+        producer = Producer(_configuration(connection, settings, meter))
+    except KafkaException as error:
+        raise BadInputError(f"Kafka's client refuses its configuration: {_words(error)}") from error
     _connect(producer, topic, connection.servers)
     _send(producer, topic, records, _now() + WARM_S, meter)
     meter.latencies.clear()
@@ -130,6 +134,10 @@ def _connect(producer: Producer, topic: str, servers: str) -> None:
         raise UnavailableError(f"{servers} does not answer: {error}") from error
     if known.error:
         raise UnavailableError(f"{servers}: topic {topic!r}: {known.error.str()}: create it first")
+
+
+def _words(error: KafkaException) -> str:
+    return str(error.args[0].str()) if error.args else str(error)
 
 
 def _timer(meter: _Meter, at: float) -> Callable[[KafkaError | None, Message], None]:
