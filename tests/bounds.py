@@ -144,6 +144,12 @@ ROLES_REFUSED: tuple[Row, ...] = (
     ("spec.podTemplate", {"executors": {}}, "executors"),
     ("spec.podTemplate", {"executor": {"hostNetwork": True}}, "hostNetwork"),
     ("spec.podTemplate", {"nodeSelector": {"a": "b"}}, "nodeSelector"),
+    ("spec.podTemplate", {"driver": {"topologySpreadConstraints": []}}, "topologySpread"),
+    (
+        "spec.podTemplate",
+        {"executor": {"topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "zone"}]}},
+        "maxSkew",
+    ),
 )
 ROLES_TAKEN: tuple[tuple[str, Any], ...] = (
     (
@@ -153,6 +159,7 @@ ROLES_TAKEN: tuple[tuple[str, Any], ...] = (
             "executor": {
                 "nodeSelector": {"lifecycle": "spot"},
                 "tolerations": [{"key": "spot", "operator": "Exists"}],
+                "topologySpreadConstraints": [{"topologyKey": "topology.kubernetes.io/zone"}],
             },
         },
     ),

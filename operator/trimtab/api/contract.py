@@ -28,7 +28,7 @@ from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import Duration
 from trimtab.api.v1alpha1.environment import EnvSource
 from trimtab.api.v1alpha1.kafka_client import SecretKey
-from trimtab.api.v1alpha1.pod_template import PodTemplate
+from trimtab.api.v1alpha1.pod_template import PodTemplate, TopologySpread
 from trimtab.api.v1alpha1.volumes import Volume
 from trimtab.errors import ContractError
 
@@ -150,6 +150,9 @@ class Executors(Document):
     java_options: str | None = Field(None, alias="javaOptions")
     pod_template: PodTemplate | None = Field(
         None, alias="podTemplate", description="what users and the chart add; absent: nothing"
+    )
+    topology_spread: tuple[TopologySpread, ...] | None = Field(
+        None, alias="topologySpread", description="how they are spread; absent: as may be"
     )
     pod_user: PodUser | None = Field(
         None, alias="podUser", description="whom the pods run as; absent: the images' own user"

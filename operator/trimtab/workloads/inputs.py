@@ -21,7 +21,14 @@ UNSET = (
 def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) -> str:
     """Hash of everything that users can change and that only a driver restart applies."""
     document = job.model_dump(mode="json", by_alias=True)
-    for told_below in ("env", "envFrom", "nodeSelector", "podTemplate", "volumes"):
+    for told_below in (
+        "env",
+        "envFrom",
+        "nodeSelector",
+        "podTemplate",
+        "topologySpread",
+        "volumes",
+    ):
         document["executors"].pop(told_below)
     document["executors"].pop("podUser")  # the chart's choice, not the user's
     for advised in ("javaOptions", "overheadBytes"):

@@ -102,6 +102,7 @@ def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorS
 def _executors(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings) -> Executors:
     """The shape of the executors' pods."""
     name, executor = parent["metadata"]["name"], spec.resources.executor
+    own = spec.pod_template.executor if spec.pod_template else None
     return Executors(
         image=spec.image or config.pipeline_image,
         cores=executor.cores,
@@ -115,6 +116,7 @@ def _executors(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSetti
         node_selector=spec.nodes_of("executor"),
         checkpoint_claim=claim_name(name) if _shared(spec) else None,
         pod_template=pods.told(pods.pod_template(spec.pods_of("executor"), config)),
+        topology_spread=tuple(own.topology_spread_constraints) or None if own else None,
         pod_user=None if config.pod_user == DEFAULT_USER else config.pod_user,
         volumes=tuple(spec.volumes) or None,
     )

@@ -258,3 +258,15 @@ def test_an_edit_of_one_role_restarts_the_driver() -> None:
         inputs(changed(plain, f"podTemplate.{role}", SPOT)) for role in ("driver", "executor")
     ]
     assert len(set(found)) == 3
+
+
+def test_executors_are_spread_among_themselves_and_only_if_asked() -> None:
+    spread = [{"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}]
+    asked = {"executor": {"topologySpreadConstraints": spread}}
+    pods, _ = executors(asked)
+    (made,) = pod_template(pods, ())["spec"]["topologySpreadConstraints"]
+    assert made == spread[0] | {"maxSkew": 1, "labelSelector": {"matchLabels": pods.labels}}
+    assert pods.labels["trimtab.dev/pipeline"] == "clicks"
+    plain = example("pipeline")
+    assert inputs(changed(plain, "podTemplate", asked)) != inputs(plain)
+    assert "topologySpreadConstraints" not in pod_template(executors(None)[0], ())["spec"]

@@ -148,11 +148,42 @@ class RolePods(_Parts):
     )
 
 
+class TopologySpread(ApiModel):
+    """How evenly the executors of the pipeline are spread."""
+
+    max_skew: int = Field(
+        1,
+        alias="maxSkew",
+        ge=1,
+        le=100,
+        description="How many more one place may have than another.",
+    )
+    topology_key: Key = Field(
+        alias="topologyKey", description="The node label whose value is the place."
+    )
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = Field(
+        "ScheduleAnyway",
+        alias="whenUnsatisfiable",
+        description="DoNotSchedule: an executor waits until it fits.",
+    )
+
+
+class ExecutorPods(RolePods):
+    """Parts of the executors' pods alone."""
+
+    topology_spread_constraints: list[TopologySpread] = Field(
+        default_factory=list,
+        alias="topologySpreadConstraints",
+        max_length=4,
+        description="How the executors of this pipeline are spread over nodes or zones.",
+    )
+
+
 class PipelinePodTemplate(PodTemplate):
     """Parts of the pods of driver and executors, and of each alone."""
 
     driver: RolePods | None = Field(None, description="Of the driver alone; wins.")
-    executor: RolePods | None = Field(None, description="Of the executors alone; wins.")
+    executor: ExecutorPods | None = Field(None, description="Of the executors alone; wins.")
 
     def of(self, role: Role) -> PodTemplate:
         """The parts of one role's pods."""

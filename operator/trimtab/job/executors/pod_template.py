@@ -65,6 +65,11 @@ def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
         "enableServiceLinks": False,
         "volumes": volumes,
     }
+    if pods.topology_spread:
+        alike = {"labelSelector": {"matchLabels": dict(pods.labels)}}
+        spec["topologySpreadConstraints"] = [
+            each.model_dump(mode="json", by_alias=True) | alike for each in pods.topology_spread
+        ]
     if pods.pod_template is not None:
         spec |= pods.pod_template.scheduling()
     return {"apiVersion": "v1", "kind": "Pod", "spec": spec}
