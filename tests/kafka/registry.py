@@ -7,9 +7,11 @@ GET /subjects/{subject}/versions/{version}, and the 404 of what it does not have
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Self
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
@@ -18,7 +20,8 @@ CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 class Registry:
     """Runs while it is a context; schemas may be added meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, pair: Path | None = None) -> None:
+        """Over TLS with a `pair`: a key and its certificate in one file."""
         self.schemas: dict[int, dict[str, Any]] = {}
         self.subjects: dict[str, list[int]] = defaultdict(list)
         self.asked: list[str] = []
@@ -42,6 +45,12 @@ class Registry:
                 del args
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._scheme = "http"
+        if pair is not None:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(pair)
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            self._scheme = "https"
 
     def add(self, number: int, schema: Any, subject: str | None = None, **more: Any) -> None:
         self.schemas[number] = {"schema": json.dumps(schema), **more}
@@ -66,7 +75,7 @@ class Registry:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

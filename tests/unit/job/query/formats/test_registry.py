@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.bounds import LOGIN
 from tests.kafka.registry import Registry
+from tests.kafka.secured import Authority
 
 from trimtab.api.v1alpha1.formats import RegistryLogin, SchemaRegistry
 from trimtab.job.query.formats.registry import Schemas
@@ -61,6 +62,35 @@ def test_it_logs_in_with_what_the_secret_holds(
         (tmp_path / "s" / "p").write_text("pässword\n")
         Schemas(document).learn([1])
     assert registry.logins == {"Basic " + base64.b64encode("u:pässword".encode()).decode()}
+
+
+def test_over_https_it_trusts_the_authorities_that_are_named_and_logs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIMTAB_SECRETS", str(tmp_path))
+    own, other = (Authority(tmp_path / name, name) for name in ("own", "other"))
+    pair = tmp_path / "registry.pem"
+    pair.write_text("".join(reversed(own.sign("registry"))))
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "p").write_text("password")
+    (tmp_path / "s" / "own.crt").write_text(own.certificate)
+    (tmp_path / "s" / "other.crt").write_text(other.certificate)
+    with Registry(pair) as registry:
+        registry.add(1, ORDER)
+
+        def schemas(*named: str) -> Schemas:
+            trusted = [{"secretName": "s", "certificate": f"{name}.crt"} for name in named]
+            said = {"url": registry.url, "authentication": LOGIN, "trustedCertificates": trusted}
+            return Schemas(SchemaRegistry.model_validate(said))
+
+        for named in ((), ("other",)):
+            with pytest.raises(JobFailureError, match="certificate verify failed") as refused:
+                schemas(*named).learn([1])
+            assert refused.value.reason == Reason.SCHEMA_REGISTRY_UNREACHABLE
+        known = schemas("own", "other")
+        known.learn([1])
+    assert set(known.known) == {1}
+    assert registry.logins == {"Basic " + base64.b64encode(b"u:password").decode()}
 
 
 @pytest.mark.parametrize("status", [401, 500])
