@@ -331,6 +331,21 @@ FORMATS_TAKEN: tuple[tuple[str, Any], ...] = tuple(
 MANY = {"topic": "dead", "maxPerBatch": 10_001}
 DECODED = {"source.kafka.format": {"json": {"schema": "id STRING"}}}
 
+ROWS = {"columns": ["code", "name"], "values": [["de", "Germany"]]}
+AT = {"uri": "s3a://lake/customers"}
+TABLES_REFUSED: tuple[Row, ...] = tuple(
+    ("spec.transform.tables", value, words)
+    for value, words in (
+        ([{"name": "countries"}], "write exactly one of rows, delta and files"),
+        ([{"name": "countries", "rows": ROWS, "delta": AT}], "write exactly one of rows"),
+        ([{"name": "source", "rows": ROWS}], "`source` is the stream itself"),
+        ([{"name": "a", "rows": ROWS}, {"name": "a", "delta": AT}], "has one name twice"),
+        ([{"name": "A b", "rows": ROWS}], "name"),
+        ([{"name": "a", "rows": ROWS | {"values": [["de"]]}}], "each row has a value for each"),
+        ([{"name": "a", "files": AT | {"format": "xml"}}], "format"),
+    )
+)
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
@@ -347,6 +362,7 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
         "args are those of a script",
     ),
     ("spec.transform.python", {"script": "clicks"}, "script"),
+    *TABLES_REFUSED,
     *VOLUMES_REFUSED,
     *ACCOUNT_REFUSED,
     *ROLES_REFUSED,
@@ -420,6 +436,17 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
+    (
+        "spec.transform.tables",
+        [
+            {"name": "countries", "rows": ROWS},
+            {"name": "customers", "delta": AT},
+            {
+                "name": "rates",
+                "files": AT | {"format": "csv", "schema": "code STRING, rate DOUBLE"},
+            },
+        ],
+    ),
     ("spec.source.kafka", BY_PATTERN),
     ("spec", {"source.kafka": BY_PATTERN, "sink.kafka": ONE_KAFKA | {"topic": "clicks_a"}}),
     ("spec.source.kafka.options", {"receive.buffer.bytes": "1000000"}),

@@ -88,6 +88,11 @@ REFUSED = [
     ("spec.sink", {"jdbc": JDBC | {"keys": []}}, "should have at least 1 items"),
     ("spec.sink", {"jdbc": JDBC | {"table": "a.b.c"}}, "spec.sink.jdbc.table"),
     ("spec.sink", {"delta": LAKE | {"uri": "file:///lake"}}, "a directory that all pods reach"),
+    (
+        "spec.transform.tables",
+        [{"name": "a", "delta": {"uri": "file:///lake"}}],
+        "a directory that all pods reach",
+    ),
     ("spec.sink", {"files": LAKE | {"format": "orc"}}, 'Unsupported value: "orc"'),
     ("spec.sink", {"foreachBatch": {"module": "orders"}}, "write module:function, like warehouse"),
     ("metadata.name", "x" * 41, "use at most 40 characters"),

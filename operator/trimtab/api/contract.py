@@ -29,6 +29,7 @@ from trimtab.api.quantities import Duration
 from trimtab.api.v1alpha1.environment import EnvSource
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate, TopologySpread
+from trimtab.api.v1alpha1.tables import Table
 from trimtab.api.v1alpha1.volumes import Volume
 from trimtab.errors import ContractError
 
@@ -122,6 +123,7 @@ class TransformDocument(Document):
     script: str | None = Field(None, description="file that hands over its stream")
     args: list[str] | None = Field(None, description="arguments of the script")
     params: dict[str, str] = Field(default_factory=dict)
+    tables: list[Table] | None = Field(None, description="views beside `source`; absent: none")
     shuffle_partitions: int | None = Field(
         None, alias="shufflePartitions", description="of the state; absent: the driver chooses"
     )

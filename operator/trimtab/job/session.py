@@ -22,6 +22,7 @@ from trimtab.job import event_log
 from trimtab.job.definition import Options
 from trimtab.job.executors.pod_template import keys as pod_keys
 from trimtab.job.executors.pod_template import pod_template
+from trimtab.job.query import tables
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
@@ -103,7 +104,9 @@ def configuration(
         owned["spark.driver.extraJavaOptions"] = options.driver_java_options
     if job.executors is not None:
         owned |= _kubernetes(job, job.executors, options, executors or 0) | dict(selector or {})
-    needed = open_sink(job.sink).session_conf
+    needed = {
+        **tables.session_conf(job.transform.tables or ()), **open_sink(job.sink).session_conf,
+    }  # fmt: skip
     return {**DEFAULTS, **needed, **_state_memory(job), **job.spark_conf, **owned}
 
 

@@ -11,6 +11,7 @@ from trimtab.workloads.names import driver_name
 UNSET = (
     ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
     ("transform", "shufflePartitions"), ("transform", "script"), ("transform", "args"),
+    ("transform", "tables"),
     ("source", "includeHeaders"), ("source", "commitGroup"),
     ("source", "format"), ("source", "groupIdPrefix"), ("source", "options"), ("sink", "options"),
     *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),

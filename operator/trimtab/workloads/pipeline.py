@@ -83,6 +83,7 @@ def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorS
             script=python.script if python else None,
             args=(python.args or None) if python else None,
             params=python.params if python else {},
+            tables=spec.transform.tables or None,
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
         sink=spec.sink.document(),
@@ -133,6 +134,7 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
             source.topic_pattern,
             source.format,
             python and python.script,
+            spec.transform.tables,
             spec.dead_letters,
             spec.volumes,
         )

@@ -136,7 +136,7 @@ SPECS = sorted(Path("examples").glob("[0-9]*/*.yaml"))
 
 
 SECURITY = ("authentication", "tls")
-ASKED = ("transform.script", "transform.args", "source.format", "deadLetters")
+ASKED = ("transform.script", "transform.args", "transform.tables", "source.format", "deadLetters")
 """What a document has only where somebody asks for it."""
 
 

@@ -20,6 +20,7 @@ from trimtab.api.v1alpha1.sinks import (
     NoopSink,
     OtherSink,
 )
+from trimtab.api.v1alpha1.tables import Tables
 
 MAX_SHUFFLE_PARTITIONS = 1000
 
@@ -112,6 +113,10 @@ class Transform(ApiModel):
         None, max_length=16384, description="A query on the view `source`; returns key and value."
     )
     python: PythonTransform | None = None
+    tables: Tables = Field(
+        default_factory=list,
+        description="Tables to join records with, each a view of its name beside `source`.",
+    )
     shuffle_partitions: int | None = Field(
         None,
         alias="shufflePartitions",

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from trimtab.api.contract import TransformDocument
 from trimtab.errors import TransformError
-from trimtab.job.query import script
+from trimtab.job.query import script, tables
 from trimtab.job.termination import ModuleMissingError
 
 VIEW = "source"
@@ -22,6 +22,8 @@ def apply(frame: DataFrame, transform: TransformDocument) -> DataFrame:
     sql, module, chosen = transform.sql, transform.module, transform.script
     if [sql, module, chosen].count(None) != 2:
         raise TransformError("a transform is sql, a python module or a script: write exactly one")
+    if transform.tables:
+        tables.register(frame.sparkSession, transform.tables)
     if sql is not None:
         return _by_sql(frame, sql)
     if module is not None:

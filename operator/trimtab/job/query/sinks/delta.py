@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import DataFrame
 
 from trimtab.api import endpoints
 from trimtab.job import gateway
+from trimtab.job.query.delta import SESSION_CONF
 from trimtab.job.query.sinks.plain import PlainSink, require_columns
 
 
@@ -15,12 +14,7 @@ class DeltaSink(PlainSink):
     """Appends each batch to the table in one transaction that carries the number of the batch."""
 
     on_replay = "the table refuses a batch that it has, so each record is there once"
-    session_conf: Mapping[str, str] = {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # the log of a table is small: Delta's default of 50 tasks costs seconds in each batch
-        "spark.databricks.delta.snapshotPartitions": "2",
-    }
+    session_conf = SESSION_CONF
 
     def __init__(self, document: endpoints.DeltaSinkDocument) -> None:
         """Nothing is written yet."""

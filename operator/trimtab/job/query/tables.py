@@ -1,0 +1,56 @@
+"""The tables beside the stream, as views for the transform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from trimtab.api.v1alpha1.tables import FileTable, Rows, Table
+from trimtab.errors import TransformError
+from trimtab.job.query import delta
+
+SAYS_ITS_COLUMNS = {"csv": {"header": "true"}}
+"""Options by format."""
+
+
+def session_conf(tables: Iterable[Table]) -> Mapping[str, str]:
+    """What Spark needs to read them."""
+    return delta.SESSION_CONF if any(table.delta for table in tables) else {}
+
+
+def register(session: SparkSession, tables: Iterable[Table]) -> None:
+    """Make a view of each table; raises TransformError that names one that cannot be read."""
+    for table in tables:
+        try:
+            _frame(session, table).createOrReplaceTempView(table.name)
+        except PySparkException as error:
+            raise _unreadable(table, str(error).partition("\n")[0]) from error
+        except Py4JJavaError as error:
+            raise _unreadable(table, str(error.java_exception.getMessage())) from error
+
+
+def _frame(session: SparkSession, table: Table) -> DataFrame:
+    if table.rows is not None:
+        return _written(session, table.rows)
+    if table.delta is not None:
+        return session.read.format("delta").load(table.delta.uri)
+    assert table.files is not None
+    return _read(session, table.files)
+
+
+def _written(session: SparkSession, rows: Rows) -> DataFrame:
+    schema = StructType([StructField(name, StringType()) for name in rows.columns])
+    return session.createDataFrame([tuple(row) for row in rows.values], schema)
+
+
+def _read(session: SparkSession, files: FileTable) -> DataFrame:
+    reader = session.read.format(files.format).options(**SAYS_ITS_COLUMNS.get(files.format, {}))
+    return (reader.schema(files.schema_) if files.schema_ else reader).load(files.uri)
+
+
+def _unreadable(table: Table, why: str) -> TransformError:
+    return TransformError(f"the table {table.name} of transform.tables cannot be read: {why[:500]}")

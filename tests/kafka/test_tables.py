@@ -1,0 +1,86 @@
+"""Tables beside the stream: rows of the spec, files, and a Delta table that changes meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from dev.kafka import KafkaBroker
+from dev.loadgen.verify import read_all
+from tests.kafka.driver import Driver
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+
+COUNTRIES = {"columns": ["code", "country"], "values": [["de", "Germany"], ["fr", "France"]]}
+SQL = """
+SELECT r.code AS key, concat_ws('/', r.code, country, rate, tier) AS value
+FROM (SELECT CAST(value AS STRING) AS code FROM source) r
+LEFT JOIN countries USING (code) LEFT JOIN rates USING (code) LEFT JOIN tiers USING (code)
+"""
+APPEND = """
+import sys
+from pyspark.sql import SparkSession
+from trimtab.job.query.sinks.delta import DeltaSink
+builder = SparkSession.builder
+for name, value in DeltaSink.session_conf.items():
+    builder = builder.config(name, value)
+rows = [tuple(each.split("=")) for each in sys.argv[2:]]
+frame = builder.getOrCreate().createDataFrame(rows, "code STRING, tier STRING")
+frame.write.format("delta").mode("append").save(sys.argv[1])
+"""
+
+
+def append(table: Path, conf: Path, *rows: str) -> None:
+    """Somebody else adds rows to the Delta table."""
+    env = os.environ | {"SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-c", APPEND, str(table), *rows]
+    subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)
+
+
+def send(broker: KafkaBroker, topic: str, *codes: str) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for code in codes:
+        producer.produce(topic, value=code.encode())
+    assert producer.flush(30) == 0
+
+
+def test_records_are_joined_with_what_the_tables_have_now(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    rates, tiers = tmp_path / "rates", tmp_path / "tiers"
+    rates.mkdir()
+    (rates / "a.csv").write_text("code,rate\nde,1.5\n")
+    tables = [
+        {"name": "countries", "rows": COUNTRIES},
+        {
+            "name": "rates",
+            "files": {"format": "csv", "uri": str(rates), "schema": "code STRING, rate DOUBLE"},
+        },
+        {"name": "tiers", "delta": {"uri": str(tiers)}},
+    ]
+    driver = make_driver(transform={"sql": SQL, "tables": tables})
+    driver.settings(trigger="200ms")
+    driver.start()
+    said = driver.termination()
+    assert said["reason"] == "TransformFailed"
+    assert "the table tiers of transform.tables cannot be read" in said["message"]
+
+    append(tiers, driver.conf, "de=gold")
+    send(broker, topics[0], "de", "fr", "xx")
+    driver.start()
+    driver.until(driver.committed(3))
+    assert values(broker, topics[1]) == {"de/Germany/1.5/gold", "fr/France", "xx"}
+    append(tiers, driver.conf, "fr=silver")
+    send(broker, topics[0], "fr")
+    driver.until(driver.committed(4))
+    assert driver.terminate() == 0
+    assert "fr/France/silver" in values(broker, topics[1])
+
+
+def values(broker: KafkaBroker, topic: str) -> set[str]:
+    return {(value or b"").decode() for value in read_all(broker.bootstrap, topic)}
