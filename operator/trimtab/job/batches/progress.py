@@ -114,17 +114,19 @@ def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
     observed = progress.get("observedMetrics") or {}
     seen: Mapping[str, Any] = observed.get(SOURCE) or {}
     state = _state(progress.get("stateOperators") or [], slots, durations["addBatch"] / 1000)
+    read = side(seen)
     return BatchReport(
         run_id=progress["runId"],
         batch_id=progress["batchId"],
-        records=progress["numInputRows"],
+        # a query that uses the source twice, as to join two topics, reads each record twice
+        records=read.records if read else progress["numInputRows"],
         started_at=started,
         committed_at=committed,
         phases=_phases(durations, state),
         end_offsets={k: v for s in sources for k, v in parse_offsets(s["endOffset"] or {}).items()},
         limit_binding=any(_cut_short(s) for s in sources),
         latency=_latency(seen, committed),
-        read=side(seen),
+        read=read,
         handed_on=side(observed.get(SINK) or {}),
         bytes=seen.get("bytes"),
         state=state,

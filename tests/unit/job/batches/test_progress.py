@@ -103,10 +103,18 @@ def test_offsets_without_a_record_and_late_rows_are_counted() -> None:
         "endOffset": {"in": {"0": 150, "1": 20, "2": 5}},
     }  # fmt: skip
     state = {"numRowsTotal": 1, "memoryUsedBytes": 1, "numRowsDroppedByWatermark": 3}
-    found = parse(progress(sources=[source], numInputRows=55, stateOperators=[state]))
+    found = parse(
+        progress(sources=[source], observedMetrics={}, numInputRows=55, stateOperators=[state])
+    )
     assert found is not None
     assert (found.planned, found.skipped, found.late) == (60, 5, 3)
-    first = parse(progress(sources=[source | {"startOffset": None}], numInputRows=55))
+    first = parse(
+        progress(
+            sources=[source | {"startOffset": None}],
+            observedMetrics={},
+            numInputRows=55,
+        )
+    )
     assert first is not None
     assert (first.planned, first.skipped) == (None, 0)
 
@@ -128,3 +136,10 @@ def test_the_slowest_records_show_in_the_histogram() -> None:
     assert sum(share for _, share in SLICES) == pytest.approx(1)
     assert max(quantile for quantile, _ in SLICES) == 1.0
     assert all(share < 0.01 for quantile, share in SLICES if quantile > 0.99)
+
+
+def test_a_record_that_is_read_twice_counts_once() -> None:
+    """A query that joins two topics uses the source twice, and Spark counts the rows of both."""
+    report = parse(progress(numInputRows=80))
+    assert report is not None
+    assert (report.records, report.skipped) == (40, 0)
