@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,15 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield config
 
 
+def established(kubectl: Kubectl, *crds: str) -> None:
+    """Wait until CRDs are served; kubectl refuses to wait for one that has no condition yet."""
+    deadline = time.monotonic() + 60
+    command = ("wait", "--for=condition=Established", "--timeout=30s", *crds)
+    while (done := kubectl(*command, check=False)).returncode:
+        assert time.monotonic() < deadline, done.stderr
+        time.sleep(0.2)
+
+
 def kubectl_of(kubeconfig: Path) -> Kubectl:
     """kubectl for a server, on which it installs the CRDs."""
     program = kubectl_path()
@@ -40,7 +50,7 @@ def kubectl_of(kubeconfig: Path) -> Kubectl:
         return done
 
     run("apply", "-f", str(ROOT / "crds"))
-    run("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
+    established(run, "-f", str(ROOT / "crds"))
     return run
 
 

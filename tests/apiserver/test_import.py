@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from tests.apiserver.conftest import Kubectl
+from tests.apiserver.conftest import Kubectl, established
 
 from trimtab.cli import main
 
@@ -45,7 +45,7 @@ def job(
     group, version, spec = request.param
     kubectl("apply", "-f", "-", manifest=definition(group, version))
     crd = f"crd/sparkapplications.{group}"
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", crd)
+    established(kubectl, crd)
     application = {
         "apiVersion": f"{group}/{version}", "kind": "SparkApplication",
         "metadata": {"name": "clicks"}, "spec": spec,

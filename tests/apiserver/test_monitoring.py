@@ -11,7 +11,7 @@ import pytest
 import yaml
 from dev.localcluster.monitoring import monitoring_crds
 from dev.localcluster.paths import from_environment
-from tests.apiserver.conftest import ROOT, Kubectl
+from tests.apiserver.conftest import ROOT, Kubectl, established
 from tests.apiserver.promtool import promtool
 from tests.apiserver.test_chart import OWN, helm, of, rendered
 
@@ -51,7 +51,7 @@ def operator_crds(kubectl: Kubectl) -> None:
     for name in ("podmonitors", "prometheusrules"):
         path = str(folder / f"monitoring.coreos.com_{name}.yaml")
         kubectl("apply", "--server-side", "-f", path)
-        kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", path)
+        established(kubectl, "-f", path)
 
 
 def applied(kubectl: Kubectl, namespace: str, manifest: Json) -> tuple[int, str]:

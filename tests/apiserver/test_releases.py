@@ -14,7 +14,7 @@ from dev.localcluster.controlplane import api_server, kubectl_path
 from dev.localcluster.paths import from_environment
 from dev.localcluster.run import wait_until
 from tests import released
-from tests.apiserver.conftest import ROOT, example
+from tests.apiserver.conftest import ROOT, established, example
 from tests.apiserver.test_chart import NAMED, OWN, Json
 
 pytestmark = pytest.mark.apiserver
@@ -92,7 +92,7 @@ def test_an_upgrade_keeps_every_pipeline_and_a_rollback_brings_the_old_release_b
 ) -> None:
     helm("install", "trimtab", last, "-n", "trimtab", "--create-namespace", *values())
     kubectl("create", "namespace", "shop")
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+    established(kubectl, "crd", "--all")
     kubectl("apply", "-n", "shop", "-f", "-", manifest=example("pipeline"))
     status = {"status": {"controller": {"generation": 4, "settings": {"executors": 2}}}}
     patch = ("--subresource=status", "--type=merge", "-p", json.dumps(status))
@@ -101,7 +101,7 @@ def test_an_upgrade_keeps_every_pipeline_and_a_rollback_brings_the_old_release_b
     assert "cost" not in fields(kubectl)
 
     helm("upgrade", "trimtab", CHART, "-n", "trimtab", *values())
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+    established(kubectl, "crd", "--all")
     assert holds(stored(kubectl)["spec"], before["spec"]), "new fields have their defaults"
     assert holds(stored(kubectl)["status"], before["status"])
     assert stored(kubectl)["metadata"]["uid"] == before["metadata"]["uid"]

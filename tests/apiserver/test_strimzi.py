@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from dev.strimzi import MODELS, crds
 from tests import strimzi
-from tests.apiserver.conftest import Kubectl
+from tests.apiserver.conftest import Kubectl, established
 from tests.apiserver.test_loop import Stage
 
 pytestmark = pytest.mark.apiserver
@@ -31,7 +31,7 @@ def install(kubectl: Kubectl) -> None:
     """As Strimzi's chart does."""
     for kind in MODELS:
         kubectl("apply", "--server-side", "-f", str(crds() / f"{kind}.yaml"))
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *NAMES)
+    established(kubectl, "crd", *NAMES)
 
 
 def put(kubectl: Kubectl, manifest: Json) -> None:

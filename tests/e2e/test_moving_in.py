@@ -11,6 +11,7 @@ import pytest
 import yaml
 from confluent_kafka import Consumer, KafkaException, Producer
 from dev.demo import load
+from dev.demo.kube import condition
 from dev.localcluster.network import node_address
 from dev.localcluster.paths import REPO
 from dev.strimzi import MODELS, crds
@@ -46,8 +47,10 @@ def named(home: Stage, kafka: SecuredBroker) -> None:
     """The broker as a Kafka of Strimzi."""
     for kind in MODELS:
         home.kube.call("apply", "--server-side", "-f", str(crds() / f"{kind}.yaml"))
-    names = [f"crd/{kind.lower()}s.kafka.strimzi.io" for kind in MODELS]
-    home.kube.call("wait", "--for=condition=Established", "--timeout=60s", *names)
+    names = [f"{kind.lower()}s.kafka.strimzi.io" for kind in MODELS]
+    for name in names:
+        home.wait_long(f"{name} is served", 60, lambda crd=name: (
+            condition(home.kube.get("crd", crd), "Established") == "True"))  # fmt: skip
     at = {"namespace": home.kube.namespace}
     told = {"listeners": [{"name": "scram", "bootstrapServers": kafka.sasl}]}
     user = strimzi.user(name=USER, **at)
