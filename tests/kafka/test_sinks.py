@@ -264,7 +264,7 @@ def test_a_row_that_no_producer_sends_is_told_or_set_aside(
     told = plain.termination()
     assert told["reason"] == "RecordTooLarge", told
     assert f"{topics[0]}/1 from " in told["message"]
-    assert "with deadLetters, those above 1 MiB go there" in told["message"]
+    assert "with deadLetters, those above max.request.size (1 MiB) go there" in told["message"]
 
     letters = {"topic": dead, "maxPerBatch": 1}
     driver = make_driver(

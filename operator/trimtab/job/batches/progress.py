@@ -21,6 +21,8 @@ from trimtab.job.query.checkpoint import Offsets, parse_offsets
 
 SOURCE = "trimtab_source"
 SINK = "trimtab_sink"
+ASIDE = "trimtab_undecodable"
+"""Records that were read, and that the query never sees."""
 
 QUANTILES = (0.5, 0.95, 0.99)
 SLICES = (
@@ -114,12 +116,12 @@ def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
     observed = progress.get("observedMetrics") or {}
     seen: Mapping[str, Any] = observed.get(SOURCE) or {}
     state = _state(progress.get("stateOperators") or [], slots, durations["addBatch"] / 1000)
-    read = side(seen)
+    read, aside = side(seen), (observed.get(ASIDE) or {}).get("records", 0)
     return BatchReport(
         run_id=progress["runId"],
         batch_id=progress["batchId"],
         # a query that uses the source twice, as to join two topics, reads each record twice
-        records=read.records if read else progress["numInputRows"],
+        records=read.records + aside if read else progress["numInputRows"],
         started_at=started,
         committed_at=committed,
         phases=_phases(durations, state),

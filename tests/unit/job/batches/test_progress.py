@@ -143,3 +143,11 @@ def test_a_record_that_is_read_twice_counts_once() -> None:
     report = parse(progress(numInputRows=80))
     assert report is not None
     assert (report.records, report.skipped) == (40, 0)
+
+
+def test_records_that_the_query_never_sees_are_read_too() -> None:
+    event = progress(numInputRows=43)
+    event["observedMetrics"]["trimtab_undecodable"] = {"records": 3, "kept": []}
+    report = parse(event)
+    assert report is not None
+    assert (report.records, report.read) == (43, Side(40))

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from trimtab.api.v1alpha1.formats import ERROR
 from trimtab.job import gateway
+from trimtab.job.batches.progress import ASIDE
 
-NAME = "trimtab_undecodable"
 COUNT, KEPT = "records", "kept"
 POSITION = ["topic", "partition", "offset"]
 COLUMNS = ("key", "value", "headers", *POSITION, ERROR)
@@ -34,12 +34,12 @@ def keeping(frame: DataFrame, most: int) -> DataFrame:
     record, place = f"struct({', '.join(COLUMNS)})", f"struct({', '.join(POSITION)})"
     kept = f"min_by({record}, IF({ERROR} IS NULL, NULL, {place}), {most})"
     seen = F.count_if(F.col(ERROR).isNotNull()).alias(COUNT), F.expr(kept).alias(KEPT)
-    return frame.observe(NAME, *seen).where(F.col(ERROR).isNull()).drop(ERROR)
+    return frame.observe(ASIDE, *seen).where(F.col(ERROR).isNull()).drop(ERROR)
 
 
 def of_batch() -> Aside:
     """Those of the batch that is being written, every row of which has been computed."""
-    row = gateway.observed(NAME)
+    row = gateway.observed(ASIDE)
     if row is None or not row.getLong(0):
         return Aside(0, None)
     count, kept = int(row.getLong(0)), row.getSeq(1)
