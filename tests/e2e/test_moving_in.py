@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Producer
 from dev.demo import load
 from dev.demo.kube import condition
+from dev.loadgen.verify import read_messages
 from dev.localcluster.network import node_address
 from dev.localcluster.paths import REPO
 from dev.strimzi import MODELS, crds
@@ -81,29 +82,8 @@ def send(kafka: SecuredBroker, start: int) -> int:
 
 def written(kafka: SecuredBroker) -> list[str]:
     """The keys of all records of the sink's topic, sorted as numbers."""
-    reader = Consumer(
-        {
-            "bootstrap.servers": kafka.bootstrap, "group.id": "test", "log_level": 0,
-            "auto.offset.reset": "earliest", "enable.partition.eof": True,
-            "enable.auto.commit": False,
-        }
-    )  # fmt: skip
-    reader.subscribe(["clicks-out"])
-    keys, ended = [], set()
-    try:
-        while len(ended) < 4:
-            found = reader.poll(30)
-            assert found is not None, "the broker does not answer"
-            error = found.error()
-            if error is None:
-                keys.append(found.key().decode())
-            elif error.name() == "_PARTITION_EOF":
-                ended.add(found.partition())
-            else:
-                raise KafkaException(error)
-    finally:
-        reader.close()
-    return sorted(keys, key=int)
+    found = read_messages(kafka.bootstrap, "clicks-out", 30)
+    return sorted(((message.key() or b"").decode() for message in found), key=int)
 
 
 def everywhere(stage: Stage) -> str:

@@ -8,10 +8,10 @@ import kubernetes.client
 
 from trimtab.adapters.calls import TIMEOUT_S, made
 from trimtab.adapters.pipelines import connected
+from trimtab.api.kinds import SPARK_GROUPS
 from trimtab.errors import BadInputError, GoneError
 from trimtab.ports import Manifest
 
-GROUPS = ("sparkoperator.k8s.io", "spark.apache.org")
 PLURAL = "sparkapplications"
 
 
@@ -25,7 +25,7 @@ def read_spark_application(name: str, namespace: str | None, kubeconfig: str | N
     api, where = connected(namespace, kubeconfig)
     served = made(partial(kubernetes.client.ApisApi().get_api_versions, _request_timeout=TIMEOUT_S))
     known = {group.name: group.preferred_version.version for group in served.groups}
-    for group in (group for group in GROUPS if group in known):
+    for group in (group for group in SPARK_GROUPS if group in known):
         read = partial(api.get_namespaced_custom_object, group, known[group], where, PLURAL, name)
         try:
             return dict(made(partial(read, _request_timeout=TIMEOUT_S)))

@@ -58,6 +58,8 @@ CLUSTER_TUNING_POLICY = Kind(
 )  # fmt: skip
 
 STRIMZI = "kafka.strimzi.io/v1"
+SPARK_GROUPS = ("sparkoperator.k8s.io", "spark.apache.org")
+"""The API groups of SparkApplications: of Kubeflow's operator, and of Apache's."""
 _RBAC = "rbac.authorization.k8s.io/v1"
 
 KINDS: Mapping[str, Kind] = {

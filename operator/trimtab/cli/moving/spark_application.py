@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trimtab.api.kinds import SPARK_GROUPS
 from trimtab.cli.moving.found import NO_JVM, NO_PLACE, Found, pod_memory
 from trimtab.cli.moving.spark_conf import IMAGE_ADVICE, from_conf
 from trimtab.ports import Manifest
 
-GROUPS = ("sparkoperator.k8s.io", "spark.apache.org")
 _MEANT = {"type", "mode", "sparkVersion", "sparkConf", "hadoopConf", "driver", "executor",
           "runtimeVersions", "pythonVersion"}  # fmt: skip
 _ADVICE = {
@@ -35,7 +35,7 @@ _OF_PODS = {"cores", "coreRequest", "coreLimit", "memory", "memoryOverhead", "en
 def is_one(manifest: Manifest) -> bool:
     """Whether it is a SparkApplication."""
     group = str(manifest.get("apiVersion", "")).partition("/")[0]
-    return group in GROUPS and str(manifest.get("kind", "")).endswith("SparkApplication")
+    return group in SPARK_GROUPS and str(manifest.get("kind", "")).endswith("SparkApplication")
 
 
 def from_application(manifest: Manifest) -> Found:

@@ -47,8 +47,12 @@ def identity_of(kafka: KafkaAdmin, topics: Sequence[str]) -> KafkaIdentity:
         return kafka.identity(topics)
 
 
-def require_topics(kafka: KafkaAdmin, topics: Sequence[str], role: str) -> None:
-    """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
+def require_topics(kafka: KafkaAdmin, topics: Sequence[str], role: str) -> dict[str, int]:
+    """The partition counts of topics, none of which is missing.
+
+    Raises:
+        JobFailureError: one is missing; a healing one without an answer.
+    """
     found = partitions_of(kafka, topics)
     missing = sorted(each for each in topics if not matching([each], found))
     if any(map(is_pattern, missing)):
@@ -59,3 +63,4 @@ def require_topics(kafka: KafkaAdmin, topics: Sequence[str], role: str) -> None:
             Reason.TOPIC_NOT_FOUND,
             f"Kafka has no topic {', '.join(missing)} ({role}): create it or correct the name",
         )
+    return found

@@ -95,9 +95,9 @@ class KafkaSource:
 
     def require(self) -> None:
         """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
-        require_topics(self._admin, self._topics, "source")
+        found = require_topics(self._admin, self._topics, "source")
         if self._decoder is not None:
-            self._decoder.require(sorted(partitions_of(self._admin, self._topics)))
+            self._decoder.require(sorted(found))
 
     def meaning(self, causes: Sequence[Cause]) -> JobFailureError | None:
         """A record that cannot be decoded, or one of a schema that is new."""
