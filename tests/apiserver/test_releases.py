@@ -48,12 +48,17 @@ def helm(empty: Path) -> Run:
 def kubectl(empty: Path) -> Run:
     program = kubectl_path()
 
-    def run(*arguments: str, manifest: Json | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, manifest: Json | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
         text = json.dumps(manifest) if manifest else None
-        return subprocess.run(
+        done = subprocess.run(
             [program, f"--kubeconfig={empty}", *arguments],
-            input=text, capture_output=True, text=True, timeout=60, check=True,
+            input=text, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
+        if check and done.returncode:
+            pytest.fail(f"kubectl {' '.join(arguments)}: {done.stderr}")
+        return done
 
     return run
 
