@@ -1,7 +1,6 @@
 """Scenarios that have caught the control law, or could: noise, slow starts, drift, overload.
 
-Each runs in virtual time and promises figures. `nasty_cases` lists them, and which promises are not
-kept yet.
+Each runs in virtual time and promises figures. `nasty_cases` lists them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The nasty scenarios keep their promises, but for those that are known not to yet."""
+"""The nasty scenarios keep their promises."""
 
 from __future__ import annotations
 
@@ -7,24 +7,17 @@ from dataclasses import replace
 import pytest
 
 from simulation.nasty import Nasty
-from simulation.nasty_cases import CASES, OPEN
+from simulation.nasty_cases import CASES
 
 
-def _row(case: Nasty) -> object:
-    words = OPEN.get(case.name)
-    marks = [pytest.mark.xfail(reason=words, strict=True)] if words else []
-    return pytest.param(case, id=case.name, marks=marks)
-
-
-@pytest.mark.parametrize("case", [_row(case) for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_nasty_scenario_keeps_its_promises(case: Nasty) -> None:
     assert case.broken(case.runs()) == []
 
 
-def test_names_are_unique_and_open_ones_exist() -> None:
+def test_names_are_unique() -> None:
     names = [case.name for case in CASES]
     assert len(names) == len(set(names))
-    assert set(OPEN) <= set(names)
 
 
 def test_a_broken_promise_is_told_with_its_figure() -> None:

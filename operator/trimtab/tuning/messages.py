@@ -53,8 +53,10 @@ def infeasible(context: Context) -> str:
         if best is None:
             return ""
         model = best
-    slots = policy.most_slots_from(context.capacity.cores)
-    least_s = least_latency_s(model, policy, load.input_rate, slots)
+    most = policy.most_slots_from(context.capacity.cores)
+    # where the capacity falls, fewer slots than the most carry more
+    learned = (slots for slots, _ in model.per_record if slots <= most)
+    least_s = min(least_latency_s(model, policy, load.input_rate, n) for n in (most, *learned))
     if least_s <= policy.target_s:
         return ""
     return (

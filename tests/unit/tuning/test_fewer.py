@@ -8,7 +8,7 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, policy
 
 from trimtab.api.reasons import Reason
-from trimtab.tuning import guards, knobs
+from trimtab.tuning import guards, knobs, messages
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context
 from trimtab.tuning.knobs.fewer import KNOB
@@ -37,6 +37,24 @@ def test_not_if_the_goal_is_met_more_are_allowed_or_fewer_were_seen() -> None:
     assert KNOB.raise_(at(load=20.0)) is None
     assert KNOB.raise_(at(replace(MOST, executors=4), (replace(SLOW, slots=4),))) is None
     assert KNOB.raise_(at(points=(SLOW, fewer))) is None
+
+
+def test_half_again_if_those_with_more_carried_less() -> None:
+    """The best may be fewer still."""
+    fewer = replace(MOST, executors=3)
+    worse, better = Point(5, 2500, 0.1, 22.9), Point(3, 2500, 0.1, 12.0)
+    offer = KNOB.raise_(at(fewer, (worse, better)))
+    assert offer is not None
+    assert offer.settings.executors == 1
+    as_it_should = Point(5, 2500, 0.1, 9.0)
+    assert KNOB.raise_(at(fewer, (as_it_should, better))) is None
+
+
+def test_what_fewer_executors_carry_is_not_called_infeasible() -> None:
+    fewer = replace(MOST, executors=2)
+    carries, does_not = Point(2, 2500, 0.1, 6.0), Point(5, 2500, 0.1, 22.9)
+    assert messages.infeasible(at(fewer, (carries, does_not))) == ""
+    assert messages.infeasible(at(MOST, (does_not,)))
 
 
 def test_it_has_its_place_after_every_other_knob() -> None:

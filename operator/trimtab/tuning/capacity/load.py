@@ -173,7 +173,7 @@ def predict(
     return capacity if latency is None else max(capacity, latency)
 
 
-def least_latency_s(model: Model, policy: Policy, input_rate: float, slots: int) -> float:
+def least_latency_s(model: Model, policy: Policy, input_rate: float, slots: float) -> float:
     """The lowest possible percentile on some slots: (1 + q)·o / (1 − rate/capacity)."""
     free = 1.0 - input_rate / model.capacity(slots)
     return (1 + policy.quantile) * model.overhead_s(slots) / free if free > 0 else float("inf")

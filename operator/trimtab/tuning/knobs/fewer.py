@@ -2,7 +2,8 @@
 
 What executors share, such as brokers or a lock, can make many of them carry less than a few. Where
 the most executors miss the goal and no other number was ever seen, half of them are tried: what
-both carry then tells the model whether the capacity falls.
+both carry then tells the model whether the capacity falls. Where it does, the search goes on: half
+of those.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ class Fewer(Knob):
     stays_unproven: ClassVar[bool] = False
 
     def raise_(self, context: Context) -> Proposal | None:
-        """Half of the most executors allowed, if they miss the goal and no fewer were seen."""
+        """Half of the executors, if they miss the goal and neither more nor fewer may do better."""
         now, (least, most) = context.settings.executors, context.executor_range
         unneeded = context.policy.maximum or context.late or context.load.capacity < 1.0
-        if unneeded or now < most or now // 2 < least:
+        if unneeded or now // 2 < least:
             return None
-        if {point.slots for point in context.memory.points} != {context.slots}:
+        seen = {point.slots for point in context.memory.points}
+        if min(seen, default=0) != context.slots:
+            return None
+        if now < most and all(context.model.capacity(more) >= context.carried for more in seen):
             return None
         settings = replace(context.settings, executors=now // 2)
         lowered, load = Reason.EXECUTORS_LOWERED, context.load.value
