@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -49,6 +50,37 @@ class Story:
     decisions: list[Decision] = field(default_factory=list)
     batches: list[Size] = field(default_factory=list)
     final: Settings | None = None
+
+    @property
+    def by_limit(self) -> dict[int, Typical]:
+        """The typical batch of each limit that was tried, ascending."""
+        return typical(self.batches)
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """The median of the full batches of one limit; of all its batches if none was full."""
+
+    batches: int
+    records: float
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Records/s."""
+        return self.records / self.seconds
+
+
+def typical(batches: Sequence[Size]) -> dict[int, Typical]:
+    """The typical batch of each limit, ascending."""
+    found = {}
+    for limit in sorted({batch.limit for batch in batches}):
+        seen = [batch for batch in batches if batch.limit == limit]
+        full = [batch for batch in seen if batch.records >= 0.9 * limit] or seen
+        records = statistics.median(batch.records for batch in full)
+        seconds = statistics.median(batch.seconds for batch in full)
+        found[limit] = Typical(len(full), records, seconds)
+    return found
 
 
 class Sight:
@@ -125,3 +157,27 @@ def drive(
             break
     story.final = memory.settings
     return story
+
+
+def measure(
+    pipeline: Pipeline, settings: Settings, limits: Sequence[int], batches: int, most_s: float
+) -> list[Size]:
+    """What batches take at limits that are set by hand: `batches` full ones of each.
+
+    Takes at most `most_s` seconds for each limit.
+    """
+    sizes: list[Size] = []
+    for limit in limits:
+        generation = pipeline.apply(replace(settings, max_offsets=limit))
+        deadline, seen = time.time() + most_s, set[int]()
+        while len(seen) < batches and time.time() < deadline:
+            time.sleep(SCRAPE_S)
+            samples = pipeline.metrics()
+            number, records = samples.get("batch_id"), samples.get("batch_records", 0.0)
+            ran_at = samples.get("batch_settings_generation")
+            if number is None or number in seen or ran_at != generation or records < 0.9 * limit:
+                continue
+            seen.add(int(number))
+            seconds = samples['batch_duration_seconds{phase="total"}']
+            sizes.append(Size(limit, int(records), seconds))
+    return sizes

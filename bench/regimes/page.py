@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-import statistics
+from collections.abc import Mapping, Sequence
 
-from bench.regimes.loop import Story
+from bench.regimes.loop import Size, Story, Typical, typical
 
 
-def page(story: Story, table: list[list[float]], commit: str, load: float) -> str:
-    """The law's task, what it did, and how long each batch size took.
+def page(story: Story, by_hand: Sequence[Size], commit: str, load: float) -> str:
+    """What the law did, and how long batches took at its limits and at those set by hand.
 
     `load` is the machine's load average.
     """
-    points = ", ".join(f"{n:g} records {s:g} s" for n, s in table)
-    by_limit: dict[int, list[tuple[int, float]]] = {}
-    for batch in story.batches:
-        by_limit.setdefault(batch.limit, []).append((batch.records, batch.seconds))
-    rows = []
-    for limit, seen in sorted(by_limit.items()):
-        full = [(n, s) for n, s in seen if n >= 0.9 * limit] or seen
-        records = statistics.median(n for n, _ in full)
-        seconds = statistics.median(s for _, s in full)
-        rows.append(
-            f"| {limit} | {len(full)} | {records:.0f} | {seconds:.2f} |"
-            f" {1000 * seconds / records:.2f} | {records / seconds:.0f} |"
-        )
     final = story.final.max_offsets if story.final else 0
     told = [f"- `{d.action} {d.reason}`: {d.message}" for d in story.decisions]
+    best = max((seen.rate for seen in typical(by_hand).values()), default=0.0)
+    ended = story.by_limit.get(final)
+    share = f", at {ended.rate / best:.0%} of the best rate by hand" if ended and best else ""
     return "\n".join(
         [
             "# Finding the three regimes of batch size",
             "",
             f"`make bench-regimes` at commit {commit}: one real driver (Spark in local mode, Kafka"
-            " on loopback) whose transform takes",
-            f"{points}: flat, slow growth, overload, as in the tuning notes, but slower, so that"
-            " Spark's own share of a batch is small.",
-            "The goal is `throughput: {max: true}` on a backlog; the law sees only the driver's"
-            " metrics, not the table.",
+            " on loopback) writes into a real",
+            "PostgreSQL, in which a trigger compares each new row with all rows of its"
+            " transaction. So batches are flat, grow slowly,",
+            "and then overload the database, as in the tuning notes. The goal is"
+            " `throughput: {max: true}` on a backlog; the law",
+            "sees only the driver's metrics.",
             "",
-            f"It ended at **maxOffsetsPerTrigger {final}**. The machine's load average was"
+            f"It ended at **maxOffsetsPerTrigger {final}**{share}. The machine's load average was"
             f" {load:.0f}, which affects the seconds.",
             "",
-            "| limit | full batches | records | seconds | ms per record | records/s |",
-            "|---|---|---|---|---|---|",
-            *rows,
+            "The limits that it tried:",
+            "",
+            *_table(story.by_limit),
+            "",
+            "The same driver afterwards, at limits set by hand:",
+            "",
+            *_table(typical(by_hand)),
             "",
             "Its decisions, in order:",
             "",
@@ -51,3 +46,15 @@ def page(story: Story, table: list[list[float]], commit: str, load: float) -> st
             "",
         ]
     )
+
+
+def _table(by_limit: Mapping[int, Typical]) -> list[str]:
+    return [
+        "| limit | full batches | records | seconds | ms per record | records/s |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {limit} | {seen.batches} | {seen.records:.0f} | {seen.seconds:.2f} |"
+            f" {1000 * seen.seconds / seen.records:.2f} | {seen.rate:.0f} |"
+            for limit, seen in by_limit.items()
+        ),
+    ]

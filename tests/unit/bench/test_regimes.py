@@ -1,26 +1,34 @@
-"""The table of the regimes, what the loop sees of a driver, and how the law climbs on it."""
+"""What the loop sees of a driver, how the law climbs on it, and the page of both."""
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import Any
 
 import pytest
 from bench.regimes import loop
 from bench.regimes.page import page
-from tests.kafka.test_regimes import MOST, NOTES, SECOND_REGIME, START, TABLE
+from tests.kafka.test_regimes import MOST, START
 
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.settings import Settings
 
-work = pytest.importorskip("bench.regimes.work")
+NOTES = [(100, 0.2), (1000, 0.25), (2000, 0.3), (4000, 1.2), (8000, 4.0)]
+"""The tuning notes' seconds of a bulk write by its records, with the overload that follows."""
+
+SLOWER = 4
+"""Factor on the notes' seconds: Spark's own part of a batch is then small beside them."""
+
+SECOND_REGIME = range(1000, 2501)
 
 
-@pytest.mark.parametrize(
-    ("records", "seconds"), [(50, 0.197), (100, 0.2), (1500, 0.275), (4000, 1.2), (12_000, 6.8)]
-)
-def test_between_the_points_and_beyond_them(records: int, seconds: float) -> None:
-    assert work.seconds(NOTES, records) == pytest.approx(seconds, abs=0.001)
+def seconds(records: float) -> float:
+    """Of a batch: interpolated linearly, and extrapolated beyond the last."""
+    for (n0, s0), (n1, s1) in itertools.pairwise(NOTES):
+        if records <= n1 or (n1, s1) == NOTES[-1]:
+            return SLOWER * max(0.0, s0 + (s1 - s0) * (records - n0) / (n1 - n0))
+    raise AssertionError
 
 
 class Clock:
@@ -62,8 +70,7 @@ class Played:
         }
 
     def took(self) -> float:
-        seconds: float = 0.3 + work.seconds(TABLE, self.settings.max_offsets)
-        return seconds
+        return 0.3 + seconds(self.settings.max_offsets)
 
     def apply(self, settings: Settings) -> int:
         self.settings, self.generation = settings, self.generation + 1
@@ -78,7 +85,12 @@ def test_the_law_climbs_to_the_top_of_the_second_regime(monkeypatch: pytest.Monk
     assert story.final is not None
     assert story.final.max_offsets in SECOND_REGIME
     assert told == story.decisions
-    text = page(story, TABLE, "abc", 1.0)
-    assert f"maxOffsetsPerTrigger {story.final.max_offsets}" in text
-    assert len([row for row in text.splitlines() if row.startswith("| ")]) >= 4
+    by_hand = loop.measure(Played(clock), START, (100, 1600, 4000), 3, 60)
+    assert [(each.limit, each.records) for each in by_hand[::3]] == [
+        (100, 100), (1600, 1600), (4000, 4000)
+    ]  # fmt: skip
+    assert [each.batches for each in loop.typical(by_hand).values()] == [3, 3, 3]
+    text = page(story, by_hand, "abc", 1.0)
+    assert f"maxOffsetsPerTrigger {story.final.max_offsets}**, at 1" in text
+    assert len([row for row in text.splitlines() if row.startswith("| ")]) >= 8
     assert time.time() > clock.now_s, "the real clock was left alone"
