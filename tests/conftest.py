@@ -7,8 +7,13 @@ from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.faults.lines import BY_TEST
 from tests.faults.record import Row, record
+
+# a loaded machine may take seconds over an example
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 ROW = pytest.StashKey[Row]()
 

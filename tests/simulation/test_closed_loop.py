@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulation.plants import scenario
 
@@ -184,7 +184,7 @@ def test_faults_break_no_rule_and_lose_nothing(fault: dict[str, Any]) -> None:
     assert all(a[1] == pytest.approx(b[0]) for a, b in itertools.pairwise(taken))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(
     rates=st.lists(st.floats(1, 3000), min_size=1, max_size=4),
     fixed=st.floats(0.05, 2),

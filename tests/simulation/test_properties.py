@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.simulation.figures import figures
@@ -166,7 +166,7 @@ def holds(data: dict[str, Any]) -> None:
     assert all(verdicts.values()), verdicts
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(data=SCENARIOS)
 def test_any_plant(data: dict[str, Any]) -> None:
     holds(data)

@@ -21,7 +21,8 @@ CONDITIONS = {"Reconciling", "Stalled", "UpdateAvailable"}
 """Conditions that are no reason too."""
 EVENTS = {
     "BrokerReplaced", "DriftRepaired", "JvmAdvice", "LateRecords", "LedgerMismatch",
-    "PartitionsAdvice", "RecordsMissing", "SinkChanged", "TopicsKept",
+    "PartitionsAdvice", "RecordsMissing", "RunDeadlineExceeded", "RunDrained", "RunStarted",
+    "SinkChanged", "TopicsKept",
 }  # fmt: skip
 
 

@@ -19,11 +19,13 @@ from trimtab.api.knobs import KNOBS
 from trimtab.api.reasons import BottleneckKind
 from trimtab.api.reasons import Reason as Decided
 from trimtab.api.untouched import UNTOUCHED
+from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
 from trimtab.api.v1alpha1.query import DeadLetters, Sink, Source, Transform
+from trimtab.api.v1alpha1.runs import Runs
 from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.api.v1alpha1.volumes import Volumes
 from trimtab.cli import main as cli
@@ -42,7 +44,7 @@ KINDS = {
 }
 PARTS: dict[str, Any] = {
     "source": Source, "sink": Sink, "transform": Transform, "deadLetters": DeadLetters,
-    "volumes": Volumes, "podTemplate": PipelinePodTemplate,
+    "volumes": Volumes, "podTemplate": PipelinePodTemplate, "goal": Goal, "runs": Runs,
 }  # fmt: skip
 """Parts of the spec of a pipeline, shown by themselves."""
 

@@ -58,7 +58,16 @@ def test_a_suspended_pipeline_is_suspended_and_no_hang() -> None:
     stage = started("clicks")
     stage.edit("suspend", True)
     stage.tick()
-    assert of(stage) == ("Suspended", "suspended by its spec")
+    assert of(stage) == ("Suspended", "Suspended: spec.suspend is true")
+
+
+def test_a_pipeline_between_two_runs_is_suspended_and_says_when_the_next_starts() -> None:
+    stage = started("clicks")
+    stage.edit("runs", {"schedule": "0 2 * * *"})
+    stage.tick()
+    status, message = of(stage)
+    assert status == "Suspended"
+    assert message.startswith("BetweenRuns: no run so far; the next starts at ")
 
 
 def test_what_needs_a_person_is_degraded_with_its_words() -> None:

@@ -197,6 +197,11 @@ DRIVER: tuple[Figure, ...] = (
         "When these were polled: over the time between two polls the input is a rate", _TUNER,
     ),
     gauge(
+        "start_backlog_records",
+        "Records that were in the topics when the driver started, and are not committed yet",
+        _TUNER,
+    ),
+    gauge(
         "partitions_beyond_end",
         "Partitions whose position is beyond their end: the topic is another one, or lost its end",
         _TUNER,

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
+from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator, WithJsonSchema
 
 CRON_PATTERN = r"^[-0-9a-zA-Z*,/#]+( [-0-9a-zA-Z*,/#]+){4}$"
 """Five fields; what they may hold is checked by `check_cron`."""
@@ -53,6 +55,24 @@ def check_zone(name: str) -> str:
     return name
 
 
+Cron = Annotated[
+    str,
+    AfterValidator(check_cron),
+    WithJsonSchema({"type": "string", "maxLength": 128, "pattern": CRON_PATTERN}),
+]
+Zone = Annotated[
+    str,
+    AfterValidator(check_zone),
+    WithJsonSchema({"type": "string", "maxLength": 64, "pattern": ZONE_PATTERN, "default": "UTC"}),
+]
+
+
+def following(cron: str, zone: str, after_s: float) -> float | None:
+    """The first start of this schedule after a moment; None: there is none."""
+    start = next(CronSim(cron, datetime.fromtimestamp(after_s, ZoneInfo(zone))), None)
+    return start.timestamp() if start else None
+
+
 def opening(cron: str, duration_s: float, zone: str, now_s: float) -> Opening:
     """Whether the window of this schedule is open.
 
@@ -64,5 +84,4 @@ def opening(cron: str, duration_s: float, zone: str, now_s: float) -> Opening:
     begun = list(takewhile(lambda start_s: start_s <= now_s, starts))
     if begun:
         return Opening(True, begun[-1] + duration_s)
-    following = next(CronSim(cron, now), None)
-    return Opening(False, following.timestamp() if following else None)
+    return Opening(False, following(cron, zone, now_s))

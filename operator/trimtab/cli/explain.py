@@ -11,6 +11,7 @@ from trimtab.api.knobs import KNOBS
 from trimtab.api.quantities import format_duration, parse_duration
 from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.runs import RunPhase, RunStatus
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import JvmStatus, StreamPipelineStatus
 from trimtab.cli import capacity, governance
@@ -116,6 +117,8 @@ def _sometimes(
     memory: ControllerState | None, policy: Policy, status: StreamPipelineStatus
 ) -> Iterator[str]:
     """What not every pipeline has."""
+    if status.run:
+        yield row("Run", _run(status.run))
     if status.policies:
         yield row("Policies", governance.told(status))
     if policy.reflex:
@@ -242,6 +245,13 @@ def _jvm(spec: StreamPipelineSpec, status: StreamPipelineStatus) -> Iterator[str
     for role, advice in (("driver", given.driver), ("executor", given.executor)):
         if advice is not None:
             yield row("JVM", f"{role}: {pods.words(advice)}; {pods.when(spec, role, advice)}")
+
+
+def _run(run: RunStatus) -> str:
+    last = f"the last started at {run.started}: {run.end}" if run.end else "none so far"
+    if run.phase is RunPhase.RUNNING:
+        return f"since {run.since}, until all is committed that was there when the driver started"
+    return f"{last}; the next starts at {run.next}" if run.next else f"{last}; no other follows"
 
 
 def _trial(memory: ControllerState | None) -> str:

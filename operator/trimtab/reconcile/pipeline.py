@@ -11,6 +11,7 @@ from trimtab.ports import Manifest
 from trimtab.reconcile.apply.apply import write
 from trimtab.reconcile.decide.leftovers import given_up
 from trimtab.reconcile.decide.outcome import Outcome, outcome, refusal
+from trimtab.reconcile.decide.runs import scheduled
 from trimtab.reconcile.observe.gather import Gathered
 from trimtab.reconcile.observe.observation import Observation, observe
 from trimtab.reconcile.tick import TickContext
@@ -32,7 +33,7 @@ def look(parent: Manifest, gathered: Gathered, tick: TickContext) -> Observation
         refused = refusal(parent, old, faults(error), tick.now_s, own(live, parent), gone=gone)
         write(parent, old, "", refused, tick)
         return None
-    return observe(parent, spec, old, gathered, tick)
+    return scheduled(observe(parent, spec, old, gathered, tick))
 
 
 def act(seen: Observation, tick: TickContext) -> Outcome:

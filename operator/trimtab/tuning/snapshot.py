@@ -89,6 +89,8 @@ class Signals:
     """Records/s over so many minutes, for forecasts."""
     lag_records: float | None = None
     lag_s: float | None = None
+    start_backlog: int | None = None
+    """Records that were there when the driver started, and are not committed yet."""
     partitions: int | None = None
     waves: bool = True
     """Whether each task runs on one slot, as in Spark: slots unused by the last wave idle."""

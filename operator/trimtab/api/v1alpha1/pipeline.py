@@ -33,6 +33,7 @@ from trimtab.api.v1alpha1.query import (
     Source,
     Transform,
 )
+from trimtab.api.v1alpha1.runs import Runs
 from trimtab.api.v1alpha1.spark_ui import EVENT_LOG_RULE, EventLog, SparkUI, require_place
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.api.v1alpha1.volumes import Volumes
@@ -193,6 +194,7 @@ class StreamPipelineSpec(ApiModel):
     )
     tuning: Tuning = Field(default_factory=Tuning)
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")
+    runs: Runs | None = Field(None, description="When the pipeline runs; absent: all the time.")
 
     def reaching(self, source: KafkaSource, sink: KafkaSink | None) -> StreamPipelineSpec:
         """The same with what its Kafka references stand for."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import Field
 
 from trimtab.api.common import ApiModel, Condition, StatusModel
 from trimtab.api.quantities import Duration, Quantity, between
 from trimtab.api.ranges import KnobRules
-from trimtab.api.schedule import CRON_PATTERN, ZONE_PATTERN, check_cron, check_zone
+from trimtab.api.schedule import Cron, Zone
 from trimtab.api.selector import LabelSelector
 from trimtab.api.v1alpha1.tuning import Approval, Dwell, Mode, Profile, TuningBounds
 
@@ -22,18 +22,6 @@ class Outside(StrEnum):
 
     NOTHING = "Nothing"
     RAISES = "Raises"
-
-
-Cron = Annotated[
-    str,
-    AfterValidator(check_cron),
-    WithJsonSchema({"type": "string", "maxLength": 128, "pattern": CRON_PATTERN}),
-]
-Zone = Annotated[
-    str,
-    AfterValidator(check_zone),
-    WithJsonSchema({"type": "string", "maxLength": 64, "pattern": ZONE_PATTERN, "default": "UTC"}),
-]
 
 
 class Window(ApiModel):

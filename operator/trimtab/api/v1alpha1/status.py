@@ -10,6 +10,7 @@ from pydantic import Field
 from trimtab.api.common import Condition, StatusModel
 from trimtab.api.knobs import KnobValues
 from trimtab.api.quantities import Quantity
+from trimtab.api.v1alpha1.runs import RunStatus
 
 MAX_DECISIONS = 10
 MAX_POLICY_VALUES = 64
@@ -228,6 +229,7 @@ class StreamPipelineStatus(StatusModel):
     load: str | None = Field(None, max_length=16, description="Load of a recent decision.")
     cores: int | None = Field(None, description="Task slots of the executors asked for.")
     cost: CostStatus | None = None
+    run: RunStatus | None = None
     lag: LagStatus | None = None
     partitions: int | None = Field(None, description="Partitions of the source's topics.")
     partitions_advice: PartitionsAdvice | None = Field(

@@ -249,6 +249,8 @@ class DriverState:
     """When the lag was polled, in seconds since 1970."""
     reads_committed: bool = True
     """Whether the query leaves out what is in open or aborted transactions."""
+    start_backlog: int | None = None
+    """Records that were in the topics when the driver started, and are not committed yet."""
     expiry: Expiry | None = None
     """None: nothing waits, or it is not known what the topics keep."""
     out_of_sync: int | None = None

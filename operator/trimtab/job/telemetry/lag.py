@@ -23,6 +23,7 @@ from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.telemetry import retention
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
 from trimtab.job.telemetry.retention import RetentionWatch
+from trimtab.job.telemetry.start_backlog import StartBacklog
 from trimtab.kafka.admin import Topics
 
 log = logging.getLogger(__name__)
@@ -137,6 +138,7 @@ class LagPoller:
         self._looked_s = self._read_s = -math.inf
         self._partitions: Mapping[str, int] = {}
         self._beyond: dict[tuple[str, int], int] = {}
+        self._start = StartBacklog()
         self._retention, self._compared_s = RetentionWatch(kafka), -math.inf
 
     def poll(self, now: float) -> None:
@@ -148,6 +150,7 @@ class LagPoller:
             log.warning("lag is unknown: %s", error)
             self._looked_s = -math.inf
             self._driver.lag = self._driver.out_of_sync = self._driver.expiry = None
+            self._driver.start_backlog = None
             return
         # read after the ends: a commit in between makes the lag smaller, never negative
         committed = self._committed()
@@ -157,6 +160,7 @@ class LagPoller:
         lag = self._with_ages(lag, committed, now)
         with self._driver.writing() as driver:
             driver.lag, driver.polled_s = lag, now
+            driver.start_backlog = self._start.left(ends, committed)
         self._compare(lag, now)
 
     def _compare(self, lag: Mapping[tuple[str, int], PartitionLag], now: float) -> None:

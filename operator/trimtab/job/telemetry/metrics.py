@@ -208,6 +208,7 @@ def _source(driver: DriverState) -> Iterator[Metric]:
     yield _family("lag_seconds", seconds)
     yield _family("partition_input", {key: lag.end for key, lag in partitions.items()})
     yield _one("lag_polled_timestamp_seconds", driver.polled_s if partitions else None)
+    yield _one("start_backlog_records", driver.start_backlog)
     yield _one("partitions_out_of_sync", driver.out_of_sync)
     beyond = [each.beyond for each in driver.lag.values()] if driver.lag else None
     expiry = driver.expiry

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trimtab.api.common import get_condition
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.runs import RunEnd, RunPhase
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.reconcile.observe.observation import Observation
@@ -40,6 +41,7 @@ def announcements(
         *_oversize(seen, new),
         *_ledger(old, new),
         *_sink(seen, new),
+        *_run(old, new),
         *_problems(old, new),
     )
 
@@ -90,6 +92,23 @@ def _sink(seen: Observation, new: StreamPipelineStatus) -> Iterator[Announcement
             " stays there, and the query goes on from its checkpoint"
         )
         yield Announcement("SinkChanged", message)
+
+
+def _run(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[Announcement]:
+    """The start and the end of a run."""
+    before, now = old.run, new.run
+    if now is None or (before and before.phase is now.phase):
+        return
+    if now.phase is RunPhase.RUNNING:
+        yield Announcement("RunStarted", "a run takes on what is in the topics now")
+    elif now.end is RunEnd.DRAINED:
+        yield Announcement("RunDrained", f"the run that started at {now.started} has taken all on")
+    elif now.end is RunEnd.DEADLINE_EXCEEDED:
+        words = (
+            f"the run that started at {now.started} is not done: it stops at a batch boundary, and"
+            " the next one goes on from there. Raise runs.deadline, or the limits of the executors"
+        )
+        yield Announcement("RunDeadlineExceeded", words, warning=True)
 
 
 def _mismatches(status: StreamPipelineStatus) -> int:

@@ -106,6 +106,7 @@ def _situation(seen: Observation, wide: StreamPipelineSpec, planned: Plan) -> Si
         now_s=seen.now_s,
         policy=seen.policy,
         suspended=seen.spec.suspend,
+        run=seen.run,
         obstacle=planned.obstacle or _refused(seen),
         waiting=_waiting(seen) or seen.references.not_ready,
         extra_drivers=seen.extra_drivers,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from trimtab.api.contract import REFLEX_KEY, SETTINGS_KEY, Reflex, Settings
 from trimtab.api.reasons import Reason
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.runs import RunStatus
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.errors import ContractError
 from trimtab.ports import Manifest, Name, key_of
@@ -103,6 +104,8 @@ class Observation:
     """The values of `policy` that they set."""
     allowance: Allowance = Allowance()
     """What those leave it that it shares with others."""
+    run: RunStatus | None = None
+    """The present run, or the wait for the next; None if it runs all the time."""
 
     @property
     def name(self) -> Name:

@@ -54,6 +54,7 @@ def signals(
         running_executors_min=seen.whole("batch_running_executors_min"),
         **_input_rates(seen),
         **_waiting(seen),
+        start_backlog=seen.whole("start_backlog_records"),
         partitions=seen.whole("partitions"),
         partition_bytes=_share(seen.number("batch_bytes"), seen.number("partitions")),
         fetch_bytes=_fetch_bytes(seen),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from trimtab.api.common import Condition, get_condition, set_condition, timestamp
 from trimtab.api.quantities import counted, format_duration
 from trimtab.api.reasons import Reason
+from trimtab.api.v1alpha1.runs import RUN_ANNOTATION, RunPhase, RunStatus
 from trimtab.api.v1alpha1.status import ConditionType as Type
 from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.reconcile.observe.driver_pod import DriverPod
@@ -50,6 +51,8 @@ class Situation:
     policy: Policy | None
     """None if the spec is invalid."""
     suspended: bool = False
+    run: RunStatus | None = None
+    """The present run, or the wait for the next; None if it runs all the time."""
     obstacle: tuple[str, str] | None = None
     waiting: tuple[str, str] | None = None
     driver: DriverPod = NO_DRIVER
@@ -125,9 +128,7 @@ def _verdicts(situation: Situation) -> dict[Type, Verdict]:
         Type.TUNING: _tuning(situation),
         Type.SATURATED: _saturated(situation),
         Type.EXECUTORS_MISSING: _executors_missing(situation),
-        Type.SUSPENDED: Verdict(
-            situation.suspended, "Suspended" if situation.suspended else "Active"
-        ),
+        Type.SUSPENDED: _suspended(situation),
         Type.RECORDS_EXPIRING: _expiring(situation),
     }
 
@@ -153,7 +154,7 @@ def _beyond_end(count: int) -> str:
 def _ready(situation: Situation, stalled: Verdict) -> Verdict:
     driver = situation.driver
     if situation.suspended:
-        return Verdict(False, "Suspended", "spec.suspend is true")
+        return replace(_suspended(situation), status=False)
     if stalled.status:
         return Verdict(False, stalled.reason, stalled.message)
     if situation.extra_drivers:
@@ -174,6 +175,19 @@ def _ready(situation: Situation, stalled: Verdict) -> Verdict:
     if not driver.ready:
         return Verdict(False, "DriverStarting", "the query has not started yet")
     return Verdict(True, "QueryRunning", "the query runs with the requested settings")
+
+
+def _suspended(situation: Situation) -> Verdict:
+    """Whether nothing runs on purpose, and why."""
+    run = situation.run
+    if not situation.suspended:
+        return Verdict(False, "Active")
+    if run is None or run.phase is RunPhase.RUNNING:
+        return Verdict(True, "Suspended", "spec.suspend is true")
+    last = f"the last run ended at {run.since}: {run.end}" if run.end else "no run so far"
+    if run.phase is RunPhase.WAITING:
+        return Verdict(True, "BetweenRuns", f"{last}; the next starts at {run.next}")
+    return Verdict(True, "RunEnded", f"{last}; a new value of {RUN_ANNOTATION} starts another")
 
 
 def _expiring(situation: Situation) -> Verdict:

@@ -102,6 +102,7 @@ def _status(
         cores=_cores(situation),
         cost=cost(situation) if fresh or old.cost is None else old.cost,
         goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
+        run=situation.run,
         lag=_lag(old.lag, snapshot, fresh=fresh),
         partitions=(signals.partitions if signals else None) or old.partitions,
         partitions_advice=advice.partitions,
