@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.conftest import PLAIN, Json, Stage, pipeline
+from dev.demo import load
+from tests.e2e.conftest import PATIENCE, PLAIN, Json, Stage, pipeline
 from tests.faults.record import Row
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
@@ -183,3 +184,29 @@ def test_files_are_mounted_once_they_are_there_and_each_role_has_its_own(stage: 
     said = stage.kube.call("exec", "clicks-driver-0", "--", "/opt/trimtab/bin/python", "-c", shown)
     assert said.strip() == "200"
     assert (stage.kube.get("service", "clicks-ui") or {})["spec"]["type"] == "ClusterIP"
+
+
+def test_a_run_takes_on_what_is_there_and_stops(stage: Stage) -> None:
+    """Twice, the second time because an annotation says so; between them nothing runs."""
+    for number in ("1", "2"):
+        stage.start_load([(10.0, 200.0)])
+        stage.wait_long("the load", 60, lambda: load.finished(stage.kube, "load"))
+        made = load.result(stage.kube, "load")
+        if number == "1":
+            stage.apply(pipeline(transform=PLAIN, runs={}, tuning=pinned(executors=1)))
+        else:
+            stage.kube.call("annotate", "spl", "clicks", f"trimtab.dev/run={number}")
+            stage.wait_long("it runs again", 60, lambda: run_of(stage).get("phase") == "Running")
+        stage.wait_long("the run ends", 240, lambda: run_of(stage).get("end") == "Drained")
+        stage.wait_long("no driver", 90, lambda: stage.uid("clicks-driver-0") is None)
+        assert stage.condition("Suspended")["reason"] == "RunEnded"
+        result = load.verify(stage.kube, stage.image, made, PATIENCE * 120)
+        assert (result["lost"], result["duplicated"]) == (0, 0)
+        assert result["delivered"] == made["acknowledged"] == 2000
+    events = stage.kube.call("get", "events", "-o", "jsonpath={.items[*].reason}").split()
+    assert {"RunStarted", "RunDrained"} <= set(events)
+
+
+def run_of(stage: Stage) -> Json:
+    found: Json = stage.status().get("run") or {}
+    return found

@@ -32,6 +32,7 @@ def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
     assert metrics["batch_limit_binding"] == 1
     assert metrics["settings_generation"] == first
     assert metrics[f'lag_records{{partition="0",topic="{topics[0]}"}}'] > 0
+    assert metrics["start_backlog_records"] > 0
 
     second = driver.settings(trigger="100ms", maxOffsetsPerTrigger=800)
     metrics = driver.until(lambda m: m.get("batch_settings_generation") == second)
@@ -44,6 +45,7 @@ def test_runs_changes_and_stops_without_losing_or_doubling_a_record(
     refused = driver.settings(schema=2)
     driver.until(lambda m: m.get("settings_rejected_generation") == refused)
     metrics = driver.until(driver.committed(made.acknowledged))
+    assert metrics["start_backlog_records"] == 0
     assert metrics["settings_generation"] == second
     assert metrics['ledger_records_total{side="source"}'] == made.acknowledged
     assert metrics['ledger_records_total{side="sink"}'] == made.acknowledged
