@@ -331,12 +331,17 @@ FORMATS_TAKEN: tuple[tuple[str, Any], ...] = tuple(
 MANY = {"topic": "dead", "maxPerBatch": 10_001}
 DECODED = {"source.kafka.format": {"json": {"schema": "id STRING"}}}
 
+DATABASE = {key: value for key, value in JDBC.items() if key != "keys"}
 ROWS = {"columns": ["code", "name"], "values": [["de", "Germany"]]}
 AT = {"uri": "s3a://lake/customers"}
 TABLES_REFUSED: tuple[Row, ...] = tuple(
     ("spec.transform.tables", value, words)
     for value, words in (
-        ([{"name": "countries"}], "write exactly one of rows, delta and files"),
+        ([{"name": "countries"}], "write exactly one of rows, delta, files and jdbc"),
+        (
+            [{"name": "tiers", "jdbc": DATABASE | {"url": "jdbc:postgresql://d/s?user=a"}}],
+            "write the user into username",
+        ),
         ([{"name": "countries", "rows": ROWS, "delta": AT}], "write exactly one of rows"),
         ([{"name": "source", "rows": ROWS}], "`source` is the stream itself"),
         ([{"name": "a", "rows": ROWS}, {"name": "a", "delta": AT}], "has one name twice"),
@@ -447,6 +452,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
                 "name": "rates",
                 "files": AT | {"format": "csv", "schema": "code STRING, rate DOUBLE"},
             },
+            {"name": "tiers", "jdbc": DATABASE},
         ],
     ),
     ("spec.source.kafka", BY_PATTERN),

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
+from dev.postgres import PASSWORD, USER, Postgres
 from tests.kafka.driver import Driver
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
@@ -22,6 +23,11 @@ SELECT r.code AS key, concat_ws('/', r.code, country, rate, tier) AS value
 FROM (SELECT CAST(value AS STRING) AS code FROM source) r
 LEFT JOIN countries USING (code) LEFT JOIN rates USING (code) LEFT JOIN tiers USING (code)
 """
+TIERS = """
+SELECT code AS key, concat_ws('/', code, tier) AS value
+FROM (SELECT CAST(value AS STRING) AS code FROM source) LEFT JOIN tiers USING (code)
+"""
+SECRET = {"secretName": "warehouse", "password": "password"}
 APPEND = """
 import sys
 from pyspark.sql import SparkSession
@@ -80,6 +86,48 @@ def test_records_are_joined_with_what_the_tables_have_now(
     driver.until(driver.committed(4))
     assert driver.terminate() == 0
     assert "fr/France/silver" in values(broker, topics[1])
+
+
+def test_a_table_of_a_database_is_waited_for_and_its_rows_are_those_of_now(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("TRIMTAB_SECRETS", str(tmp_path / "secrets"))
+    file = tmp_path / "secrets" / "warehouse" / "password"
+    file.parent.mkdir(parents=True)
+    file.write_text(PASSWORD)
+    server = Postgres()
+    server.start()
+    try:
+        server.run("""
+            CREATE TABLE "Tiers" (code text PRIMARY KEY, tier text);
+            INSERT INTO "Tiers" VALUES ('de', 'gold');
+        """)
+        login = {"username": USER, "passwordSecret": SECRET}
+        tiers = {"name": "tiers", "jdbc": {"url": server.url, "table": "Tiers", **login}}
+        driver = make_driver(transform={"sql": TIERS, "tables": [tiers]})
+        driver.settings(trigger="200ms")
+        send(broker, topics[0], "de", "fr")
+        driver.start()
+        driver.until(driver.committed(2))
+        assert values(broker, topics[1]) == {"de/gold", "fr"}
+        server.run("""INSERT INTO "Tiers" VALUES ('fr', 'silver')""")
+        send(broker, topics[0], "fr")
+        driver.until(driver.committed(3))
+        server.stop(kill=True)
+        send(broker, topics[0], "de")
+        driver.until(lambda _: "TableUnreachable" in driver.get("/ready")[1])
+        server.start()
+        server.run("""UPDATE "Tiers" SET tier = 'lead'""")
+        driver.until(driver.committed(4))
+        assert driver.terminate() == 0
+        assert values(broker, topics[1]) == {"de/gold", "fr", "fr/silver", "de/lead"}
+        assert PASSWORD not in driver.log.read_text()
+        kept = [path.read_text() for path in driver.directory.rglob("*") if path.is_file()
+                and path.suffix in {"", ".json"}]  # fmt: skip
+        assert not [text for text in kept if PASSWORD in text], "in no document, in no checkpoint"
+    finally:
+        server.remove()
 
 
 def values(broker: KafkaBroker, topic: str) -> set[str]:

@@ -201,7 +201,7 @@ class Job(Document):
     @property
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """What the pods mount of Secrets."""
-        parts = (self.source, self.sink)
+        parts = (self.source, self.sink, *(self.transform.tables or ()))
         return tuple(dict.fromkeys(key for part in parts for key in part.secret_keys))
 
     @property

@@ -33,6 +33,8 @@ class Reason(StrEnum):
     SINK_DENIED = "SinkDenied"
     SINK_NOT_FOUND = "SinkNotFound"
     SINK_FAILED = "SinkFailed"
+    TABLE_UNREACHABLE = "TableUnreachable"
+    TABLE_DENIED = "TableDenied"
     FORMAT_INVALID = "FormatInvalid"
     RECORD_UNDECODABLE = "RecordUndecodable"
     SCHEMA_UNKNOWN = "SchemaUnknown"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from trimtab.api import endpoints
-from trimtab.api.common import ApiModel, cel, function_rule, uri_rules
-from trimtab.api.v1alpha1.kafka_client import PasswordSecret, Text
+from trimtab.api.common import ApiModel, function_rule, uri_rules
+from trimtab.api.v1alpha1.database import Database
 
 Column = Annotated[str, Field(min_length=1, max_length=63)]
 Uri = Annotated[
@@ -83,30 +83,9 @@ class FunctionSink(ApiModel):
         return endpoints.FunctionSinkDocument(module=self.module, params=self.params)
 
 
-URL = r"^jdbc:postgresql://[A-Za-z0-9._:,\[\]-]+/[A-Za-z0-9_.-]+(\?[^ #]*)?$"
-_URL_WORDS = (
-    "write jdbc:postgresql://host:5432/database: the upsert is written for PostgreSQL; write to"
-    " others with sink.foreachBatch"
-)
-_NO_LOGIN = "write the user into username, and its password into a Secret that passwordSecret names"
-
-
-class JdbcSink(ApiModel):
+class JdbcSink(Database):
     """A table of PostgreSQL, with one row for each key; each batch is one transaction."""
 
-    url: str = Field(
-        max_length=1024,
-        description="jdbc:postgresql://host:5432/database, with options of the driver after a ?.",
-        json_schema_extra=cel(
-            (f"self.matches(r'{URL}')", _URL_WORDS),
-            ("!self.matches('[?&](user|password)=')", _NO_LOGIN),
-        ),
-    )
-    table: str = Field(
-        max_length=127,
-        pattern=r'^[^."\s]+(\.[^."\s]+)?$',
-        description="table or schema.table, in its own spelling; it must exist.",
-    )
     keys: list[Column] = Field(
         min_length=1,
         max_length=8,
@@ -117,17 +96,6 @@ class JdbcSink(ApiModel):
         description="Of several rows of a key in one batch, that with the highest value in this"
         " column is written; absent: any of them.",
     )
-    username: Text = Field(description="The user.")
-    password_secret: PasswordSecret = Field(
-        alias="passwordSecret", description="Where the password is."
-    )
-
-    @field_validator("url")
-    @classmethod
-    def _without_login(cls, url: str) -> str:
-        if any(f"{mark}{name}=" in url for mark in "?&" for name in ("user", "password")):
-            raise ValueError(_NO_LOGIN)
-        return url
 
     @property
     def words(self) -> str:

@@ -8,12 +8,15 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from trimtab.api.common import ApiModel, cel
+from trimtab.api.v1alpha1.database import Database
+from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.sinks import Column, Uri
 
 SOURCE = "source"
 """The view of the stream, which no table may be named as."""
 
-_ONE_KIND = "write exactly one of rows, delta and files"
+_ONE_KIND = "write exactly one of rows, delta, files and jdbc"
+_KINDS = ", ".join(f"has(self.{kind})" for kind in ("rows", "delta", "files", "jdbc"))
 _ROW = "each row has a value for each of the columns"
 _TWICE = "transform.tables has one name twice: give each table a name of its own"
 _TAKEN = "`source` is the stream itself: name the table otherwise"
@@ -60,12 +63,16 @@ class FileTable(ApiModel):
     )
 
 
+class JdbcTable(Database):
+    """A table of PostgreSQL, read anew for each batch."""
+
+
 class Table(ApiModel):
     """A table, as a view of its name."""
 
     model_config = {
         "json_schema_extra": cel(
-            ("[has(self.rows), has(self.delta), has(self.files)].exists_one(k, k)", _ONE_KIND),
+            (f"[{_KINDS}].exists_one(k, k)", _ONE_KIND),
             (f"self.name != '{SOURCE}'", _TAKEN),
         )
     }
@@ -75,10 +82,17 @@ class Table(ApiModel):
     rows: Rows | None = None
     delta: DeltaTable | None = None
     files: FileTable | None = None
+    jdbc: JdbcTable | None = None
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """The password, if it is in a database."""
+        return (self.jdbc.password_secret.held,) if self.jdbc else ()
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if sum(kind is not None for kind in (self.rows, self.delta, self.files)) != 1:
+        kinds = (self.rows, self.delta, self.files, self.jdbc)
+        if sum(kind is not None for kind in kinds) != 1:
             raise ValueError(_ONE_KIND)
         if self.name == SOURCE:
             raise ValueError(_TAKEN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from trimtab.job.query import tables
 from trimtab.job.query.builder import causes_of
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.protocols import Source
@@ -26,7 +27,7 @@ def diagnose(
         failure = written
     else:
         causes = causes_of(query, written)
-        failure = source.meaning(causes) or classify(causes)
+        failure = source.meaning(causes) or tables.meaning(causes) or classify(causes)
     if failure.reason not in OF_RECORDS or failure.heals:
         return failure
     try:

@@ -8,14 +8,17 @@ moves nothing.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from trimtab.api import endpoints
 from trimtab.job import gateway
-from trimtab.job.query.sinks.database import Database, understood
+from trimtab.job.query.database import Database, Refusal, login, refusal
 from trimtab.job.query.sinks.plain import PlainSink, require_columns
 from trimtab.job.query.sinks.postgres import (
     Target,
@@ -23,19 +26,7 @@ from trimtab.job.query.sinks.postgres import (
     stage_prefix,
     stages,
 )
-from trimtab.job.query.topics import answered
-from trimtab.kafka.secrets import value_of
-
-DRIVER = "org.postgresql.Driver"
-PROPERTIES = {
-    "driver": DRIVER,
-    "reWriteBatchedInserts": "true",  # one statement for many rows
-    "stringtype": "unspecified",  # a string also fits columns of json, uuid, inet and the like
-    "ApplicationName": "trimtab",
-    "connectTimeout": "10",
-    "socketTimeout": "300",  # seconds; a server that is gone must not hold a batch for ever
-    "tcpKeepAlive": "true",
-}
+from trimtab.job.termination import JobFailureError, Reason
 
 
 class JdbcSink(PlainSink):
@@ -76,7 +67,7 @@ class JdbcSink(PlainSink):
         with understood(self._document.table):
             with self._connected(context) as database:
                 stage = self._empty_stage(database, query)
-            writer = frame.write.format("jdbc").options(**PROPERTIES, **self._login())
+            writer = frame.write.format("jdbc").options(**self._login())
             writer.option("url", self._document.url).option("dbtable", stage).mode("append").save()
             with self._connected(context) as database:
                 database.begin()
@@ -99,11 +90,45 @@ class JdbcSink(PlainSink):
         return stage
 
     def _connected(self, context: SparkContext) -> Database:
-        return Database(context, self._document.url, {**PROPERTIES, **self._login()})
+        return Database(context, self._document.url, self._login())
 
     def _login(self) -> Mapping[str, str]:
-        """User and password; raises a healing JobFailureError if the password is not there."""
-        document = self._document
-        with answered():
-            password = value_of(document.password_secret.held)
-        return {"user": document.username, "password": password}
+        return login(self._document.username, self._document.password_secret.held)
+
+
+@contextmanager
+def understood(table: str) -> Iterator[None]:
+    """Raise JobFailureError with the server's own words for what it refuses."""
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        if failure := meaning(str(getattr(error, "java_exception", None) or error), table):
+            raise failure from error
+        raise
+
+
+def meaning(text: str, table: str) -> JobFailureError | None:
+    """What the text of an exception says of the database; None if it does not come from there."""
+    found = refusal(text)
+    if found is None:
+        return None
+    kind, words = found
+    match kind:
+        case Refusal.AWAY:
+            words = f"the database does not answer: {words}"
+            return JobFailureError(Reason.SINK_UNREACHABLE, words, heals=True)
+        case Refusal.DENIED:
+            words = f"the database refuses access: {words}"
+            return JobFailureError(Reason.SINK_DENIED, words, heals=True)
+        case Refusal.NO_KEY:
+            words = (
+                f"{table} has no unique index on exactly the columns of sink.jdbc.keys: create one,"
+                " or correct the keys"
+            )
+            return JobFailureError(Reason.SINK_FAILED, words)
+        case Refusal.MISSING:
+            words = f"{words}: create the table {table}, or correct sink.jdbc"
+            return JobFailureError(Reason.SINK_NOT_FOUND, words)
+        case Refusal.OTHER:
+            words = f"the database does not take the rows: {words}"
+            return JobFailureError(Reason.SINK_FAILED, words)

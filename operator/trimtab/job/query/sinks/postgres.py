@@ -6,14 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trimtab.job.query.database import quoted, quoted_table
+
 BATCHES = "trimtab_batches"
 """The table, beside the target, with the last batch of each query."""
-
-
-def quoted(name: str) -> str:
-    """An identifier, taken literally."""
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class Target:
     @property
     def name(self) -> str:
         """The table, quoted."""
-        return ".".join(quoted(part) for part in self.table.split("."))
+        return quoted_table(self.table)
 
     def beside(self, name: str) -> str:
         """Another table of the same schema, quoted."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.job.query.sinks.database import meaning
+from trimtab.job.query import tables
+from trimtab.job.query.sinks.jdbc import meaning
 from trimtab.job.query.sinks.postgres import Target, stage_name, stage_prefix
+from trimtab.job.termination import Cause
 
 TARGET = Target('shop.Ord"ers', ("id", "item", "at"), ("id",), "at")
 
@@ -62,3 +64,22 @@ def test_the_words_of_a_database_are_understood(text: str, reason: str, heals: b
 
 def test_other_failures_are_left_to_others() -> None:
     assert meaning("java.lang.OutOfMemoryError: Java heap space", "orders") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Connection to 10.0.0.1:5432 refused. Check that", "TableUnreachable"),
+        ('FATAL: password authentication failed for user "a"', "TableDenied"),
+    ],
+)
+def test_a_batch_that_cannot_read_a_table_heals_with_its_database(text: str, reason: str) -> None:
+    failure = tables.meaning([Cause("org.postgresql.util.PSQLException", text)])
+    assert failure is not None
+    assert (failure.reason, failure.heals) == (reason, True)
+
+
+def test_what_heals_not_by_itself_is_left_to_others() -> None:
+    wrong = Cause("org.postgresql.util.PSQLException", 'ERROR: column "a" does not exist')
+    assert tables.meaning([wrong]) is None
+    assert tables.meaning([Cause("java.lang.OutOfMemoryError", "Java heap space")]) is None

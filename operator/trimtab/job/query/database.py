@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from enum import StrEnum
 from types import TracebackType
 from typing import Self
 
-from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
-from pyspark.errors import PySparkException
 
+from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.job import gateway
 from trimtab.job.gateway import JavaObject
-from trimtab.job.termination import JobFailureError, Reason
+from trimtab.job.query.topics import answered
+from trimtab.kafka.secrets import value_of
 
 EXCEPTION = "PSQLException"
+PROPERTIES = {
+    "driver": "org.postgresql.Driver",
+    "reWriteBatchedInserts": "true",  # one statement for many rows
+    "stringtype": "unspecified",  # a string also fits columns of json, uuid, inet and the like
+    "ApplicationName": "trimtab",
+    "connectTimeout": "10",
+    "socketTimeout": "300",  # seconds; a server that is gone must not hold a batch for ever
+    "tcpKeepAlive": "true",
+}
 
 
 class Database:
@@ -86,39 +95,49 @@ _MISSING = re.compile(
 _NO_KEY = re.compile(r"no unique or exclusion constraint")
 
 
-@contextmanager
-def understood(table: str) -> Iterator[None]:
-    """Raise JobFailureError with the server's own words for what it refuses."""
-    try:
-        yield
-    except (Py4JJavaError, PySparkException) as error:
-        if failure := meaning(str(getattr(error, "java_exception", None) or error), table):
-            raise failure from error
-        raise
+def quoted(name: str) -> str:
+    """An identifier, taken literally."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
-def meaning(text: str, table: str) -> JobFailureError | None:
-    """What the text of an exception says of the database; None if it does not come from there."""
+def quoted_table(name: str) -> str:
+    """`schema.table`, or `table`, taken literally."""
+    return ".".join(quoted(part) for part in name.split("."))
+
+
+class Refusal(StrEnum):
+    """What kind of answer an exception of the database is."""
+
+    AWAY = "Away"
+    DENIED = "Denied"
+    NO_KEY = "NoKey"
+    MISSING = "Missing"
+    OTHER = "Other"
+
+
+_PATTERNS = {
+    Refusal.AWAY: _AWAY, Refusal.DENIED: _DENIED, Refusal.NO_KEY: _NO_KEY,
+    Refusal.MISSING: _MISSING,
+}  # fmt: skip
+
+
+def login(username: str, password: SecretKey) -> Mapping[str, str]:
+    """The properties of a connection; raises a healing JobFailureError without the password."""
+    with answered():
+        return {**PROPERTIES, "user": username, "password": value_of(password)}
+
+
+def refusal(text: str) -> tuple[Refusal, str] | None:
+    """What the text of an exception says of the database, in the server's own words.
+
+    None if it does not come from there.
+    """
     said = [line for line in text.splitlines() if EXCEPTION in line]
     if not said:
         return None
     words = said[-1].partition(f"{EXCEPTION}: ")[2].strip() or said[-1]
-    if _AWAY.search(text):
-        return JobFailureError(
-            Reason.SINK_UNREACHABLE, f"the database does not answer: {words}", heals=True
-        )
-    if _DENIED.search(text):
-        return JobFailureError(
-            Reason.SINK_DENIED, f"the database refuses access: {words}", heals=True
-        )
-    if _NO_KEY.search(text):
-        return JobFailureError(
-            Reason.SINK_FAILED,
-            f"{table} has no unique index on exactly the columns of sink.jdbc.keys: create one, or"
-            " correct the keys",
-        )
-    if _MISSING.search(text):
-        return JobFailureError(
-            Reason.SINK_NOT_FOUND, f"{words}: create the table {table}, or correct sink.jdbc"
-        )
-    return JobFailureError(Reason.SINK_FAILED, f"the database does not take the rows: {words}")
+    for kind, pattern in _PATTERNS.items():
+        if pattern.search(text):
+            return kind, words
+    return Refusal.OTHER, words
