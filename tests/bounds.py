@@ -351,7 +351,24 @@ TABLES_REFUSED: tuple[Row, ...] = tuple(
     )
 )
 
+RATE = {"rate": {"rowsPerSecond": 10}}
+ON_RATE = {"source": RATE, "sink": {"noop": {}}}
+A_LATENCY = "with source.rate, write a goal of latency, by the clock of the producer"
+RATE_REFUSED: tuple[Row, ...] = (
+    ("spec.source", {}, "write exactly one source: either kafka"),
+    ("spec.source.rate", {"rowsPerSecond": 10}, "write exactly one source: either kafka"),
+    ("spec.source", {"rate": {}}, "rowsPerSecond"),
+    ("spec.source", {"rate": {"rowsPerSecond": 0}}, "rowsPerSecond"),
+    ("spec.source", {"rate": {"rowsPerSecond": 10**7 + 1}}, "rowsPerSecond"),
+    ("spec.source", {"rate": {"rowsPerSecond": 10, "partitions": 0}}, "partitions"),
+    ("spec", ON_RATE | {"deadLetters": {"topic": "dead"}}, "deadLetters go to a topic of the"),
+    ("spec", ON_RATE | {"runs": {}}, "a run takes on what there is"),
+    ("spec", ON_RATE | {"goal": {"throughput": {"max": True}}}, A_LATENCY),
+    ("spec", ON_RATE | {"goal": {"latency": {"target": "9s", "clock": "broker"}}}, A_LATENCY),
+)
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
+    *RATE_REFUSED,
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
     *TOPICS_REFUSED,
@@ -442,6 +459,9 @@ SINKS_TAKEN: tuple[tuple[str, Any], ...] = (
 )
 
 PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec", ON_RATE),
+    ("spec.source", RATE),
+    ("spec.source", {"rate": {"rowsPerSecond": 10**7, "partitions": 1000}}),
     *SINKS_TAKEN,
     (
         "spec.transform.tables",

@@ -66,7 +66,7 @@ class Pipeline:
         return dict(self._params)
 
     def read(self) -> DataFrame:
-        """The records of the source, as a stream with the columns of Spark's Kafka source."""
+        """The records of the source, as a stream with the columns of Spark's own source for it."""
         return self._source
 
     def write(self, frame: DataFrame) -> Query:

@@ -21,7 +21,13 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from trimtab.api.endpoints import DeadLettersDocument, Document, KafkaSourceDocument, SinkDocument
+from trimtab.api.endpoints import (
+    DeadLettersDocument,
+    Document,
+    KafkaSourceDocument,
+    SinkDocument,
+    SourceDocument,
+)
 from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
 from trimtab.api.pod_user import PodUser
@@ -178,7 +184,7 @@ class Job(Document):
     namespace: str
     pipeline: str
     pipeline_uid: str = Field(alias="pipelineUid")
-    source: KafkaSourceDocument
+    source: SourceDocument
     transform: TransformDocument
     sink: SinkDocument
     dead_letters: DeadLettersDocument | None = Field(
@@ -197,6 +203,11 @@ class Job(Document):
     )
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
+
+    @property
+    def kafka_source(self) -> KafkaSourceDocument | None:
+        """The Kafka that it reads from; None if it reads from none."""
+        return self.source if isinstance(self.source, KafkaSourceDocument) else None
 
     @property
     def secret_keys(self) -> tuple[SecretKey, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.formats import Format
@@ -83,6 +83,27 @@ class KafkaSourceDocument(OnKafka):
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """What its connection needs, and the registry of its format."""
         return (*super().secret_keys, *(self.format.secret_keys if self.format else ()))
+
+
+class RateSourceDocument(Part):
+    """Rows that Spark makes by itself."""
+
+    kind: Literal["rate"]
+    rows_per_second: int = Field(alias="rowsPerSecond")
+    partitions: int
+
+
+def _kind(source: Any) -> str:
+    """The kind of a source: older documents know one, and do not name it."""
+    said = source.get("kind") if isinstance(source, dict) else getattr(source, "kind", None)
+    return str(said or "kafka")
+
+
+SourceDocument = Annotated[
+    Annotated[KafkaSourceDocument, Tag("kafka")] | Annotated[RateSourceDocument, Tag("rate")],
+    Discriminator(_kind),
+]
+"""Where records come from. `job/query/sources` has a module for each kind."""
 
 
 class KafkaSinkDocument(OnKafka):

@@ -42,7 +42,6 @@ from trimtab.job.query.fence import Fence, Process
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.sinks.dead_letters import DeadLetterSink
 from trimtab.job.query.sources import open_source
-from trimtab.job.query.topics import START_TIMEOUT_S
 from trimtab.job.session import UID_LABEL, configuration, open_session
 from trimtab.job.telemetry import announce, heartbeat
 from trimtab.job.telemetry.arrivals import ArrivalWatch
@@ -113,8 +112,7 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
         announce.start(driver, partial(api.annotate_pod, options.pod_name), stopping)
     sys.path.insert(0, str(options.modules))
     knobs = definition.effective(settings, job)
-    kafka = KafkaAdmin(job.source.connection, START_TIMEOUT_S)
-    places = Places(kafka, job.source.topics, api.node_of if api else lambda _pod: None)
+    places = Places.of(job.kafka_source, api.node_of if api else lambda _pod: None)
     plan = _plan(job, knobs, places)
     conf = configuration(job, options, plan[0].target, plan[0].selector)
     session = open_session(conf, options.modules, job)
@@ -209,7 +207,8 @@ def _assemble(
     source = open_source(job.source, letters.max_per_batch + 1 if letters else None)
     sink = open_sink(job.sink)
     if letters:
-        sink = DeadLetterSink(sink, letters, job.source, driver.totals.add_dead_letters)
+        assert job.kafka_source, "the spec would have been refused"
+        sink = DeadLetterSink(sink, letters, job.kafka_source, driver.totals.add_dead_letters)
     locality = Locality(context._jsc.sc().conf())
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)
@@ -245,15 +244,17 @@ def _follow_kafka(
     stopping: threading.Event,
 ) -> None:
     """Poll the lag, and let the batches know how long their records waited."""
-    kafka = KafkaAdmin(job.source.connection, PROBE_TIMEOUT_S)
+    if (source := job.kafka_source) is None:
+        return
+    kafka = KafkaAdmin(source.connection, PROBE_TIMEOUT_S)
 
     def committed() -> Offsets | None:
         return batches.committed or checkpoint.committed_offsets()
 
-    poller = LagPoller(driver, kafka, job.source.topics, committed)
+    poller = LagPoller(driver, kafka, source.topics, committed)
     batches.waits = poller.waits
     poller.start(stopping)
-    if group := job.source.commit_group:
+    if group := source.commit_group:
         GroupCommits(partial(kafka.commit_group, group), committed).start(stopping)
 
 

@@ -30,11 +30,11 @@ _ANYWHERE: Manifest = {"namespaceSelector": {}}
 
 
 def pipeline_policies(
-    parent: Manifest, config: OperatorSettings, *, ui: bool = False
+    parent: Manifest, config: OperatorSettings, *, ui: bool = False, kafka: bool = True
 ) -> list[Manifest]:
     """Who may reach the driver and the executors of a pipeline; none if policies are off.
 
-    `ui`: the driver serves Spark's web UI.
+    `ui`: the driver serves Spark's web UI; `kafka`: its source or its sink is one.
 
     They hold for pods that listen at the fixed ports. Drivers of an older trimtab do not, and keep
     running until they restart.
@@ -57,7 +57,7 @@ def pipeline_policies(
     return [
         _policy(
             parent, f"{name}-{role}", labels | {COMPONENT_LABEL: role}, ingress,
-            egress=_egress(config.network.egress, role, ours), only=FIXED_PORTS,
+            egress=_egress(config.network.egress, role, ours, kafka=kafka), only=FIXED_PORTS,
         )
         for role, ingress in into.items()
     ]  # fmt: skip
@@ -82,7 +82,9 @@ def broker_policies(parent: Manifest, config: OperatorSettings) -> list[Manifest
     return [_policy(parent, f"{name}-kafka", labels | {COMPONENT_LABEL: "kafka"}, ingress)]
 
 
-def _egress(allowed: Egress | None, role: str, ours: Manifest) -> list[Manifest] | None:
+def _egress(
+    allowed: Egress | None, role: str, ours: Manifest, *, kafka: bool
+) -> list[Manifest] | None:
     """Where a driver or an executor may go; None: anywhere."""
     if allowed is None:
         return None
@@ -91,7 +93,7 @@ def _egress(allowed: Egress | None, role: str, ours: Manifest) -> list[Manifest]
     return [
         {"ports": dns},
         _rule("to", [ours], DRIVER_PORT, BLOCK_MANAGER_PORT),
-        _rule("to", [_ANYWHERE | _pods({}, "kafka")], BROKER_PORT),
+        *([_rule("to", [_ANYWHERE | _pods({}, "kafka")], BROKER_PORT)] if kafka else ()),
         *([_rule("to", api, *API_PORTS)] if role == "driver" else ()),
         *allowed.allow,
     ]

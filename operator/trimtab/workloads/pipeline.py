@@ -60,7 +60,9 @@ def children(
     stateful_set = driver.stateful_set(parent, spec, job, config, java_options)
     if spec.checkpoint.claim is None:
         _stamp(stateful_set, spec)
-    policies = network.pipeline_policies(parent, config, ui=spec.shows_ui)
+    policies = network.pipeline_policies(
+        parent, config, ui=spec.shows_ui, kafka=bool(spec.source.kafka or spec.sink.reference)
+    )
     ui = [driver.ui_service(parent)] if spec.shows_ui else []
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
     checkpoint = checkpoint_claim(parent, spec)
@@ -76,7 +78,7 @@ def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorS
         namespace=meta["namespace"],
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
-        source=spec.source.kafka.document(),
+        source=spec.source.document(),
         transform=TransformDocument(
             sql=spec.transform.sql,
             module=python.module if python else None,
@@ -131,8 +133,7 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
         (
             *(kafka.tls or kafka.authentication or kafka.options for kafka in kafkas),
             *(variable.value_from for variable in spec.env),
-            source.topic_pattern,
-            source.format,
+            source is None or source.topic_pattern or source.format,
             python and python.script,
             spec.transform.tables,
             spec.dead_letters,
@@ -156,6 +157,8 @@ def _checkpoint_uri(meta: Manifest, spec: StreamPipelineSpec) -> str:
 def source_options(spec: StreamPipelineSpec) -> SourceOptions:
     """The spec's options for reading the source: part of the tuning document."""
     source = spec.source.kafka
+    if source is None:
+        return SourceOptions()
     return SourceOptions(
         starting_offsets=source.starting_offsets,
         fail_on_data_loss=source.fail_on_data_loss,
@@ -201,7 +204,7 @@ def checkpoint_identity(spec: StreamPipelineSpec) -> str:
     `generation:form:hash`. The partitions of state only if the spec sets them; the number that a
     driver chose is in the checkpoint itself, as are the ids of the Kafka cluster and of its topics.
     """
-    told: list[Any] = [sorted(spec.source.kafka.read_topics), spec.sink.output_mode]
+    told: list[Any] = [spec.source.offsets_of, spec.sink.output_mode]
     if spec.transform.shuffle_partitions is not None:
         told.append(spec.transform.shuffle_partitions)
     if spec.checkpoint.uri is not None:

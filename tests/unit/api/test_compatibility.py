@@ -42,6 +42,10 @@ NARROWED = {
         ".spec.transform.python: new rule: write either module",  # it had to be module
         ".spec.transform.python: new rule: args are those of a script",  # a new field
         ".spec.sink: new rule: write exactly one sink",  # it had to be kafka
+        ".spec.source: new rule: write exactly one source",  # so too
+        ".spec: new rule: deadLetters go to a topic of",  # of fields that are new
+        ".spec: new rule: a run takes on what there is",  # of fields that are new
+        ".spec: new rule: with source.rate, write a goal of latency",  # so too
         ".spec: new rule: deadLetters.topic is one of",  # of a field that is new itself
         ".spec: new rule: eventLog.uri is in a folder of the pod",  # so too
         ".spec: new rule: with source.kafka.format, deadLetters.maxPerBatch",  # likewise

@@ -89,7 +89,7 @@ def test_a_job_that_is_not_understood_is_refused(change: dict[str, Any]) -> None
 
 NEWER: list[tuple[dict[str, Any], str]] = [
     ({"surprise": {"a": 1}}, "surprise"),
-    ({"source": JOB["source"] | {"surprise": 1}}, "source.surprise"),
+    ({"source": JOB["source"] | {"surprise": 1}}, "source.kafka.surprise"),
     ({"sink": {"kind": "noop", "surprise": 1}}, "sink.noop.surprise"),
     ({"executors": {"image": "i", "memoryBytes": 1, "podTemplate": {"surprise": []}}},
      "executors.podTemplate.surprise"),
@@ -136,7 +136,10 @@ SPECS = sorted(Path("examples").glob("[0-9]*/*.yaml"))
 
 
 SECURITY = ("authentication", "tls")
-ASKED = ("transform.script", "transform.args", "transform.tables", "source.format", "deadLetters")
+RATE = ("source.kind", "source.rowsPerSecond", "source.partitions")
+ASKED = (
+    "transform.script", "transform.args", "transform.tables", "source.format", "deadLetters", *RATE,
+)  # fmt: skip
 """What a document has only where somebody asks for it."""
 
 

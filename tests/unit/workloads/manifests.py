@@ -71,7 +71,7 @@ def reached(manifest: Json) -> StreamPipelineSpec:
     spec = StreamPipelineSpec.model_validate(manifest["spec"])
     source, sink = spec.source.kafka, spec.sink.reference
     return spec.reaching(
-        source if source.bootstrap_servers else source.reached(PLAIN),
+        source and (source if source.bootstrap_servers else source.reached(PLAIN)),
         sink and (sink if sink.bootstrap_servers else sink.reached(PLAIN)),
     )
 

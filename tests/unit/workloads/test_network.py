@@ -192,3 +192,19 @@ def test_every_port_that_the_page_names_is_tried_both_ways() -> None:
     listened = {("driver", 7078), ("driver", 7079), ("driver", 9400), ("executor", 7079),
                 ("broker", 9093), ("operator", 9100), ("prometheus", 9090)}  # fmt: skip
     assert listened <= tried[True] & tried[False]
+
+
+@pytest.mark.parametrize(
+    ("spec", "reached"),
+    [
+        ({"source": {"rate": {"rowsPerSecond": 1}}, "sink": {"noop": {}}}, False),
+        ({"source": {"rate": {"rowsPerSecond": 1}}}, True),
+        ({"sink": {"noop": {}}}, True),
+    ],
+    ids=["neither", "sink", "source"],
+)
+def test_a_pipeline_without_a_kafka_reaches_no_broker(spec: Json, reached: bool) -> None:
+    world = World(NARROWED, spec=spec)
+    for who in ("driver", "executor"):
+        found = reaches(world.ends[who], world.ends["broker"], 9092, world.policies)
+        assert found is reached

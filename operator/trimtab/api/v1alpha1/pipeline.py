@@ -26,6 +26,7 @@ from trimtab.api.v1alpha1.pod_template import (
 from trimtab.api.v1alpha1.query import (
     DEAD_LOOP,
     LOOP,
+    NO_DEAD_LETTERS,
     TOO_MANY_ASIDE,
     DeadLetters,
     KafkaSink,
@@ -58,8 +59,9 @@ def _reads(topic: str) -> str:
     """CEL: whether the source reads a topic."""
     source = "self.source.kafka"
     return (
-        f"(has({source}.topics) && {topic} in {source}.topics) || (has({source}.topicPattern)"
-        f" && {topic}.matches('^(' + {source}.topicPattern + ')$'))"
+        f"has({source}) && ((has({source}.topics) && {topic} in {source}.topics)"
+        f" || (has({source}.topicPattern)"
+        f" && {topic}.matches('^(' + {source}.topicPattern + ')$')))"
     )
 
 
@@ -67,13 +69,18 @@ TOO_SMALL = (
     "limits.{0} is less than limits.executors.min needs, or than one executor: raise it, or lower"
     " executors.min or resources.executor.{0}"
 )
+NO_RUNS = "a run takes on what there is, and source.rate has no end: remove runs"
+GOAL_OF_RATE = (
+    "with source.rate, write a goal of latency, by the clock of the producer, which is the time in"
+    " each row: how many rows wait is not known"
+)
 _FEWEST = "(self.limits.executors.min > 0 ? self.limits.executors.min : 1)"
 _LIMIT, _POD = "self.limits.memory", "self.resources.executor.memory"
 _PIN = "has(self.tuning.pinned) && has(self.tuning.pinned.executors)"
 
 
 class StreamPipelineSpec(ApiModel):
-    """A pipeline from Kafka through Spark, and the goal that it must meet."""
+    """A pipeline from its source through Spark to its sink, and the goal that it must meet."""
 
     model_config = {
         "json_schema_extra": cel(
@@ -100,20 +107,32 @@ class StreamPipelineSpec(ApiModel):
                 " lower the latter",
             ),
             (
-                "!has(self.limits.topicPartitions)"
-                " || ((has(self.source.kafka.cluster) || has(self.source.kafka.strimzi))"
+                "!has(self.limits.topicPartitions) || has(self.source.kafka)"
+                " && ((has(self.source.kafka.cluster) || has(self.source.kafka.strimzi))"
                 " && has(self.source.kafka.topics) && size(self.source.kafka.topics) == 1)",
                 "limits.topicPartitions is for one topic of a KafkaCluster or of a Strimzi Kafka"
                 " here: name it in source.kafka.cluster or source.kafka.strimzi, with one topic,"
                 " or remove the limit",
             ),
             EVENT_LOG_RULE,
-            (f"!({_ONE_KAFKA}) || !({_reads('self.sink.kafka.topic')})", LOOP),
+            (
+                f"!has(self.source.kafka) || !({_ONE_KAFKA})"
+                f" || !({_reads('self.sink.kafka.topic')})",
+                LOOP,
+            ),
             (f"!has(self.deadLetters) || !({_reads('self.deadLetters.topic')})", DEAD_LOOP),
             (
-                "!has(self.deadLetters) || !has(self.source.kafka.format)"
+                "!has(self.deadLetters) || !has(self.source.kafka)"
+                " || !has(self.source.kafka.format)"
                 f" || self.deadLetters.maxPerBatch <= {MOST_ASIDE}",
                 TOO_MANY_ASIDE,
+            ),
+            ("!has(self.source.rate) || !has(self.deadLetters)", NO_DEAD_LETTERS),
+            ("!has(self.source.rate) || !has(self.runs)", NO_RUNS),
+            (
+                "!has(self.source.rate) || (has(self.goal.latency)"
+                " && self.goal.latency.clock == 'producer')",
+                GOAL_OF_RATE,
             ),
             (
                 "!has(self.transform.shufflePartitions)"
@@ -196,7 +215,7 @@ class StreamPipelineSpec(ApiModel):
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")
     runs: Runs | None = Field(None, description="When the pipeline runs; absent: all the time.")
 
-    def reaching(self, source: KafkaSource, sink: KafkaSink | None) -> StreamPipelineSpec:
+    def reaching(self, source: KafkaSource | None, sink: KafkaSink | None) -> StreamPipelineSpec:
         """The same with what its Kafka references stand for."""
         found = self.sink if sink is None else self.sink.model_copy(update={"kafka": sink})
         return self.model_copy(
@@ -244,8 +263,22 @@ class StreamPipelineSpec(ApiModel):
         return self
 
     @model_validator(mode="after")
+    def _without_kafka(self) -> StreamPipelineSpec:
+        if self.source.rate is None:
+            return self
+        if self.dead_letters:
+            raise ValueError(NO_DEAD_LETTERS)
+        if self.runs:
+            raise ValueError(NO_RUNS)
+        if self.goal.latency is None or self.goal.latency.clock != "producer":
+            raise ValueError(GOAL_OF_RATE)
+        return self
+
+    @model_validator(mode="after")
     def _no_loop(self) -> StreamPipelineSpec:
         source, sink = self.source.kafka, self.sink.reference
+        if source is None:
+            return self
         if self.dead_letters and source.reads(self.dead_letters.topic):
             raise ValueError(DEAD_LOOP)
         if source.format and self.dead_letters and self.dead_letters.max_per_batch > MOST_ASIDE:

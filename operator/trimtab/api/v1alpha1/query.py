@@ -7,11 +7,17 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, Name, Topic, cel, function_rule
-from trimtab.api.endpoints import DeadLettersDocument, KafkaSinkDocument, SinkDocument
+from trimtab.api.endpoints import (
+    DeadLettersDocument,
+    KafkaSinkDocument,
+    SinkDocument,
+    SourceDocument,
+)
 from trimtab.api.v1alpha1.formats import MOST_ASIDE
 from trimtab.api.v1alpha1.kafka_options import ProducerOptions
 from trimtab.api.v1alpha1.kafka_reference import KafkaReference
 from trimtab.api.v1alpha1.kafka_source import KafkaSource
+from trimtab.api.v1alpha1.rate_source import RateSource
 from trimtab.api.v1alpha1.sinks import (
     DeltaSink,
     FilesSink,
@@ -42,10 +48,47 @@ TOO_MANY_ASIDE = (
 )
 
 
-class Source(ApiModel):
-    """Where records come from."""
+NO_DEAD_LETTERS = (
+    "deadLetters go to a topic of the source's Kafka, and source.rate has none: remove them"
+)
 
-    kafka: KafkaSource
+
+ONE_SOURCE = (
+    "write exactly one source: either kafka: {bootstrapServers: host:port, topics: [clicks]}"
+    " or rate: {rowsPerSecond: 10}"
+)
+RATE = "the rate source"
+"""No topic can have this name."""
+
+
+class Source(ApiModel):
+    """Where records come from: exactly one of kafka and rate."""
+
+    model_config = {"json_schema_extra": cel(("has(self.kafka) != has(self.rate)", ONE_SOURCE))}
+    kafka: KafkaSource | None = None
+    rate: RateSource | None = Field(
+        None,
+        description="Rows that Spark makes by itself, with the columns timestamp and value: for"
+        " tries and canaries, without a Kafka.",
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.kafka is None) == (self.rate is None):
+            raise ValueError(ONE_SOURCE)
+        return self
+
+    @property
+    def offsets_of(self) -> list[str]:
+        """What the offsets in a checkpoint count: the records of these topics, or made rows."""
+        return sorted(self.kafka.read_topics) if self.kafka else [RATE]
+
+    def document(self) -> SourceDocument:
+        """The source in `job.json`."""
+        if self.kafka is not None:
+            return self.kafka.document()
+        assert self.rate is not None
+        return self.rate.document()
 
 
 _ONE_PYTHON = (

@@ -125,7 +125,7 @@ def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
         started_at=started,
         committed_at=committed,
         phases=_phases(durations, state),
-        end_offsets={k: v for s in sources for k, v in parse_offsets(s["endOffset"] or {}).items()},
+        end_offsets={k: v for s in sources for k, v in _offsets(s["endOffset"]).items()},
         limit_binding=any(_cut_short(s) for s in sources),
         latency=_latency(seen, committed),
         read=read,
@@ -141,9 +141,9 @@ def _planned(sources: Sequence[Mapping[str, Any]]) -> int | None:
     """Offsets from the begin to the end of all partitions; None if a begin is not known."""
     planned = 0
     for source in sources:
-        if not source.get("startOffset"):
+        begin, end = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
+        if not begin:
             return None  # the first batch ever begins where the source says
-        begin, end = (parse_offsets(source[each] or {}) for each in ("startOffset", "endOffset"))
         # a partition that is new begins at its first record, which Spark does not tell
         planned += sum(offset - begin[key] for key, offset in end.items() if key in begin)
     return planned
@@ -160,11 +160,13 @@ def _phases(durations: Mapping[str, int], state: StateSize | None) -> dict[str, 
 
 
 def _cut_short(source: Mapping[str, Any]) -> bool:
-    end, latest = source.get("endOffset"), source.get("latestOffset")
-    if not end or not latest:
-        return False
-    taken = parse_offsets(end)
-    return any(offset > taken.get(key, 0) for key, offset in parse_offsets(latest).items())
+    taken, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    return bool(taken) and any(offset > taken.get(key, 0) for key, offset in latest.items())
+
+
+def _offsets(said: object) -> Offsets:
+    """The offsets of topics; empty if the source has others, or none."""
+    return parse_offsets(said) if isinstance(said, dict) else {}
 
 
 def _latency(seen: Mapping[str, Any], committed: float) -> Latency | None:

@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from trimtab.api.endpoints import KafkaSourceDocument
 from trimtab.api.knobs import NODE, ZONE
 from trimtab.api.placement import HOST_LABEL, ZONE_LABEL
 from trimtab.errors import UnavailableError
+from trimtab.job.query.topics import START_TIMEOUT_S
 from trimtab.kafka.admin import KafkaAdmin
 
 log = logging.getLogger(__name__)
@@ -91,14 +93,24 @@ class Places:
     """The places of the source's partitions, read from Kafka whenever executors are placed."""
 
     def __init__(
-        self, kafka: KafkaAdmin, topics: Sequence[str], node_of: Callable[[str], str | None]
+        self, kafka: KafkaAdmin | None, topics: Sequence[str], node_of: Callable[[str], str | None]
     ) -> None:
-        """`node_of` returns the node of the pod whose name a broker's address begins with."""
+        """Without a Kafka no place is better than another.
+
+        `node_of` returns the node of the pod whose name a broker's address begins with.
+        """
         self._kafka, self._topics, self._node_of = kafka, topics, node_of
+
+    @classmethod
+    def of(cls, source: KafkaSourceDocument | None, node_of: Callable[[str], str | None]) -> Places:
+        """The places of a source; it connects on first use."""
+        if source is None:
+            return cls(None, (), node_of)
+        return cls(KafkaAdmin(source.connection, START_TIMEOUT_S), source.topics, node_of)
 
     def __call__(self, scope: int) -> Counter[str]:
         """How many partitions each place leads; empty, with a log message, if none is known."""
-        if scope not in LABELS:
+        if scope not in LABELS or self._kafka is None:
             return Counter()
         try:
             brokers = {

@@ -11,6 +11,7 @@ from trimtab.job.executors.executors import Executors
 from trimtab.job.pending.pending_map import Stages
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.fence import Fence
+from trimtab.job.query.protocols import Source
 from trimtab.job.telemetry.driver_state import DriverState
 from trimtab.job.termination import JobFailureError
 
@@ -19,11 +20,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EachBatch:
-    """Whom a batch concerns: the fence, the executors, the books, the metrics."""
+    """Whom a batch concerns: the source, the fence, the executors, the books, the metrics."""
 
     driver: DriverState
     batches: Batches
     checkpoint: Checkpoint
+    source: Source
     executors: Executors | None
     fence: Fence | None
 
@@ -48,7 +50,7 @@ class EachBatch:
             if self.batches.replays(batch_id):
                 replays = 1  # at least
                 replays = self.checkpoint.count_replay(batch_id)
-            records = self.checkpoint.batch_records(batch_id)
+            records = self.source.planned(self.checkpoint, batch_id)
         except (JobFailureError, OSError) as error:
             log.warning("batch %d: its size could not be read: %s", batch_id, error)
         return replays, records

@@ -95,7 +95,7 @@ class Runner:
         self._signal = signal
         self._volumes = job.volumes
         self._fence = fence
-        self._each = EachBatch(driver, batches, checkpoint, executors, fence)
+        self._each = EachBatch(driver, batches, checkpoint, source, executors, fence)
         self._clock = clock
         self._wake = threading.Event()
         self._wait = wait or self._wait_for_news
@@ -197,8 +197,9 @@ class Runner:
         except JobFailureError as failure:
             return events.ConnectFailed(failure)
         self._checkpoint.require_topics(self._source.topics)
-        self._checkpoint.require_kafka(identity)
-        self._builder.inherit(identity)
+        if identity is not None:
+            self._checkpoint.require_kafka(identity)
+            self._builder.inherit(identity)
         self._batches.last_commit = self._checkpoint.last_commit_time()
         return events.CheckpointOpened(self._batches.last_commit is not None)
 

@@ -122,7 +122,7 @@ class StreamBuilder:
 
     def _require_fit(self, frame: DataFrame) -> None:
         """Raise TransformError for what would be lost, or stop the query at its next start."""
-        if others := plan.other_streams(frame, self._source.topics):
+        if others := plan.other_streams(frame, self._source.reads):
             raise TransformError(
                 f"the transform reads another stream ({', '.join(others)}), from which the query"
                 " could not go on after a restart: list its topics in source.kafka.topics, and"

@@ -102,6 +102,14 @@ class Checkpoint:
             return None
         return sum(end - before.get(key, 0) for key, end in after.items())
 
+    def position(self, batch_id: int) -> int | None:
+        """Where a planned batch of a source without topics ends; None if the log is missing."""
+        try:
+            log = self._beside.read(f"{self._name}/offsets/{batch_id}") or ""
+            return int(log.strip().splitlines()[-1])
+        except (ValueError, IndexError):
+            return None
+
     def under_way(self) -> str | None:
         """The batch that was planned and not committed, and what it reads, in words."""
         batch = self.replay_batch()
@@ -218,15 +226,20 @@ class Checkpoint:
         return self._last("offsets") is not None
 
     def require_topics(self, topics: list[str]) -> None:
-        """Raises JobFailureError if the checkpoint has offsets of a topic that is not read now."""
-        known = self.committed_offsets() or {}
-        held = {topic for topic, _ in known}
+        """Raises JobFailureError if the checkpoint has offsets of a topic that is not read now.
+
+        Or of something else than topics, although some are read.
+        """
+        known = self.committed_offsets()
+        held = {topic for topic, _ in known or {}}
         foreign = sorted(held - matching(topics, held))
+        if known is None and topics and self.begun:
+            foreign = ["a source without topics"]
         if foreign:
             raise JobFailureError(
                 Reason.CHECKPOINT_INCOMPATIBLE,
                 f"the checkpoint holds offsets of {', '.join(foreign)}, but the source reads "
-                f"{', '.join(topics)}: bump checkpoint.generation to begin a new one",
+                f"{', '.join(topics) or 'no topic'}: bump checkpoint.generation to begin a new one",
             )
 
     def _last(self, log: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from pyspark.sql import DataFrame
 
@@ -41,7 +41,11 @@ def uses_python(frame: DataFrame) -> bool:
     )
 
 
-def other_streams(frame: DataFrame, topics: Collection[str]) -> list[str]:
+Reads = Callable[[Callable[[str], str | None]], bool]
+"""Whether a stream with these options is the pipeline's source."""
+
+
+def other_streams(frame: DataFrame, reads: Reads) -> list[str]:
     """Streams that the query reads beside the pipeline's source, in words.
 
     Spark's offset log has them all, and the driver understands its own source only.
@@ -49,17 +53,13 @@ def other_streams(frame: DataFrame, topics: Collection[str]) -> list[str]:
     return sorted(
         str(node.nodeName())
         for node in nodes(frame)
-        if not items(node.children()) and node.isStreaming() and not _reads(node, topics)
+        if not items(node.children()) and node.isStreaming() and not _is_read_by(node, reads)
     )
 
 
-def _reads(leaf: JavaObject, topics: Collection[str]) -> bool:
-    """Whether a leaf of the plan reads exactly these topics."""
-    if str(leaf.nodeName()) != "StreamingRelationV2":
-        return False
-    options = leaf.extraOptions()
-    subscribed = options.get("subscribe") or options.get("subscribePattern")
-    return subscribed is not None and set(str(subscribed).split(",")) == set(topics)
+def _is_read_by(leaf: JavaObject, reads: Reads) -> bool:
+    """Whether a leaf of the plan reads what the pipeline's source does."""
+    return str(leaf.nodeName()) == "StreamingRelationV2" and reads(leaf.extraOptions().get)
 
 
 def computed(frame: DataFrame, columns: Collection[str]) -> list[str]:

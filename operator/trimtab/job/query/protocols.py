@@ -6,13 +6,13 @@ A new kind needs a module in `sources` or `sinks`, a line in the table there, an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
 from trimtab.api.contract import SourceOptions
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.termination import Cause, JobFailureError
 from trimtab.kafka.admin import KafkaIdentity
 
@@ -38,7 +38,7 @@ class Source(Protocol):
 
     @property
     def topics(self) -> list[str]:
-        """The topics whose offsets are in the checkpoint."""
+        """The topics whose offsets are in the checkpoint; empty if it reads none."""
 
     def require(self) -> None:
         """Raise JobFailureError if it is missing, or a healing one if it does not answer."""
@@ -46,11 +46,23 @@ class Source(Protocol):
     def meaning(self, causes: Sequence[Cause]) -> JobFailureError | None:
         """What a failure means that its part of the query has raised; None if it has not."""
 
-    def identity(self) -> KafkaIdentity:
-        """What the offsets in a checkpoint belong to; raises a healing JobFailureError."""
+    def identity(self) -> KafkaIdentity | None:
+        """What the offsets in a checkpoint belong to, None: to nothing else.
+
+        Raises a healing JobFailureError.
+        """
 
     def partition_count(self) -> int:
-        """Partitions of all topics; raises a healing JobFailureError without an answer."""
+        """Partitions that it is read in; raises a healing JobFailureError without an answer."""
+
+    def reads(self, option: Callable[[str], str | None]) -> bool:
+        """Whether a stream of Spark with these options reads just what it does."""
+
+    def planned(self, checkpoint: Checkpoint, batch_id: int) -> int | None:
+        """Records in a planned batch; None if they are not known.
+
+        Raises JobFailureError if a remote checkpoint does not answer.
+        """
 
     def fitted(
         self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from trimtab.api.topics import matching, pattern
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
+from trimtab.api.v1alpha1.kafka_source import KafkaSource
 from trimtab.ports import Manifest, Name
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.gather import DriverMetrics
@@ -53,10 +54,11 @@ def fixed(
 ) -> str:
     """Why a pipeline's topic must keep its number of partitions; empty if it may grow."""
     spec, namespace = references.spec, parent["metadata"]["namespace"]
-    if spec.limits.topic_partitions is None:
+    source = spec.source.kafka
+    if source is None or spec.limits.topic_partitions is None:
         return ""
-    topic = spec.source.kafka.topics[0]
-    if unlisted := _unlisted(references, cache, namespace):
+    topic = source.topics[0]
+    if unlisted := _unlisted(source, references, cache, namespace):
         return unlisted
     for other in _readers(cache, namespace, _kafka(parent)):
         name = other["metadata"]["name"]
@@ -70,9 +72,10 @@ def fixed(
     return ""
 
 
-def _unlisted(references: References, cache: ObjectCache, namespace: str) -> str:
+def _unlisted(
+    source: KafkaSource, references: References, cache: ObjectCache, namespace: str
+) -> str:
     """Why nobody would raise the topic."""
-    source = references.spec.source.kafka
     topic = source.topics[0]
     if source.strimzi is not None:
         missing = f"there is no KafkaTopic {topic!r} of the Kafka {source.strimzi.name!r}: create"

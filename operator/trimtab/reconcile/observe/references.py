@@ -54,7 +54,7 @@ def references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> R
 
 def _topic(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> Manifest | None:
     source = spec.source.kafka
-    if source.strimzi is None or spec.limits.topic_partitions is None:
+    if source is None or source.strimzi is None or spec.limits.topic_partitions is None:
         return None
     return strimzi.topic(namespace, source.strimzi, source.topics[0], tick)
 
@@ -64,16 +64,17 @@ def _reached(
 ) -> StreamPipelineSpec | Words:
     """The spec with the address and the login of each Kafka, or what is missing."""
     source, sink = spec.source.kafka, spec.sink.reference
-    found = _connection(namespace, source, tick)
-    if isinstance(found, tuple):
-        return found
-    source = source.reached(found)
+    if source is not None:
+        found = _connection(namespace, source, tick)
+        if isinstance(found, tuple):
+            return found
+        source = source.reached(found)
     if sink is not None:
         found = _connection(namespace, sink, tick)
         if isinstance(found, tuple):
             return found
         sink = sink.reached(found)
-        if source.reads(sink.topic) and share_server(source.servers, sink.servers):
+        if source and source.reads(sink.topic) and share_server(source.servers, sink.servers):
             return "InvalidSpec", LOOP
     return spec.reaching(source, sink)
 

@@ -151,3 +151,14 @@ def test_records_that_the_query_never_sees_are_read_too() -> None:
     report = parse(event)
     assert report is not None
     assert (report.records, report.read) == (43, Side(40))
+
+
+def test_a_source_without_topics_has_no_offsets_of_them() -> None:
+    event = progress()
+    event["sources"] = [{"startOffset": 3, "endOffset": 5, "latestOffset": 6}]
+    report = parse(event)
+    assert report is not None
+    assert (report.end_offsets, report.planned, report.skipped) == ({}, None, 0)
+    assert report.limit_binding is False
+    assert (report.records, report.read) == (40, Side(40))
+    assert report.latency is not None

@@ -158,3 +158,7 @@ def test_places_come_from_kafka_and_nodes_from_the_brokers_pods() -> None:
 def test_a_kafka_that_is_away_places_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kafka, "down", True)
     assert Places(Kafka(), ["clicks"], lambda _: None)(ZONE) == {}  # type: ignore[arg-type]
+
+
+def test_without_a_kafka_no_place_is_better() -> None:
+    assert Places.of(None, lambda _: "node-1")(ZONE) == {}

@@ -188,8 +188,24 @@ class Shell:
     def meaning(self, causes: Any) -> None:
         """Nothing: no failure is the source's own."""
 
-    def identity(self) -> KafkaIdentity:
-        return KafkaIdentity("kafka", {"in": "id"})
+    belongs_to: KafkaIdentity | None = KafkaIdentity("kafka", {"in": "id"})
+
+    def identity(self) -> KafkaIdentity | None:
+        return self.belongs_to
+
+    def planned(self, _checkpoint: Any, _batch_id: int) -> int | None:
+        return 40
+
+
+def test_a_checkpoint_is_compared_with_a_kafka_only_if_there_is_one() -> None:
+    for belongs_to in (KafkaIdentity("kafka", {}), None):
+        asked: list[KafkaIdentity] = []
+        shell = Shell(lambda shell: shell.signal.request())
+        shell.belongs_to = belongs_to
+        shell.runner._checkpoint.require_kafka = asked.append  # type: ignore[method-assign]
+        shell.builder.inherit = asked.append  # type: ignore[method-assign]
+        assert shell.runner.run() is ExitCode.CLEAN
+        assert asked == [belongs_to] * 2 if belongs_to else asked == []
 
 
 def test_runs_until_the_signal_and_ends_cleanly() -> None:
@@ -361,10 +377,10 @@ def test_the_driver_waits_for_what_it_mounts(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_read_for_the_report_alone_fails_no_batch(caplog: pytest.LogCaptureFixture) -> None:
     shell = Shell(lambda _: None)
 
-    def unreachable(_: int) -> int:
+    def unreachable(*_: Any) -> int:
         raise JobFailureError(Reason.CHECKPOINT_UNREACHABLE, "the store does not answer")
 
-    shell.runner._each.checkpoint.batch_records = unreachable  # type: ignore[method-assign]
+    shell.planned = unreachable  # type: ignore[method-assign]
     assert shell.runner._each.begin(7) is False
     assert shell.driver.running is not None
     assert shell.driver.running.records is None

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.api import endpoints
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.sources import open_source
 from trimtab.job.termination import JobFailureError
 
 
@@ -92,3 +94,37 @@ def test_the_offsets_of_the_last_batch_are_read_once(tmp_path: Path) -> None:
     (tmp_path / "offsets" / "10").unlink()
     assert checkpoint.batch_records(11) == 40
     assert checkpoint.batch_records(11) is None, "again, after a failure: read anew"
+
+
+def made_rows(root: Path, batch: int, position: int) -> None:
+    """A batch of the rate source, as Spark 4.2 logs it."""
+    (root / "offsets").mkdir(parents=True, exist_ok=True)
+    (root / "sources" / "0").mkdir(parents=True, exist_ok=True)
+    (root / "sources" / "0" / "0").write_text("v1\n1795697515547")
+    (root / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{position}')
+
+
+def test_rows_that_spark_makes_are_counted_by_the_seconds_of_a_batch(tmp_path: Path) -> None:
+    document = endpoints.RateSourceDocument(kind="rate", rows_per_second=20, partitions=2)
+    source, checkpoint = open_source(document), Checkpoint.of(str(tmp_path))
+    assert source.planned(checkpoint, 0) is None
+    made_rows(tmp_path, 0, 2)
+    made_rows(tmp_path, 1, 5)
+    assert [source.planned(checkpoint, batch) for batch in (0, 1, 2)] == [40, 60, None]
+    (tmp_path / "offsets" / "0").unlink()
+    assert source.planned(checkpoint, 1) is None
+    assert checkpoint.committed_offsets() is None
+    assert checkpoint.under_way() is None
+
+
+def test_a_source_of_topics_refuses_the_rows_of_another_and_the_other_its_topics(
+    tmp_path: Path,
+) -> None:
+    made_rows(tmp_path / "1", 0, 2)
+    rows, topics = (Checkpoint.of(str(tmp_path / each)) for each in ("1", "2"))
+    rows.require_topics([])
+    with pytest.raises(JobFailureError, match=r"of a source without topics, but .* reads in: bump"):
+        rows.require_topics(["in"])
+    plan(tmp_path / "2", 0, 10, committed=True)
+    with pytest.raises(JobFailureError, match="offsets of in, but the source reads no topic: bump"):
+        topics.require_topics([])

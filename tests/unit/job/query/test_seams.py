@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import pytest
+from tests.unit.job.samples import job
 
 from trimtab.api import contract, endpoints
 from trimtab.api.knobs import EXECUTORS, KNOBS, MAX_IN_FLIGHT, SCOPE, TRIGGER, How
+from trimtab.errors import ContractError
 from trimtab.job.query import sinks
 from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.query.sinks import SINKS, open_sink
@@ -21,7 +24,8 @@ KAFKA = endpoints.KafkaSourceDocument(bootstrap_servers="kafka:9092", topics=["i
 def test_every_document_of_the_contract_has_its_part_in_the_driver() -> None:
     union, _ = get_args(endpoints.SinkDocument)
     assert set(SINKS) == set(get_args(union))
-    assert set(SOURCES) == {contract.Job.model_fields["source"].annotation}
+    union, _ = get_args(endpoints.SourceDocument)
+    assert set(SOURCES) == {get_args(tagged)[0] for tagged in get_args(union)}
 
 
 def test_every_knob_has_one_home() -> None:
@@ -92,3 +96,29 @@ def test_the_documents_read_as_they_always_did() -> None:
     assert (told["source"], told["sink"]) == (document["source"], document["sink"])
     nowhere = contract.Job.model_validate(document | {"sink": {"kind": "noop"}})
     assert nowhere.to_dict()["sink"] == {"kind": "noop"}
+
+
+def test_a_source_that_is_no_kafka_reads_by_its_own_document() -> None:
+    rate = {"kind": "rate", "rowsPerSecond": 20, "partitions": 2}
+    made = job(source=rate)
+    assert made.kafka_source is None
+    assert made.to_dict()["source"] == rate
+    source: Source = open_source(made.source)
+    assert (source.topics, list(source.knobs), source.identity()) == ([], [], None)
+    assert source.partition_count() == 2
+    assert job().kafka_source == job().source
+    for wrong in ({"kind": "rate"}, rate | {"kind": "kafka"}, {}):
+        with pytest.raises(ContractError, match="job document refused: source"):
+            contract.Job.from_json(json.dumps(job().to_dict() | {"source": wrong}))
+
+
+def test_a_source_knows_its_own_stream_by_its_options() -> None:
+    rate = open_source(job(source={"kind": "rate", "rowsPerSecond": 20, "partitions": 2}).source)
+    own = {"rowsPerSecond": "20", "numPartitions": "2"}
+    assert rate.reads(own.get)
+    assert not rate.reads((own | {"rowsPerSecond": "7"}).get)
+    assert not rate.reads({"subscribe": "in"}.get)
+    kafka = open_source(KAFKA)
+    assert kafka.reads({"subscribe": "in"}.get)
+    assert not kafka.reads({"subscribe": "in,other"}.get)
+    assert not kafka.reads(own.get)

@@ -8,14 +8,16 @@ from typing import Any
 from trimtab.api import endpoints
 from trimtab.job.query.protocols import Source
 from trimtab.job.query.sources.kafka import KafkaSource
+from trimtab.job.query.sources.rate import RateSource
 
 SOURCES: Mapping[type, Callable[[Any, int | None], Source]] = {
     endpoints.KafkaSourceDocument: KafkaSource,
+    endpoints.RateSourceDocument: RateSource,
 }
 """The class of each kind of source, by its document."""
 
 
-def open_source(document: endpoints.KafkaSourceDocument, aside: int | None = None) -> Source:
+def open_source(document: endpoints.SourceDocument, aside: int | None = None) -> Source:
     """The source of a job; it connects on first use.
 
     `aside` is how many records of a batch are kept aside if they cannot be decoded. None: the first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,11 +20,12 @@ from trimtab.api.knobs import (
 )
 from trimtab.api.topics import is_pattern
 from trimtab.job.batches import ledger
-from trimtab.job.batches.progress import AGE_SHARES, SOURCE
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.batches.progress import SOURCE
+from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.formats import aside as kept_aside
 from trimtab.job.query.formats import undecodable
 from trimtab.job.query.formats.decoder import Decoder
+from trimtab.job.query.sources import ages
 from trimtab.job.query.topics import START_TIMEOUT_S, identity_of, partitions_of, require_topics
 from trimtab.job.termination import Cause, JobFailureError
 from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
@@ -112,6 +113,15 @@ class KafkaSource:
     def partition_count(self) -> int:
         """Partitions of all topics; raises a healing JobFailureError without an answer."""
         return sum(partitions_of(self._admin, self._topics).values())
+
+    def reads(self, option: Callable[[str], str | None]) -> bool:
+        """Whether a stream with these options reads exactly these topics."""
+        subscribed = option("subscribe") or option("subscribePattern")
+        return subscribed is not None and set(str(subscribed).split(",")) == set(self._topics)
+
+    def planned(self, checkpoint: Checkpoint, batch_id: int) -> int | None:
+        """Records in a planned batch, by its offsets; None if they are not known."""
+        return checkpoint.batch_records(batch_id)
 
     def fitted(
         self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
@@ -214,17 +224,10 @@ def fetch_sizes(
 
 
 def _observations() -> list[Any]:
-    # a record without a time has -1
-    stamp = F.when(F.unix_millis("timestamp") >= 0, F.unix_millis("timestamp"))
-    # the oldest timestamps are the longest latencies, hence the complement
-    shares = F.array(*(F.lit(1.0 - share) for share in AGE_SHARES))
     return [
         *ledger.observations(ledger.IDENTITY),
         F.sum(
             F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(F.length("value"), F.lit(0))
         ).alias("bytes"),
-        F.percentile_approx(stamp, shares, 1000).alias("stamps"),
-        F.count(stamp).alias("stamped"),
-        F.sum(stamp.cast("double")).alias("stamp_sum"),
-        F.count_if(F.col("timestamp") > F.current_timestamp()).alias("ahead"),
+        *ages.observations(),
     ]

@@ -1,0 +1,92 @@
+"""Rows that Spark makes by itself: there is no Kafka, and no lag that anybody could ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from trimtab.api import contract, endpoints
+from trimtab.job.batches import ledger
+from trimtab.job.batches.progress import SOURCE
+from trimtab.job.query.checkpoint import Checkpoint, Offsets
+from trimtab.job.query.sources import ages
+from trimtab.job.termination import Cause, JobFailureError
+from trimtab.kafka.admin import KafkaIdentity
+
+COLUMNS = ("timestamp", "value")
+
+
+class RateSource:
+    """Makes so many rows for each second since the checkpoint began, which are its offsets.
+
+    So the rows of a pause are made after it, all at once, with the times at which they were due.
+    """
+
+    knobs = ()
+    phases = ("latest_offset",)
+    columns = COLUMNS
+    on_replay = "the same rows are made again"
+
+    def __init__(self, document: endpoints.RateSourceDocument, aside: int | None = None) -> None:
+        """Every row can be read, so `aside` means nothing."""
+        del aside
+        self._rows = document.rows_per_second
+        self._partitions = document.partitions
+        self._options = {
+            "rowsPerSecond": str(self._rows),
+            "numPartitions": str(self._partitions),
+        }
+
+    @property
+    def topics(self) -> list[str]:
+        """None."""
+        return []
+
+    def require(self) -> None:
+        """Nothing can be missing."""
+
+    def meaning(self, causes: Sequence[Cause]) -> JobFailureError | None:
+        """None: no failure is its own."""
+        del causes
+        return None
+
+    def identity(self) -> KafkaIdentity | None:
+        """None: its offsets belong to the checkpoint alone."""
+        return None
+
+    def partition_count(self) -> int:
+        """Tasks that make the rows of a batch."""
+        return self._partitions
+
+    def reads(self, option: Callable[[str], str | None]) -> bool:
+        """Whether a stream with these options makes the same rows."""
+        return all(option(name) == value for name, value in self._options.items())
+
+    def planned(self, checkpoint: Checkpoint, batch_id: int) -> int | None:
+        """Rows of the seconds from the end of the batch before to its own."""
+        begin = checkpoint.position(batch_id - 1) if batch_id else 0
+        end = checkpoint.position(batch_id)
+        return None if begin is None or end is None else (end - begin) * self._rows
+
+    def fitted(
+        self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
+    ) -> dict[str, float]:
+        """Nothing: it has no knobs."""
+        del knobs, record_bytes, partitions
+        return {}
+
+    def read(
+        self,
+        session: SparkSession,
+        options: contract.SourceOptions,
+        knobs: Mapping[str, float],
+        begin: Offsets | None = None,
+    ) -> DataFrame:
+        """The time at which each row was due, and its number.
+
+        A new checkpoint begins with the row of number 0.
+        """
+        del options, knobs, begin
+        frame = session.readStream.format("rate").options(**self._options).load()
+        return frame.observe(SOURCE, *ledger.observations(frame.columns), *ages.observations())
