@@ -42,7 +42,8 @@ the file does not name; `pip check` says afterwards what it left out."""
 LONGEST = 300
 """Characters of one line of pip in a message: some list all versions of a package."""
 _ERROR, _WARNING = "ERROR: ", "WARNING: "
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+_LOGIN = re.compile(r"(?<=://)\S+@")
+"""As it stands in an address that pip cannot read, and so repeats as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,17 @@ def test_no_login_is_repeated(
     assert "s3cret" not in said.out + said.err + pod.words
 
 
+@pytest.mark.parametrize("login", ["me:s3cret", "me:a@s3cret"])
+def test_a_login_in_an_address_that_pip_cannot_read_is_not_repeated_either(
+    pod: Pod, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], login: str
+) -> None:
+    monkeypatch.setenv("PIP_PROXY", f"http://{login}@proxy:99999")
+    assert pod.install(pod.wheel("geo")) == 1
+    said = capsys.readouterr()
+    assert "****@proxy:99999" in pod.words
+    assert "s3cret" not in said.out + said.err + pod.words
+
+
 def test_a_configuration_that_is_not_there_is_named(
     pod: Pod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
