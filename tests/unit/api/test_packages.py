@@ -58,6 +58,11 @@ def test_anything_else_is_refused_with_its_line(line: str, words: str) -> None:
     assert found.startswith(f"line 4: {words}"), found
 
 
+def test_a_comment_hides_no_line_after_it() -> None:
+    (found,) = faults(f"# why \\\n-e .\ngeo==1.0 {HASH}")
+    assert found.startswith("line 2: -e is not allowed")
+
+
 def test_no_address_is_repeated() -> None:
     for line in ("git+https://me:s3cret@x/geo", "--index-url https://me:s3cret@x/"):
         assert "s3cret" not in faults(line)[0]
@@ -79,7 +84,7 @@ PIECES = ("geo==1.0", f" {HASH}", "\\\n", "\n", "#", " ", "-e .", " --index-url 
 @given(st.lists(st.sampled_from(PIECES), max_size=12))
 def test_what_is_taken_is_as_pip_reads_it(pieces: list[str]) -> None:
     """Joined lines and comments hide nothing: pip's own reader finds pins with hashes alone."""
-    if not faults(text := "".join(pieces)):
+    if not faults(text := f"{''.join(pieces)}\ngeo==1.0 {HASH}"):
         for _, line in preprocess(text):
             assert re.fullmatch(r"geo==1\.0\s*( --hash=sha256:a{64}\s*)+", line), text
 
