@@ -367,6 +367,9 @@ RATE_REFUSED: tuple[Row, ...] = (
     ("spec", ON_RATE | {"goal": {"latency": {"target": "9s", "clock": "broker"}}}, A_LATENCY),
 )
 
+PACKAGES = {"module": "a:b", "requirements": {"configMap": {"name": "clicks-packages"}}}
+"""A transform with packages of its own."""
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *RATE_REFUSED,
     *SECURED_REFUSED,
@@ -384,6 +387,16 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
         "args are those of a script",
     ),
     ("spec.transform.python", {"script": "clicks"}, "script"),
+    ("spec.transform.python", {"module": "a:b", "requirements": {}}, "configMap"),
+    ("spec.transform.python", PACKAGES | {"requirements": {"text": "geo"}}, "text"),
+    *(
+        ("spec.transform.python.requirements.configMap", wrong, words)
+        for wrong, words in (
+            ({"key": "requirements.txt"}, "name"),
+            ({"name": "Clicks_packages"}, "name"),
+            ({"name": "clicks", "key": "../token"}, "key"),
+        )
+    ),
     *TABLES_REFUSED,
     *VOLUMES_REFUSED,
     *ACCOUNT_REFUSED,
@@ -481,6 +494,8 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.source.kafka.groupIdPrefix", "shop-clicks"),
     ("spec.sink.kafka.options", {"max.request.size": "5242880", "buffer.memory": "67108864"}),
     ("spec.transform.python", {"script": "/opt/app/clicks.py", "args": ["--region", "eu"]}),
+    ("spec.transform.python", PACKAGES),
+    ("spec.transform.python.requirements", {"configMap": {"name": "p", "key": "prod.txt"}}),
     *FORMATS_TAKEN,
     ("spec.deadLetters", MANY),
     ("spec", {**DECODED, "deadLetters": MANY | {"maxPerBatch": 10_000}}),

@@ -17,6 +17,11 @@ if ! getent passwd "$(id -u)" > /dev/null; then
   export LD_PRELOAD=libnss_wrapper.so
 fi
 
+# What an init container has installed comes behind what the image itself puts on the path.
+if [ -n "${TRIMTAB_PACKAGES:-}" ]; then
+  export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$TRIMTAB_PACKAGES"
+fi
+
 case "${1:-}" in
   executor)
     # SPARK_JAVA_OPT_0, _1, ... each hold one option of the JVM, blanks included.

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trimtab.api.figures import DRIVER
 from trimtab.api.network import NetworkSettings
+from trimtab.api.packages import NO_INDEX, PackageIndex
 from trimtab.api.pod_user import DEFAULT_USER, PodUser
 from trimtab.api.v1alpha1.pod_template import PullPolicy
 from trimtab.errors import BadInputError
@@ -34,6 +35,7 @@ _VALUES = {
     "TRIMTAB_NETWORK_POLICIES": "networkPolicy",
     "TRIMTAB_POD_SECURITY_CONTEXT": "podSecurityContext",
     "TRIMTAB_PRICING": "pricing",
+    "TRIMTAB_PYTHON": "python",
 }
 """The chart's values that variables with JSON come from."""
 M = TypeVar("M", bound=BaseModel)
@@ -79,6 +81,8 @@ class OperatorSettings:
     network: NetworkSettings | None = None
     """None: no NetworkPolicies."""
     pricing: Pricing = FREE
+    package_index: PackageIndex = NO_INDEX
+    """Where the pods of pipelines get Python packages from."""
     identity: str = ""
     """The name of this operator's pod, which holds the Lease."""
 
@@ -117,6 +121,7 @@ class OperatorSettings:
             lease=_lease(env),
             network=_document(env, "TRIMTAB_NETWORK_POLICIES", NetworkSettings),
             pricing=_document(env, "TRIMTAB_PRICING", Pricing) or FREE,
+            package_index=_document(env, "TRIMTAB_PYTHON", PackageIndex) or NO_INDEX,
             identity=env.get("TRIMTAB_POD_NAME", ""),
         )
 

@@ -16,6 +16,7 @@ from tests.unit.workloads.test_pods import TEMPLATE
 
 from trimtab.api.contract import Executors, Job
 from trimtab.api.listening import FIXED_PORTS
+from trimtab.api.packages import PackageIndex, Packages
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.volumes import Volume
 from trimtab.job.executors.pod_template import pod_template
@@ -208,6 +209,20 @@ def test_the_volumes_that_a_spec_asks_for_are_mounted_and_no_others(
         assert WORDS in tried(*ASKED, other), field
 
 
+def test_packages_are_installed_from_what_a_spec_names_and_from_nothing_else(
+    tenant: Callable[..., Any],
+) -> None:
+    def tried(config_map: str, secret: str) -> str:
+        index = PackageIndex(index_url="https://i.example/simple", secret_name=secret)
+        packages = Packages(config_map=config_map, key="k", sha256="0" * 64, index=index)
+        made = executor(shape=PLAIN.model_copy(update={"packages": packages}))
+        return str(tenant("create", "--dry-run=server", "-f", "-", manifest=made).stderr)
+
+    assert tried("lookup", "store") == ""
+    assert WORDS in tried("other", "store")
+    assert WORDS in tried("lookup", "other")
+
+
 def test_the_secrets_that_a_spec_names_are_mounted_and_no_others(
     tenant: Callable[..., Any], kubectl: Any
 ) -> None:
@@ -329,7 +344,9 @@ def with_all(manifest: Json) -> Json:
     """A pipeline with all that its pods may have beside it."""
     template = {key: part for key, part in TEMPLATE.items() if key != "priorityClassName"}
     more = {"volumes": VOLUMES, "sparkUI": {"enabled": True}, "podTemplate": template}
-    return manifest | {"spec": manifest["spec"] | more}
+    asked = {"requirements": {"configMap": {"name": "packages"}}}
+    python = manifest["spec"]["transform"]["python"] | asked
+    return manifest | {"spec": manifest["spec"] | more | {"transform": {"python": python}}}
 
 
 def every_pod() -> dict[str, Json]:

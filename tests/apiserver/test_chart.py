@@ -24,6 +24,7 @@ from tests.netpol import pod
 from tests.unit.test_settings import GIVEN as IMAGES
 from tests.unit.workloads.test_network import World
 
+from trimtab.api.packages import NO_INDEX, PackageIndex
 from trimtab.reconcile.observe.queries import MAX_SERIES
 from trimtab.settings import OperatorSettings
 
@@ -170,6 +171,20 @@ def test_a_login_comes_from_a_secret_only() -> None:
     assert done.returncode != 0
     assert "prometheus.basicAuth.secretName" in done.stderr
     assert "s3cret" not in done.stderr + done.stdout
+
+
+def test_an_index_of_packages_reaches_the_operator_as_it_reads_it() -> None:
+    values = ("python.indexUrl=https://i.example/simple", "python.secretName=index")
+    for said, index in (
+        ((), NO_INDEX),
+        (values, PackageIndex(index_url="https://i.example/simple", secret_name="index")),
+    ):
+        given = {name: v["value"] for name, v in environment(*said).items() if "value" in v}
+        assert OperatorSettings.from_environment(given | FROM_POD).package_index == index
+    for name in ("indexUrl", "proxy"):
+        done = helm(OWN, f"python.{name}=https://me:s3cret@i.example/simple")
+        assert done.returncode != 0
+        assert name in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from trimtab.api.packages import NO_INDEX, PackageIndex
 from trimtab.api.pod_user import DEFAULT_USER, PodUser
 from trimtab.errors import BadInputError
 from trimtab.settings import OperatorSettings
@@ -138,3 +139,32 @@ def test_drivers_are_read_directly_only_on_request() -> None:
     url = {"TRIMTAB_PROMETHEUS_URL": "http://p", "TRIMTAB_DIRECT_TICK_SECONDS": "2"}
     on = OperatorSettings.from_environment(GIVEN | url)
     assert (on.direct_tick_s, on.pause_s, on.tick_s) == (2.0, 2.0, 10.0)
+
+
+def packages_from(text: str) -> PackageIndex:
+    given = GIVEN | {"TRIMTAB_PROMETHEUS_URL": "http://p", "TRIMTAB_PYTHON": text}
+    return OperatorSettings.from_environment(given).package_index
+
+
+def test_packages_come_from_where_the_chart_says() -> None:
+    assert settings().package_index == NO_INDEX
+    text = '{"indexUrl": "https://i/simple", "proxy": "http://p:3128", "secretName": "index"}'
+    found = packages_from(text)
+    assert found == PackageIndex(
+        index_url="https://i/simple", proxy="http://p:3128", secret_name="index"
+    )
+    assert packages_from('{"indexUrl": "", "proxy": "", "secretName": ""}') == NO_INDEX
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{"indexUrl": "https://me:s3cret@i/simple"}', "indexUrl"),
+        ('{"proxy": "http://me:s3cret@p:3128"}', "proxy"),
+        ('{"indexUrl": "file:///simple"}', "indexUrl"),
+    ],
+)
+def test_an_index_with_a_login_is_refused_and_not_repeated(text: str, where: str) -> None:
+    with pytest.raises(BadInputError, match=f"TRIMTAB_PYTHON is wrong at {where}") as caught:
+        packages_from(text)
+    assert "s3cret" not in str(caught.value)

@@ -30,6 +30,7 @@ from trimtab.api.endpoints import (
 )
 from trimtab.api.knobs import KnobValues
 from trimtab.api.offsets import Start
+from trimtab.api.packages import Packages
 from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import Duration
 from trimtab.api.v1alpha1.environment import EnvSource
@@ -171,6 +172,9 @@ class Executors(Document):
     volumes: tuple[Volume, ...] | None = Field(
         None, description="what users mount; absent: nothing"
     )
+    packages: Packages | None = Field(
+        None, description="what the pods install, the driver's too; absent: nothing"
+    )
 
 
 class Job(Document):
@@ -221,12 +225,18 @@ class Job(Document):
         return (self.executors.volumes or ()) if self.executors else ()
 
     @property
+    def packages(self) -> Packages | None:
+        """What its pods install."""
+        return self.executors.packages if self.executors else None
+
+    @property
     def mounted(self) -> frozenset[tuple[str, str]]:
         """What its pods mount, or read variables from, each as resource and name."""
         sources = (self.executors.env_from or {}).values() if self.executors else ()
         secrets = {each.secret_key_ref.name for each in sources if each.secret_key_ref}
         secrets |= {key.secret for key in self.secret_keys}
         asked = {volume.named for volume in self.volumes if volume.named}
+        asked |= set(self.packages.mounted if self.packages else ())
         return frozenset(asked | {("secrets", name) for name in secrets})
 
     @classmethod

@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from trimtab.errors import TransformError
+from trimtab.job.pins import PINS, pinned
 from trimtab.job.query.transform import load_function
 
 SPARK_HOME = Path("/opt/spark")
@@ -94,22 +95,13 @@ def gather(modules: Sequence[str]) -> Facts:
         user=os.getuid(),
         variables=os.environ,
         programs={name: shutil.which(name) is not None for name in PROGRAMS},
-        packages={name: (_version(name), needs) for name, needs in _pinned().items()},
+        packages={name: (_version(name), needs) for name, needs in pinned(PINS).items()},
         jars=[file.name for file in (SPARK_HOME / "jars").glob("*.jar")],
         needed_jars=needed,
         entry_point=os.access(ENTRY_POINT, os.X_OK),
         unwritable=[str(place) for place in WRITABLE if not os.access(place, os.W_OK)],
         modules={name: _why_not(name) for name in modules},
     )
-
-
-PINS = Path("/opt/trimtab/pins.txt")
-"""The Python packages that the image was built with, as `name==version` lines."""
-
-
-def _pinned() -> dict[str, str]:
-    lines = (line.partition("==") for line in PINS.read_text().splitlines() if "==" in line)
-    return {name.strip(): needed.split()[0] for name, _, needed in lines}
 
 
 def _version(package: str) -> str | None:

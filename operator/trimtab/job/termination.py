@@ -26,6 +26,7 @@ class Reason(StrEnum):
 
     TOPIC_NOT_FOUND = "TopicNotFound"
     MODULE_NOT_FOUND = "ModuleNotFound"
+    PACKAGES_NOT_INSTALLED = "PackagesNotInstalled"
     TRANSFORM_FAILED = "TransformFailed"
     KAFKA_UNREACHABLE = "KafkaUnreachable"
     KAFKA_DENIED = "KafkaDenied"

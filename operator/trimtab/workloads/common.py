@@ -8,6 +8,7 @@ from typing import Any
 
 from trimtab.api.common import API_VERSION
 from trimtab.api.kinds import KINDS
+from trimtab.api.packages import PACKAGES_DIRECTORY
 from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import format_quantity
 from trimtab.ports import Manifest
@@ -22,7 +23,11 @@ PIPELINE_LABEL = "trimtab.dev/pipeline"
 KAFKA_LABEL = "trimtab.dev/kafka"
 COMPONENT_LABEL = "trimtab.dev/component"
 
-SCRATCH = {"tmp": ("/tmp", "2Gi"), "work": ("/opt/work", "1Gi")}  # noqa: S108
+SCRATCH = {
+    "tmp": ("/tmp", "2Gi"),  # noqa: S108
+    "work": ("/opt/work", "1Gi"),
+    "packages": (PACKAGES_DIRECTORY, "2Gi"),
+}
 """What a container writes beside its volumes: path and limit by volume name."""
 SCRATCH_REQUEST = "512Mi"
 """Ephemeral storage that each pod reserves."""

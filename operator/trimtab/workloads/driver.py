@@ -41,6 +41,7 @@ from trimtab.workloads.names import (
     tuning_name,
     ui_name,
 )
+from trimtab.workloads.packages import installing
 from trimtab.workloads.secrets import secret_volumes
 from trimtab.workloads.volumes import user_volumes
 
@@ -142,14 +143,20 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
     if python and python.config_map:
         volumes.append({"name": "modules", "configMap": {"name": python.config_map}})
         mounts.append({"name": "modules", "mountPath": MODULES_DIRECTORY})
+    container = _driver(name, spec, config, mounts)
+    first = installing(job.packages, container["image"], container["resources"])
+    mounts += first.mounts
+    container["env"] += first.variables
     pod: Manifest = {
         "serviceAccountName": driver_account(name),
         "securityContext": pod_security(config.pod_user),
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": int(job.drain_timeout_s) + 15,
-        "containers": [_driver(name, spec, config, mounts)],
-        "volumes": volumes,
+        "containers": [container],
+        "volumes": [*volumes, *first.volumes],
     }
+    if first.containers:
+        pod["initContainers"] = first.containers
     if nodes := spec.nodes_of("driver"):
         pod["nodeSelector"] = nodes
     return pod

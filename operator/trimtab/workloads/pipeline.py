@@ -24,7 +24,7 @@ from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.ports import Manifest
 from trimtab.settings import OperatorSettings
-from trimtab.workloads import driver, identity, network, pods
+from trimtab.workloads import driver, identity, network, packages, pods
 from trimtab.workloads.common import (
     COMPONENT_LABEL,
     HASH_ANNOTATION,
@@ -70,8 +70,13 @@ def children(
     return [*accounts, *policies, *ui, job_map, *checkpoint, *budget, stateful_set]
 
 
-def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings) -> Job:
-    """A pipeline's `job.json`, from a spec that has the address of each Kafka."""
+def job_definition(
+    parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings, requirements: str = ""
+) -> Job:
+    """A pipeline's `job.json`, from a spec that has the address of each Kafka.
+
+    `requirements` is the file that `transform.python.requirements` names.
+    """
     meta, python = parent["metadata"], spec.transform.python
     return Job(
         schema_=2 if _needs_second_schema(spec) else 1,
@@ -97,12 +102,14 @@ def job_definition(parent: Manifest, spec: StreamPipelineSpec, config: OperatorS
         hang_timeout_s=spec.hang_timeout,
         spark_ui=True if spec.shows_ui else None,
         event_log_uri=spec.event_log.uri if spec.event_log else None,
-        executors=_executors(parent, spec, config),
+        executors=_executors(parent, spec, config, requirements),
         spark_conf=spec.spark_conf,
     )
 
 
-def _executors(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings) -> Executors:
+def _executors(
+    parent: Manifest, spec: StreamPipelineSpec, config: OperatorSettings, requirements: str
+) -> Executors:
     """The shape of the executors' pods."""
     name, executor = parent["metadata"]["name"], spec.resources.executor
     own = spec.pod_template.executor if spec.pod_template else None
@@ -122,6 +129,7 @@ def _executors(parent: Manifest, spec: StreamPipelineSpec, config: OperatorSetti
         topology_spread=tuple(own.topology_spread_constraints) or None if own else None,
         pod_user=None if config.pod_user == DEFAULT_USER else config.pod_user,
         volumes=tuple(spec.volumes) or None,
+        packages=packages.asked(spec.transform, config.package_index, requirements),
     )
 
 
@@ -134,7 +142,7 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
             *(kafka.tls or kafka.authentication or kafka.options for kafka in kafkas),
             *(variable.value_from for variable in spec.env),
             source is None or source.topic_pattern or source.format,
-            python and python.script,
+            python and (python.script or python.requirements),
             spec.transform.tables,
             spec.dead_letters,
             spec.volumes,

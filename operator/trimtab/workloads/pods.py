@@ -35,7 +35,9 @@ def shaped(pod: Manifest, template: PodTemplate) -> Manifest:
         if added:
             meta[field] = added | meta.get(field, {})
     policy = {"imagePullPolicy": template.image_pull_policy}
-    spec["containers"] = [container | policy for container in spec["containers"]]
+    for kind in ("containers", "initContainers"):
+        if kind in spec:
+            spec[kind] = [container | policy for container in spec[kind]]
     if template.image_pull_secrets:
         spec["imagePullSecrets"] = [{"name": s.name} for s in template.image_pull_secrets]
     return {"metadata": meta, "spec": spec}

@@ -57,3 +57,17 @@ def test_a_container_that_starts_again_gets_it_again(scratch: Path) -> None:
 
 def test_a_user_with_a_name_keeps_it(scratch: Path) -> None:
     assert variables(scratch, 0) == {}
+
+
+def test_installed_packages_come_behind_what_the_image_has_on_the_path(scratch: Path) -> None:
+    def path(**env: str) -> str:
+        done = subprocess.run(
+            ["bash", "entrypoint.sh", "printenv", "PYTHONPATH"], cwd=scratch, timeout=30,
+            env={"PATH": os.environ["PATH"], "TMPDIR": str(scratch)} | env,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    assert path() == ""
+    assert path(TRIMTAB_PACKAGES="/var/p") == "/var/p"
+    assert path(TRIMTAB_PACKAGES="/var/p", PYTHONPATH="/opt/app") == "/opt/app:/var/p"

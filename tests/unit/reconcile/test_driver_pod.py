@@ -61,6 +61,54 @@ def test_the_drivers_own_words() -> None:
     assert failure(last)[0] == "TopicNotFound"
 
 
+def not_installed(**state: Any) -> tuple[str, str]:
+    made = pod({"state": {"waiting": {"reason": "PodInitializing"}}})
+    made["status"]["initContainerStatuses"] = [{"name": "packages", "image": "jobs:7"} | state]
+    found = driver_pod(made).failure
+    assert found is not None
+    return found
+
+
+def test_packages_that_are_not_installed_are_told_with_pips_words() -> None:
+    words = {"reason": "PackagesNotInstalled", "message": "pip: no geo==3.0", "form": FORM}
+    last = ended(json.dumps(words))
+    again = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": last["state"]}
+    for state in (last, again):
+        assert not_installed(**state) == ("PackagesNotInstalled", "pip: no geo==3.0")
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (ended("/opt/python: No module named trimtab.job.packages"), "the image cannot install"),
+        (ended(reason="OOMKilled", code=137), "raise resources.driver.memory"),
+        (ended("Killed", code=9), "the installer ended with exit code 9: Killed"),
+    ],
+)
+def test_an_installer_without_words_of_its_own(state: Json, words: str) -> None:
+    reason, message = not_installed(**state)
+    assert reason == "PackagesNotInstalled"
+    assert words in message
+
+
+def test_an_installer_whose_image_cannot_be_pulled() -> None:
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "denied"}}
+    assert not_installed(state=waiting) == ("ImageCannotStart", "jobs:7: denied")
+
+
+def test_an_init_container_that_is_not_ours_says_nothing_of_the_driver() -> None:
+    made = pod()
+    made["status"]["initContainerStatuses"] = [{"name": "istio-init", "image": "i"} | ended("x")]
+    assert driver_pod(made).failure is None
+
+
+def test_packages_that_were_installed_in_the_end_fail_nothing() -> None:
+    made = pod({})
+    done = ended("", "Completed", 0) | {"lastState": ended("x")["state"]}
+    made["status"]["initContainerStatuses"] = [{"name": "packages", "image": "i"} | done]
+    assert driver_pod(made).failure is None
+
+
 def test_a_reason_that_no_condition_can_hold_is_cut() -> None:
     words = json.dumps({"reason": "x" * 500, "message": "m", "form": FORM})
     assert failure(ended(words))[0] == "x" * MAX_REASON

@@ -38,6 +38,20 @@ def ended(code: int, reason: str, at: str = "2027-01-15T08:00:00Z") -> dict[str,
     return executor(containerStatuses=[{"image": "jobs:7", "state": state}])
 
 
+def not_installed(message: str) -> dict[str, Any]:
+    at = "2027-01-15T08:00:00Z"
+    state = {"terminated": {"exitCode": 1, "reason": "Error", "message": message, "finishedAt": at}}
+    return executor(initContainerStatuses=[{"name": "packages", "image": "i", "state": state}])
+
+
+def test_executors_whose_packages_are_not_installed() -> None:
+    words = '{"reason": "PackagesNotInstalled", "message": "pip: no geo==3.0", "form": 2}'
+    found = why(last_failed=not_installed(words))
+    assert found.reason == "PackagesNotInstalled"
+    assert found.message == "executor clicks-1f-exec-3: pip: no geo==3.0"
+    assert not found.refused, "the index may come back"
+
+
 def why(refused: str = "", *pods: Any, last_failed: Any = None) -> Cause:
     found = cause(refused, pods, last_failed, NOW_S)
     assert found is not None

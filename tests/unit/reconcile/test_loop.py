@@ -15,6 +15,7 @@ from tests.unit.workloads.manifests import changed, example
 from trimtab.api.contract import FORM
 from trimtab.errors import UnavailableError
 from trimtab.ports import Key, Manifest
+from trimtab.reconcile.observe.cache import FETCHED_S
 
 
 @pytest.fixture
@@ -446,6 +447,23 @@ def missing_module(stage: Stage) -> None:
     stage.put_pipeline("broken", transform={"python": python})
 
 
+def requirements(stage: Stage, text: str | None) -> None:
+    python = {"module": "clicks:transform", "requirements": {"configMap": {"name": "packages"}}}
+    stage.put_pipeline("broken", transform={"python": python})
+    if text is not None:
+        meta = {"name": "packages", "namespace": NAMESPACE}
+        data = {"requirements.txt": text}
+        stage.cluster.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data})
+
+
+def missing_requirements(stage: Stage) -> None:
+    requirements(stage, None)
+
+
+def unpinned_requirements(stage: Stage) -> None:
+    requirements(stage, "geo>=1\n")
+
+
 def unreadable_spec(stage: Stage) -> None:
     stage.put_pipeline("broken", goal={})
 
@@ -486,7 +504,8 @@ def unavailable_api(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "breaks",
     [
-        missing_kafka, missing_module, unreadable_spec, unreadable_kafka, unreadable_status,
+        missing_kafka, missing_module, missing_requirements, unpinned_requirements,
+        unreadable_spec, unreadable_kafka, unreadable_status,
         endless_loop, unavailable_api,
     ],
 )  # fmt: skip
@@ -503,6 +522,8 @@ def test_one_broken_pipeline_does_not_keep_the_others_waiting(breaks: Any) -> No
     ("breaks", "reason"),
     [
         (missing_kafka, "KafkaClusterNotFound"), (missing_module, "ModuleNotFound"),
+        (missing_requirements, "RequirementsInvalid"),
+        (unpinned_requirements, "RequirementsInvalid"),
         (unreadable_spec, "InvalidSpec"), (endless_loop, "InvalidSpec"),
         (unreadable_kafka, "InvalidSpec"),
     ],
@@ -520,6 +541,26 @@ def test_a_broken_pipeline_says_what_is_wrong(
 def message(stage: Stage, kind: str, name: str, type_: str) -> str:
     found = stage.get(kind, name)["status"]["conditions"]
     return str(next(c for c in found if c["type"] == type_)["message"])
+
+
+def test_requirements_are_refused_with_the_line_and_taken_once_they_are_right() -> None:
+    stage = Stage()
+    requirements(stage, None)
+    stage.tick()
+    said = message(stage, "StreamPipeline", "broken", "Stalled")
+    assert said == "there is no ConfigMap 'packages' in namespace 'n'"
+    requirements(stage, "# geo\n--index-url https://x/\ngeo==1.0\n")
+    stage.tick()
+    said = message(stage, "StreamPipeline", "broken", "Stalled")
+    assert said.startswith("key 'requirements.txt' of ConfigMap 'packages': line 2: --index-url")
+    assert said.endswith("; line 3: geo has no hash: write name==version --hash=sha256:...")
+    requirements(stage, f"geo==1.0 --hash=sha256:{'0' * 64}\n")
+    stage.tick()  # what was read of it holds for a while
+    stage.clock.now_s += FETCHED_S
+    stage.tick()
+    assert stage.condition("Stalled", "broken") == ("False", "NotStalled")
+    pod = stage.get("StatefulSet", "broken-driver")["spec"]["template"]["spec"]
+    assert [first["name"] for first in pod["initContainers"]] == ["packages"]
 
 
 def test_what_is_wrong_is_said_without_the_words_of_the_library() -> None:

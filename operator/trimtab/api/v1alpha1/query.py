@@ -14,6 +14,7 @@ from trimtab.api.endpoints import (
     SourceDocument,
 )
 from trimtab.api.v1alpha1.formats import MOST_ASIDE
+from trimtab.api.v1alpha1.kafka_client import Key
 from trimtab.api.v1alpha1.kafka_options import ProducerOptions
 from trimtab.api.v1alpha1.kafka_reference import KafkaReference
 from trimtab.api.v1alpha1.kafka_source import KafkaSource
@@ -91,6 +92,21 @@ class Source(ApiModel):
         return self.rate.document()
 
 
+class RequirementsFile(ApiModel):
+    """A key of a ConfigMap that names Python packages, with their versions and hashes."""
+
+    name: Name = Field(description="A ConfigMap in this namespace.")
+    key: Key = Field("requirements.txt", description="Its key with the file.")
+
+
+class Requirements(ApiModel):
+    """Python packages that driver and executors install before they start."""
+
+    config_map: RequirementsFile = Field(
+        alias="configMap", description="Where the file is, each line name==version --hash=..."
+    )
+
+
 _ONE_PYTHON = (
     "write either module: clicks:transform, a function, or script: clicks.py, which hands over its"
     " stream with Pipeline.current().write(frame)"
@@ -129,6 +145,9 @@ class PythonTransform(ApiModel):
     )
     params: dict[str, Annotated[str, Field(max_length=1024)]] = Field(
         default_factory=dict, max_length=32, description="Handed to the function as strings."
+    )
+    requirements: Requirements | None = Field(
+        None, description="Packages that the image lacks, installed at each start of a pod."
     )
 
     @model_validator(mode="after")

@@ -12,7 +12,15 @@ from trimtab.api.quantities import format_quantity
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 from trimtab.ports import Manifest
-from trimtab.workloads.common import CONTAINER_SECURITY, SCRATCH_REQUEST, pod_security, scratch
+from trimtab.settings import DEFAULT_PULL_POLICY
+from trimtab.workloads.common import (
+    CONTAINER_SECURITY,
+    SCRATCH_REQUEST,
+    pod_security,
+    resources,
+    scratch,
+)
+from trimtab.workloads.packages import installing
 from trimtab.workloads.secrets import secret_volumes
 from trimtab.workloads.volumes import user_volumes
 
@@ -51,8 +59,11 @@ def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
         claim = {"claimName": pods.checkpoint_claim}
         volumes.append({"name": "checkpoint", "persistentVolumeClaim": claim})
         mounts.append({"name": "checkpoint", "mountPath": CHECKPOINT_DIRECTORY})
+    sizes = resources(pods.cpu_request, pods.memory_bytes)
+    first = installing(pods.packages, pods.image, sizes)
+    volumes, mounts = [*volumes, *first.volumes], [*mounts, *first.mounts]
     container: Manifest = {
-        "env": [*placement.variables(), *_read_elsewhere(pods)],
+        "env": [*placement.variables(), *first.variables, *_read_elsewhere(pods)],
         "securityContext": CONTAINER_SECURITY,
         "resources": {"requests": {"ephemeral-storage": SCRATCH_REQUEST}},
         "volumeMounts": mounts,
@@ -65,6 +76,9 @@ def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
         "enableServiceLinks": False,
         "volumes": volumes,
     }
+    if first.containers:
+        policy = (pods.pod_template or PodTemplate()).image_pull_policy or DEFAULT_PULL_POLICY
+        spec["initContainers"] = [each | {"imagePullPolicy": policy} for each in first.containers]
     if pods.topology_spread:
         alike = {"labelSelector": {"matchLabels": dict(pods.labels)}}
         spec["topologySpreadConstraints"] = [

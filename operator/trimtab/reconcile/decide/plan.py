@@ -34,7 +34,7 @@ def plan(seen: Observation, spec: StreamPipelineSpec) -> Plan:
     if obstacle := seen.references.missing or _checkpoint_obstacle(seen):
         return Plan(obstacle=obstacle)
     parent, config = seen.parent, seen.config
-    job = pipeline.job_definition(parent, spec, config)
+    job = pipeline.job_definition(parent, spec, config, seen.references.requirements)
     inputs = inputs_hash(spec, job, seen.references.modules)
     pods, sized_job, java_options = sized(spec, job, seen.advice.jvm)
     *children, stateful_set = pipeline.children(parent, pods, sized_job, config, java_options)

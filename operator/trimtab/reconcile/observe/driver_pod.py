@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from trimtab.api.contract import DRIVER_STATE_ANNOTATION, EXECUTORS_ANNOTATION, FORM
+from trimtab.api.packages import INSTALLER
 from trimtab.api.quantities import parse_quantity
 from trimtab.ports import Manifest
-from trimtab.reconcile.observe.containers import CONFIG_REASONS, IMAGE_REASONS
+from trimtab.reconcile.observe.containers import (
+    CONFIG_REASONS,
+    IMAGE_REASONS,
+    last_end,
+    log,
+    statuses,
+)
+from trimtab.reconcile.observe.installer import not_installed
 from trimtab.workloads.common import COMPONENT_LABEL, INPUTS_ANNOTATION
 from trimtab.workloads.ownership import controller
 
@@ -103,7 +110,7 @@ def _failure(status: Manifest) -> tuple[str, str] | None:
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return "Unschedulable", f"no node fits the driver: {condition.get('message', '')}"
-    for container in status.get("containerStatuses") or []:
+    for container in statuses(status):
         state = container.get("state", {})
         waiting = state.get("waiting") or {}
         reason = waiting.get("reason", "")
@@ -111,8 +118,10 @@ def _failure(status: Manifest) -> tuple[str, str] | None:
             return "ImageCannotStart", f"{container['image']}: {waiting.get('message', reason)}"
         if reason in CONFIG_REASONS:
             return "DriverCannotStart", waiting.get("message", reason)
-        ended = _last_end(container)
+        ended = last_end(container)
         if ended and ended.get("exitCode"):
+            if container.get("name") == INSTALLER:
+                return not_installed(ended, "resources.driver.memory")
             return _ended(ended)
     return None
 
@@ -122,24 +131,10 @@ def _outdated(pod: Manifest) -> tuple[str, str] | None:
     if "deletionTimestamp" in pod["metadata"]:
         return None
     for container in pod.get("status", {}).get("containerStatuses") or []:
-        ended = _last_end(container)
-        if ended and not _current(_log(ended)):
+        ended = last_end(container)
+        if ended and not _current(log(ended)):
             return "DriverFailed", f"{OUTDATED} does not answer the liveness probe"
     return None
-
-
-def _last_end(container: Manifest) -> Manifest | None:
-    states = (container.get("state") or {}, container.get("lastState") or {})
-    return next((state["terminated"] for state in states if state.get("terminated")), None)
-
-
-def _log(ended: Manifest) -> Manifest:
-    """The driver's termination log; empty if it wrote none."""
-    try:
-        told = json.loads(ended.get("message") or "")
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 def _current(told: Manifest) -> bool:
@@ -150,7 +145,7 @@ def _current(told: Manifest) -> bool:
 
 def _ended(ended: Manifest) -> tuple[str, str]:
     """The reason in the driver's termination log, else how the container ended."""
-    text, told = ended.get("message") or "", _log(ended)
+    text, told = ended.get("message") or "", log(ended)
     if {"reason", "message"} <= told.keys():
         reason, words = str(told["reason"])[:MAX_REASON], str(told["message"])
         return reason, words if _current(told) else f"{OUTDATED} said: {words}"

@@ -8,9 +8,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trimtab.api.common import moment
+from trimtab.api.packages import INSTALLER
 from trimtab.api.quantities import parse_amount
 from trimtab.ports import Manifest, Name
-from trimtab.reconcile.observe.containers import CONFIG_REASONS, IMAGE_REASONS
+from trimtab.reconcile.observe.containers import (
+    CONFIG_REASONS,
+    IMAGE_REASONS,
+    statuses,
+)
+from trimtab.reconcile.observe.installer import not_installed
 from trimtab.workloads.common import COMPONENT_LABEL, PIPELINE_LABEL
 
 RECENT_S = 120.0
@@ -112,7 +118,7 @@ def _waiting(pod: Manifest) -> Cause | None:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             why = condition.get("message", "")
             return Cause("Unschedulable", f"no node fits executor {name}: {why}")
-    for container in status.get("containerStatuses") or []:
+    for container in statuses(status):
         waiting = (container.get("state") or {}).get("waiting") or {}
         reason, said = waiting.get("reason", ""), waiting.get("message", "")
         if reason in IMAGE_REASONS:
@@ -127,10 +133,10 @@ def failed(pod: Manifest) -> Manifest | None:
     """How the container of an executor pod ended by itself, and not well; None if it did not."""
     if "deletionTimestamp" in pod["metadata"]:
         return None
-    for container in (pod.get("status") or {}).get("containerStatuses") or []:
+    for container in statuses(pod.get("status") or {}):
         state = (container.get("state") or {}).get("terminated")
         if state and state.get("exitCode"):
-            return dict(state)
+            return {**state, "container": container.get("name")}
     return None
 
 
@@ -138,6 +144,9 @@ def _failure(pod: Manifest, now_s: float) -> Cause | None:
     state = failed(pod)
     if state is None or now_s - moment(state.get("finishedAt")) > RECENT_S:
         return None
+    if state["container"] == INSTALLER:
+        reason, words = not_installed(state, "resources.executor.memory")
+        return Cause(reason, f"executor {pod['metadata']['name']}: {words}")
     why = state.get("reason") or "no reason given"
     name, code = pod["metadata"]["name"], state["exitCode"]
     message = f"executors fail: {name} ended with exit code {code} ({why})"

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from trimtab.api import packages
 from trimtab.api.common import faults, get_condition
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.v1alpha1.kafka_reference import KafkaReference, share_server
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
-from trimtab.api.v1alpha1.query import LOOP
+from trimtab.api.v1alpha1.query import LOOP, RequirementsFile
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe import strimzi
 from trimtab.reconcile.observe.brokers import Words
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.tick import TickContext
 from trimtab.workloads.kafka.names import bootstrap_servers
+
+REQUIREMENTS_INVALID = "RequirementsInvalid"
+"""A file of packages is missing, or has what is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class References:
     """With the address and the login of each Kafka, unless something is missing."""
     modules: Manifest | None = None
     """The ConfigMap of a Python transform; None if the spec names none."""
+    requirements: str = ""
+    """The file of packages of a Python transform; empty if the spec names none."""
     topic: Manifest | None = None
     """The KafkaTopic of the source, if the pipeline may ask it for partitions."""
     missing: Words | None = None
@@ -41,15 +47,43 @@ def references(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> R
     reached = _reached(namespace, spec, tick)
     if isinstance(reached, tuple):
         return References(spec, missing=reached)
-    python, modules = spec.transform.python, None
+    python, modules, requirements = spec.transform.python, None, ""
     if python and python.config_map:
-        key = ("ConfigMap", namespace, python.config_map)
-        modules = tick.cache.fetched(key, tick.now_s, tick.cluster.get)
+        modules = _config_map(namespace, python.config_map, tick)
         if modules is None:
-            message = f"there is no ConfigMap {python.config_map!r} in namespace {namespace!r}"
-            return References(spec, missing=("ModuleNotFound", message))
-    topic = _topic(namespace, spec, tick)
-    return References(reached, modules, topic, not_ready=_not_ready(spec, tick.cache, namespace))
+            return References(
+                spec, missing=("ModuleNotFound", _no_config_map(namespace, python.config_map))
+            )
+    if python and python.requirements:
+        found = _requirements(namespace, python.requirements.config_map, tick)
+        if isinstance(found, tuple):
+            return References(spec, missing=found)
+        requirements = found
+    return References(
+        reached, modules, requirements, _topic(namespace, spec, tick),
+        not_ready=_not_ready(spec, tick.cache, namespace),
+    )  # fmt: skip
+
+
+def _config_map(namespace: str, name: str, tick: TickContext) -> Manifest | None:
+    return tick.cache.fetched(("ConfigMap", namespace, name), tick.now_s, tick.cluster.get)
+
+
+def _no_config_map(namespace: str, name: str) -> str:
+    return f"there is no ConfigMap {name!r} in namespace {namespace!r}"
+
+
+def _requirements(namespace: str, file: RequirementsFile, tick: TickContext) -> str | Words:
+    """The file of packages, or what is wrong with it."""
+    found = _config_map(namespace, file.name, tick)
+    if found is None:
+        return REQUIREMENTS_INVALID, _no_config_map(namespace, file.name)
+    text = (found.get("data") or {}).get(file.key)
+    where = f"key {file.key!r} of ConfigMap {file.name!r}"
+    if text is None:
+        return REQUIREMENTS_INVALID, f"there is no {where}: write the requirements there, as text"
+    wrong = packages.faults(text)
+    return (REQUIREMENTS_INVALID, f"{where}: {'; '.join(wrong)}") if wrong else str(text)
 
 
 def _topic(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> Manifest | None:
