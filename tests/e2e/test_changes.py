@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from dev.demo import load
+from tests.e2e import package_index
 from tests.e2e.conftest import PATIENCE, PLAIN, Json, Stage, pipeline
 from tests.faults.record import Row
 
@@ -205,6 +208,46 @@ def test_a_run_takes_on_what_is_there_and_stops(stage: Stage) -> None:
         assert result["delivered"] == made["acknowledged"] == 2000
     events = stage.kube.call("get", "events", "-o", "jsonpath={.items[*].reason}").split()
     assert {"RunStarted", "RunDrained"} <= set(events)
+
+
+PLACED = """
+import geo
+from pyspark.sql import functions as F
+
+@F.udf("string")
+def place(value):
+    import geo
+    return value.decode() + geo.VERSION
+
+def transform(df, params):
+    return df.select("key", place("value").alias("value"))
+"""
+
+
+def test_packages_are_installed_in_driver_and_executors(stage: Stage, tmp_path: Path) -> None:
+    """From an index in the cluster; a wrong hash is told."""
+    line = package_index.serve(stage, tmp_path, "geo")
+    code = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "placed"}}
+    lines = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "clicks-packages"}}
+    stage.apply(code | {"data": {"placed.py": PLACED}})
+    stage.apply(lines | {"data": {"requirements.txt": line[:-3] + "00\n"}})
+    python = {
+        "module": "placed:transform", "configMap": "placed",
+        "requirements": {"configMap": {"name": "clicks-packages"}},
+    }  # fmt: skip
+    stage.apply(pipeline(transform={"python": python}, tuning=pinned(executors=1, trigger="1s")))
+    said = stage.wait_stalled("PackagesNotInstalled", 240)
+    assert "HASHES" in said.upper()
+    stage.apply(lines | {"data": {"requirements.txt": line}})
+    stage.wait_ready()
+    stage.start_load([(5.0, 100.0)])
+    stage.wait_long("the load", 60, lambda: load.finished(stage.kube, "load"))
+    committed = f'sum(trimtab_records_total{{namespace="{stage.kube.namespace}"}})'
+    stage.wait_long("all are committed", 120, lambda: (stage.metric(committed) or 0) >= 500)
+    (executor,) = stage.executors()
+    for pod in ("clicks-driver-0", executor["metadata"]["name"]):
+        seen = stage.kube.call("exec", pod, "--", "ls", "/var/lib/trimtab/packages")
+        assert "geo.py" in seen.split(), pod
 
 
 def run_of(stage: Stage) -> Json:
