@@ -37,6 +37,8 @@ def of_driver(name: str, labels: str = "") -> str:
 
 
 PENDING = of_driver("executors", ', state="pending"')
+CANARY = "trimtab-canary"
+OF_CANARY = OF | {"pipeline": CANARY}
 DEADLINE = (
     'trimtab_pipeline_retention_deadline_seconds{pipeline_namespace="team", pipeline="clicks"}'
 )
@@ -108,6 +110,15 @@ CASES = (
     Case("DeadLetters", "none", {of_driver("dead_letters_total"): "0x120"}, NEVER),
     Case("RetentionDeadlineNear", "it comes near", {DEADLINE: "7200-60x110"}, 66),
     Case("RetentionDeadlineNear", "it keeps away", {DEADLINE: "7200x120"}, NEVER),
+    Case("CanaryFails", "the goal is missed",
+         {condition("GoalMet", CANARY): "1x9 0x110", condition("Ready", CANARY): "1x120"}, 20,
+         OF_CANARY),
+    Case("CanaryFails", "the goal is unknown from the beginning",
+         {condition("Ready", CANARY): "0x120"}, 10, OF_CANARY),
+    Case("CanaryFails", "it is gone", {condition("GoalMet", CANARY): "1x9 stale"}, 20, OF_CANARY),
+    Case("CanaryFails", "the goal is met after a while",
+         {condition("GoalMet", CANARY): "0x9 1x110", condition("Ready", CANARY): "1x120"}, NEVER),
+    Case("CanaryFails", "there is none", {condition("GoalMet"): "0x120"}, NEVER),
 )  # fmt: skip
 
 

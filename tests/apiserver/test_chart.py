@@ -25,6 +25,7 @@ from tests.unit.test_settings import GIVEN as IMAGES
 from tests.unit.workloads.test_network import World
 
 from trimtab.api.packages import NO_INDEX, PackageIndex
+from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.reconcile.observe.queries import MAX_SERIES
 from trimtab.settings import OperatorSettings
 
@@ -393,6 +394,25 @@ def test_the_operator_takes_what_a_platform_asks_of_pods(kubectl: Kubectl) -> No
 
 def test_the_chart_s_own_variables_are_nobody_else_s() -> None:
     assert "extraEnv" in helm(OWN, "operator.extraEnv[0].name=TRIMTAB_LEASE").stderr
+
+
+def test_the_api_server_takes_the_canary(kubectl: Kubectl, namespace: str) -> None:
+    assert of(rendered(), "StreamPipeline", "trimtab-canary") == []
+    class_ = "canary.spec.checkpoint.volumeClaim.storageClassName=fast"
+    for values in ((), (class_,), ("watchNamespaces={a,home}",)):
+        (made,) = of(rendered("canary.enabled=true", *values), "StreamPipeline", "trimtab-canary")
+        assert made["metadata"]["namespace"] == "home"
+        spec = StreamPipelineSpec.model_validate(made["spec"])
+        assert (spec.source.kafka, spec.limits.executors.max) == (None, 1)
+        assert spec.checkpoint.claim is not None
+        assert spec.checkpoint.claim.storage_class_name == ("fast" if class_ in values else None)
+        made["metadata"]["namespace"] = namespace
+        kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", manifest=made)
+
+
+def test_a_canary_that_nobody_would_watch_is_refused() -> None:
+    words = helm(OWN, "canary.enabled=true", "watchNamespaces={a}").stderr
+    assert "the canary runs in the namespace home: add it to watchNamespaces" in words
 
 
 def test_the_chart_names_the_kinds_that_it_brings() -> None:

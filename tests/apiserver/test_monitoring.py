@@ -140,7 +140,9 @@ def test_labels_are_added_to_the_chart_s_own() -> None:
 
 
 def test_the_rules_are_those_of_the_file(tmp_path: Path) -> None:
-    assert groups() == yaml.safe_load((FILES / "rules.yaml").read_text())["groups"]
+    rules = yaml.safe_load((FILES / "rules.yaml").read_text())["groups"]
+    assert groups("canary.enabled=true") == rules
+    assert groups() == rules[:-1], "an alert of the canary, if there is one"
     path = tmp_path / "rules.yaml"
     path.write_text(yaml.safe_dump({"groups": groups(
         "monitoring.rules.alerts.TrimtabFlapping.threshold=6",

@@ -14,7 +14,8 @@
 {{- $rules := list }}
 {{- range $rule := $group.rules }}
 {{- $own := get $set.alerts $rule.alert | default dict }}
-{{- if ne (toString $own.enabled) "false" }}
+{{- $canary := or (ne $rule.alert "TrimtabCanaryFails") $.Values.canary.enabled }}
+{{- if and $canary (ne (toString $own.enabled) "false") }}
 {{- $rules = append $rules (include "trimtab.rule" (list $rule $own $set.runbookURL) | fromYaml) }}
 {{- end }}
 {{- end }}
