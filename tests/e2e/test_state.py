@@ -55,3 +55,17 @@ def test_state_goes_with_executors_and_driver(stage: Stage) -> None:
     known = stage.metric(rows)
     assert known is not None
     assert known >= result["produced"], "the state was read back after the restart"
+
+
+def test_rows_that_spark_makes_meet_their_goal_without_a_kafka(stage: Stage) -> None:
+    """What the chart's canary is; what waits is unknown, and not said to be nothing."""
+    stage.forget()
+    made = yaml.safe_load((REPO / "examples/95-no-kafka/pipeline.yaml").read_text())
+    stage.apply(pipeline(**made["spec"]))
+    stage.wait_long(
+        "the goal is met", 300, lambda: stage.condition("GoalMet").get("status") == "True"
+    )
+    own = f'namespace="{stage.kube.namespace}",pipeline="clicks"'
+    assert stage.known(f"sum(trimtab_records_total{{{own}}})") > 0
+    assert stage.metric(f"sum(trimtab_lag_records{{{own}}})") is None
+    assert "lag" not in stage.status()
