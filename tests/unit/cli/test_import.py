@@ -186,10 +186,11 @@ def test_what_a_pipeline_has_one_of_is_told_by_line(tmp_path: Path) -> None:
         'a.writeStream.format("console").trigger(availableNow=True).start()\n'
         'b.writeStream.format("kafka").option("topic", "t").start()\n'
     )
-    _, told = imported(tmp_path, job_py=text)
+    spec, told = imported(tmp_path, job_py=text)
+    assert spec["runs"] == {}
     for line in (
         "line 2: another stream", "line 4: another query", "line 3: the sink console",
-        "line 3: trigger(availableNow=True)",
+        "line 3: trigger(availableNow=True): runs.schedule starts it",
     ):  # fmt: skip
         assert line in told
 

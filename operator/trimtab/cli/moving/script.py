@@ -265,9 +265,14 @@ def _rhythm(chain: Chain, found: Found) -> None:
         every = said.named.get("processingTime")
         if isinstance(every, str):
             found.set("tuning.initial.trigger", _duration(every))
+            continue
+        words = ", ".join(f"{name}={value}" for name, value in said.named.items())
+        where = f"line {said.line}: trigger({words})"
+        if said.named.get("availableNow") or said.named.get("once"):
+            found.set("runs", {})
+            found.note(where, "runs.schedule starts it again and again; without one it runs once")
         else:
-            words = ", ".join(f"{name}={value}" for name, value in said.named.items())
-            found.note(f"line {said.line}: trigger({words})", "a pipeline runs all the time")
+            found.note(where, "a query has micro-batches")
 
 
 def _duration(every: str) -> str:
