@@ -370,6 +370,8 @@ RATE_REFUSED: tuple[Row, ...] = (
 PACKAGES = {"module": "a:b", "requirements": {"configMap": {"name": "clicks-packages"}}}
 """A transform with packages of its own."""
 
+JVM = {"class": "com.example.Clicks", "jar": "/opt/app/clicks.jar", "params": {"region": "eu"}}
+
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *RATE_REFUSED,
     *SECURED_REFUSED,
@@ -397,6 +399,10 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
             ({"name": "clicks", "key": "../token"}, "key"),
         )
     ),
+    ("spec.transform", {"sql": "SELECT 1", "jvm": JVM}, "write exactly one transform"),
+    ("spec.transform", {"jvm": JVM | {"class": "com.example.Clicks()"}}, "class"),
+    ("spec.transform", {"jvm": JVM | {"jar": "s3a://lake/clicks.jar"}}, "jar"),
+    ("spec.transform", {"jvm": JVM | {"jar": "/opt/a.jar,/opt/b.jar"}}, "jar"),
     *TABLES_REFUSED,
     *VOLUMES_REFUSED,
     *ACCOUNT_REFUSED,
@@ -512,6 +518,8 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.goal.latency", {"target": "24h"}),
     ("spec.drainTimeout", "1s"),
     ("spec.hangTimeout", "1m"),
+    ("spec.transform", {"jvm": JVM}),
+    ("spec.transform", {"jvm": {"class": "Clicks$Inner"}}),
     ("spec.runs", {}),
     (
         "spec.runs",

@@ -123,12 +123,16 @@ class Reflex(Document):
 
 
 class TransformDocument(Document):
-    """What happens to the records: SQL over the view `source`, a function, or a script."""
+    """What happens to the records: SQL over the view `source`, a function, a script or a class."""
 
     sql: str | None = None
     module: str | None = Field(None, description="module:function of transform(df, params) -> df")
     script: str | None = Field(None, description="file that hands over its stream")
     args: list[str] | None = Field(None, description="arguments of the script")
+    class_: str | None = Field(
+        None, alias="class", description="a BiFunction of a frame and params to a frame"
+    )
+    jar: str | None = Field(None, description="path of its jar; absent: it is on the class path")
     params: dict[str, str] = Field(default_factory=dict)
     tables: list[Table] | None = Field(None, description="views beside `source`; absent: none")
     shuffle_partitions: int | None = Field(

@@ -63,6 +63,34 @@ def analyzed_plan(frame: DataFrame) -> JavaObject:
     return cast("JavaObject", frame)._jdf.queryExecution().analyzed()
 
 
+def instance(context: SparkContext, name: str) -> JavaObject:
+    """A new object of a class, also of one in a jar of the session; raises Py4JJavaError."""
+    lang, made = classes(context).java.lang, cast("JavaObject", context)._gateway.new_array
+    found = lang.Thread.currentThread().getContextClassLoader().loadClass(name)
+    return found.getConstructor(made(lang.Class, 0)).newInstance(made(lang.Object, 0))
+
+
+def is_function(made: JavaObject) -> bool:
+    """Whether an object takes two arguments and returns one."""
+    context = SparkContext.getOrCreate()
+    function = classes(context).java.lang.Class.forName("java.util.function.BiFunction")
+    return bool(function.isInstance(made))
+
+
+def applied(made: JavaObject, frame: DataFrame, params: Mapping[str, str]) -> DataFrame | None:
+    """The frame that such a function makes; None if it makes something else.
+
+    Raises what Spark or the function raises.
+    """
+    session = frame.sparkSession
+    told = classes(session.sparkContext).java.util.HashMap()
+    for name, value in params.items():
+        told.put(name, value)
+    result = made.apply(cast("JavaObject", frame)._jdf, told)
+    dataset = classes(session.sparkContext).java.lang.Class.forName("org.apache.spark.sql.Dataset")
+    return DataFrame(result, session) if dataset.isInstance(result) else None
+
+
 def observed(name: str) -> JavaObject | None:
     """What the query has observed under a name, in the batch that it is writing; a Scala row."""
     session = SparkSession.builder.getOrCreate()  # not the query's own, which knows no queries

@@ -107,6 +107,8 @@ def configuration(
     needed = {
         **tables.session_conf(job.transform.tables or ()), **open_sink(job.sink).session_conf,
     }  # fmt: skip
+    if job.transform.jar:
+        owned["spark.jars"] = f"local:{job.transform.jar}"  # where it is, in each pod
     return {**DEFAULTS, **needed, **_state_memory(job), **job.spark_conf, **owned}
 
 

@@ -13,6 +13,7 @@ from trimtab.workloads.names import driver_name
 UNSET = (
     ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
     ("transform", "shufflePartitions"), ("transform", "script"), ("transform", "args"),
+    ("transform", "class"), ("transform", "jar"),
     ("transform", "tables"),
     ("source", "includeHeaders"), ("source", "commitGroup"),
     ("source", "format"), ("source", "groupIdPrefix"), ("source", "options"), ("sink", "options"),

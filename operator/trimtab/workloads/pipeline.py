@@ -77,7 +77,7 @@ def job_definition(
 
     `requirements` is the file that `transform.python.requirements` names.
     """
-    meta, python = parent["metadata"], spec.transform.python
+    meta, python, jvm = parent["metadata"], spec.transform.python, spec.transform.jvm
     return Job(
         schema_=2 if _needs_second_schema(spec) else 1,
         namespace=meta["namespace"],
@@ -89,7 +89,9 @@ def job_definition(
             module=python.module if python else None,
             script=python.script if python else None,
             args=(python.args or None) if python else None,
-            params=python.params if python else {},
+            class_=jvm.class_ if jvm else None,
+            jar=jvm.jar if jvm else None,
+            params=python.params if python else jvm.params if jvm else {},
             tables=spec.transform.tables or None,
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
@@ -143,6 +145,7 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
             *(variable.value_from for variable in spec.env),
             source is None or source.topic_pattern or source.format,
             python and (python.script or python.requirements),
+            spec.transform.jvm,
             spec.transform.tables,
             spec.dead_letters,
             spec.volumes,

@@ -41,6 +41,7 @@ NARROWED = {
         ".spec.env[]: new rule: write either value",  # value had to be there
         ".spec.transform.python: new rule: write either module",  # it had to be module
         ".spec.transform.python: new rule: args are those of a script",  # a new field
+        ".spec.transform: new rule: write exactly one transform",  # wider: jvm is new
         ".spec.sink: new rule: write exactly one sink",  # it had to be kafka
         ".spec.source: new rule: write exactly one source",  # so too
         ".spec: new rule: deadLetters go to a topic of",  # of fields that are new

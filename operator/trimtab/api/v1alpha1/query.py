@@ -14,6 +14,7 @@ from trimtab.api.endpoints import (
     SourceDocument,
 )
 from trimtab.api.v1alpha1.formats import MOST_ASIDE
+from trimtab.api.v1alpha1.jvm_transform import JvmTransform
 from trimtab.api.v1alpha1.kafka_client import Key
 from trimtab.api.v1alpha1.kafka_options import ProducerOptions
 from trimtab.api.v1alpha1.kafka_reference import KafkaReference
@@ -159,15 +160,21 @@ class PythonTransform(ApiModel):
         return self
 
 
+_TRANSFORMS = ("sql", "python", "jvm")
+ONE_TRANSFORM = (
+    "write exactly one transform: sql: SELECT ... FROM source,"
+    " python: {module: my_module:transform}, or jvm: {class: com.example.Clicks}"
+)
+
+
 class Transform(ApiModel):
-    """What happens to the records: exactly one of sql and python."""
+    """What happens to the records: exactly one of sql, python and jvm."""
 
     model_config = {
         "json_schema_extra": cel(
             (
-                "has(self.sql) != has(self.python)",
-                "write exactly one transform: either sql: SELECT ... FROM source"
-                " or python: {module: my_module:transform}",
+                f"[{', '.join(f'has(self.{each})' for each in _TRANSFORMS)}].exists_one(k, k)",
+                ONE_TRANSFORM,
             )
         )
     }
@@ -175,6 +182,7 @@ class Transform(ApiModel):
         None, max_length=16384, description="A query on the view `source`; returns key and value."
     )
     python: PythonTransform | None = None
+    jvm: JvmTransform | None = None
     tables: Tables = Field(
         default_factory=list,
         description="Tables to join records with, each a view of its name beside `source`.",
@@ -188,6 +196,12 @@ class Transform(ApiModel):
         " every batch; a checkpoint keeps its initial number. Absent: as many as the topics have at"
         " the first start, at most 64.",
     )
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if sum(getattr(self, kind) is not None for kind in _TRANSFORMS) != 1:
+            raise ValueError(ONE_TRANSFORM)
+        return self
 
 
 class KafkaSink(KafkaReference):

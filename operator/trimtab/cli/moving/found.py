@@ -23,7 +23,10 @@ NEEDED = {
 
 
 NO_PLACE = "a pipeline has no place for it"
-NO_JVM = "Scala and Java jobs have no place yet: rewrite the transform in SQL or Python"
+NO_JVM = (
+    "a pipeline has no main class: put what makes one frame of the other into a class, and name it"
+    " in transform.jvm (docs/api.md)"
+)
 """Advice that several places give."""
 
 

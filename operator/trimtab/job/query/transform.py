@@ -1,4 +1,4 @@
-"""The user's part of the query: SQL over the view `source`, or a Python function."""
+"""The user's part of the query: SQL over the view `source`, a Python function, a class."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from trimtab.api.contract import TransformDocument
 from trimtab.errors import TransformError
+from trimtab.job import gateway
 from trimtab.job.query import script, tables
 from trimtab.job.termination import ModuleMissingError
 
@@ -19,15 +21,19 @@ VIEW = "source"
 
 def apply(frame: DataFrame, transform: TransformDocument) -> DataFrame:
     """The transformed frame; raises TransformError that says what to correct."""
-    sql, module, chosen = transform.sql, transform.module, transform.script
-    if [sql, module, chosen].count(None) != 2:
-        raise TransformError("a transform is sql, a python module or a script: write exactly one")
+    sql, module, name = transform.sql, transform.module, transform.class_
+    if [sql, module, transform.script, name].count(None) != 3:
+        raise TransformError(
+            "a transform is sql, a python module, a script or a class: write exactly one"
+        )
     if transform.tables:
         tables.register(frame.sparkSession, transform.tables)
     if sql is not None:
         return _by_sql(frame, sql)
     if module is not None:
         return _by_module(frame, module, transform.params)
+    if name is not None:
+        return _by_class(frame, name, transform)
     return script.run(frame, transform, message_of)
 
 
@@ -50,6 +56,31 @@ def _by_module(frame: DataFrame, reference: str, params: dict[str, str]) -> Data
     if not isinstance(result, DataFrame):
         raise TransformError(f"{reference} returned {type(result).__name__}, not a DataFrame")
     return result
+
+
+def _by_class(frame: DataFrame, name: str, transform: TransformDocument) -> DataFrame:
+    try:
+        made = gateway.instance(frame.sparkSession.sparkContext, name)
+    except Py4JJavaError as error:
+        where = transform.jar or "the jars of the image"
+        words = f"there is no class {name} with a constructor without arguments in {where}: "
+        raise ModuleMissingError(words + _said(error)) from error
+    if not gateway.is_function(made):
+        raise TransformError(f"{name} is no java.util.function.BiFunction: let it implement that")
+    try:
+        result = gateway.applied(made, frame, transform.params)
+    except PySparkException as error:
+        raise TransformError(f"{name} failed: {message_of(error)}") from error
+    except Py4JJavaError as error:
+        raise TransformError(f"{name} raised {_said(error)}") from error
+    if result is None:
+        raise TransformError(f"{name} returned no Dataset<Row>")
+    return result
+
+
+def _said(error: Py4JJavaError) -> str:
+    """The exception of the JVM in one line."""
+    return str(error.java_exception).partition("\n")[0][:500]
 
 
 def load_function(reference: str) -> Callable[..., Any]:
