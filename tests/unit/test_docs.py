@@ -24,9 +24,10 @@ from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
-from trimtab.api.v1alpha1.query import DeadLetters, Sink, Source, Transform
+from trimtab.api.v1alpha1.query import DeadLetters, Sink, Source
 from trimtab.api.v1alpha1.runs import Runs
 from trimtab.api.v1alpha1.status import ConditionType
+from trimtab.api.v1alpha1.transform import Transform
 from trimtab.api.v1alpha1.volumes import Volumes
 from trimtab.cli import main as cli
 from trimtab.simulation.expectations import PolicyTest

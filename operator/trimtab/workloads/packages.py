@@ -20,7 +20,7 @@ from trimtab.api.packages import (
     Packages,
     digest,
 )
-from trimtab.api.v1alpha1.query import Transform
+from trimtab.api.v1alpha1.transform import Transform
 from trimtab.ports import Manifest
 from trimtab.workloads.common import CONTAINER_SECURITY, scratch
 

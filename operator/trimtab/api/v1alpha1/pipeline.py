@@ -32,10 +32,10 @@ from trimtab.api.v1alpha1.query import (
     KafkaSink,
     Sink,
     Source,
-    Transform,
 )
 from trimtab.api.v1alpha1.runs import Runs
 from trimtab.api.v1alpha1.spark_ui import EVENT_LOG_RULE, EventLog, SparkUI, require_place
+from trimtab.api.v1alpha1.transform import Transform
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.api.v1alpha1.volumes import Volumes
 

@@ -1,12 +1,12 @@
-"""The parts of a StreamPipeline's spec that define its query: source, transform, sink."""
+"""The parts of a StreamPipeline's spec that define its query: source, dead letters, sink."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from trimtab.api.common import ApiModel, Name, Topic, cel, function_rule
+from trimtab.api.common import ApiModel, Topic, cel
 from trimtab.api.endpoints import (
     DeadLettersDocument,
     KafkaSinkDocument,
@@ -14,8 +14,6 @@ from trimtab.api.endpoints import (
     SourceDocument,
 )
 from trimtab.api.v1alpha1.formats import MOST_ASIDE
-from trimtab.api.v1alpha1.jvm_transform import JvmTransform
-from trimtab.api.v1alpha1.kafka_client import Key
 from trimtab.api.v1alpha1.kafka_options import ProducerOptions
 from trimtab.api.v1alpha1.kafka_reference import KafkaReference
 from trimtab.api.v1alpha1.kafka_source import KafkaSource
@@ -28,9 +26,6 @@ from trimtab.api.v1alpha1.sinks import (
     NoopSink,
     OtherSink,
 )
-from trimtab.api.v1alpha1.tables import Tables
-
-MAX_SHUFFLE_PARTITIONS = 1000
 
 LOOP = (
     "the sink's topic is one of the source's topics: the pipeline would read what it writes,"
@@ -91,117 +86,6 @@ class Source(ApiModel):
             return self.kafka.document()
         assert self.rate is not None
         return self.rate.document()
-
-
-class RequirementsFile(ApiModel):
-    """A key of a ConfigMap that names Python packages, with their versions and hashes."""
-
-    name: Name = Field(description="A ConfigMap in this namespace.")
-    key: Key = Field("requirements.txt", description="Its key with the file.")
-
-
-class Requirements(ApiModel):
-    """Python packages that driver and executors install before they start."""
-
-    config_map: RequirementsFile = Field(
-        alias="configMap", description="Where the file is, each line name==version --hash=..."
-    )
-
-
-_ONE_PYTHON = (
-    "write either module: clicks:transform, a function, or script: clicks.py, which hands over its"
-    " stream with Pipeline.current().write(frame)"
-)
-_ARGS = "args are those of a script: write params for a function, or remove them"
-
-
-class PythonTransform(ApiModel):
-    """A function `transform(df, params) -> DataFrame`, or a script."""
-
-    model_config = {
-        "json_schema_extra": cel(
-            ("has(self.module) != has(self.script)", _ONE_PYTHON),
-            ("!has(self.args) || has(self.script)", _ARGS),
-        )
-    }
-
-    module: str | None = Field(
-        None,
-        max_length=253,
-        description="module:function, from the image or from configMap.",
-        json_schema_extra=function_rule("clicks:transform"),
-    )
-    script: str | None = Field(
-        None,
-        max_length=253,
-        pattern=r"^[A-Za-z0-9_./-]+\.py$",
-        description="A script, from the image or from configMap, that reads and writes by"
-        " Pipeline.current() of the package trimtab.",
-    )
-    args: list[Annotated[str, Field(max_length=1024)]] | None = Field(
-        None, min_length=1, max_length=64, description="Arguments of the script."
-    )
-    config_map: Name | None = Field(
-        None, alias="configMap", description="A ConfigMap here whose keys are the .py files."
-    )
-    params: dict[str, Annotated[str, Field(max_length=1024)]] = Field(
-        default_factory=dict, max_length=32, description="Handed to the function as strings."
-    )
-    requirements: Requirements | None = Field(
-        None, description="Packages that the image lacks, installed at each start of a pod."
-    )
-
-    @model_validator(mode="after")
-    def _either(self) -> Self:
-        if (self.module is None) == (self.script is None):
-            raise ValueError(_ONE_PYTHON)
-        if self.args is not None and self.script is None:
-            raise ValueError(_ARGS)
-        return self
-
-
-_TRANSFORMS = ("sql", "python", "jvm")
-ONE_TRANSFORM = (
-    "write exactly one transform: sql: SELECT ... FROM source,"
-    " python: {module: my_module:transform}, or jvm: {class: com.example.Clicks}"
-)
-
-
-class Transform(ApiModel):
-    """What happens to the records: exactly one of sql, python and jvm."""
-
-    model_config = {
-        "json_schema_extra": cel(
-            (
-                f"[{', '.join(f'has(self.{each})' for each in _TRANSFORMS)}].exists_one(k, k)",
-                ONE_TRANSFORM,
-            )
-        )
-    }
-    sql: str | None = Field(
-        None, max_length=16384, description="A query on the view `source`; returns key and value."
-    )
-    python: PythonTransform | None = None
-    jvm: JvmTransform | None = None
-    tables: Tables = Field(
-        default_factory=list,
-        description="Tables to join records with, each a view of its name beside `source`.",
-    )
-    shuffle_partitions: int | None = Field(
-        None,
-        alias="shufflePartitions",
-        ge=1,
-        le=MAX_SHUFFLE_PARTITIONS,
-        description="Partitions of the state of an aggregation or deduplication, each a task in"
-        " every batch; a checkpoint keeps its initial number. Absent: as many as the topics have at"
-        " the first start, at most 64.",
-    )
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if sum(getattr(self, kind) is not None for kind in _TRANSFORMS) != 1:
-            raise ValueError(ONE_TRANSFORM)
-        return self
 
 
 class KafkaSink(KafkaReference):

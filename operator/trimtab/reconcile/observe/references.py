@@ -12,7 +12,8 @@ from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.v1alpha1.kafka_reference import KafkaReference, share_server
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
-from trimtab.api.v1alpha1.query import LOOP, RequirementsFile
+from trimtab.api.v1alpha1.query import LOOP
+from trimtab.api.v1alpha1.transform import RequirementsFile
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe import strimzi
 from trimtab.reconcile.observe.brokers import Words
