@@ -54,7 +54,7 @@ class Story:
     @property
     def by_limit(self) -> dict[int, Typical]:
         """The typical batch of each limit that was tried, ascending."""
-        return typical(self.batches)
+        return typical(self.batches, self.final.trigger_s if self.final else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +64,23 @@ class Typical:
     batches: int
     records: float
     seconds: float
+    trigger_s: float
 
     @property
     def rate(self) -> float:
-        """Records/s."""
-        return self.records / self.seconds
+        """Records/s: a batch begins when the one before has ended, at each trigger at most."""
+        return self.records / max(self.seconds, self.trigger_s)
 
 
-def typical(batches: Sequence[Size]) -> dict[int, Typical]:
-    """The typical batch of each limit, ascending."""
+def typical(batches: Sequence[Size], trigger_s: float) -> dict[int, Typical]:
+    """The typical batch of each limit at a trigger, ascending."""
     found = {}
     for limit in sorted({batch.limit for batch in batches}):
         seen = [batch for batch in batches if batch.limit == limit]
         full = [batch for batch in seen if batch.records >= 0.9 * limit] or seen
         records = statistics.median(batch.records for batch in full)
         seconds = statistics.median(batch.seconds for batch in full)
-        found[limit] = Typical(len(full), records, seconds)
+        found[limit] = Typical(len(full), records, seconds, trigger_s)
     return found
 
 

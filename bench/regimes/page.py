@@ -14,7 +14,8 @@ def page(story: Story, by_hand: Sequence[Size], commit: str, load: float) -> str
     """
     final = story.final.max_offsets if story.final else 0
     told = [f"- `{d.action} {d.reason}`: {d.message}" for d in story.decisions]
-    best = max((seen.rate for seen in typical(by_hand).values()), default=0.0)
+    set_by_hand = typical(by_hand, story.final.trigger_s if story.final else 0.0)
+    best = max((seen.rate for seen in set_by_hand.values()), default=0.0)
     ended = story.by_limit.get(final)
     share = f", at {ended.rate / best:.0%} of the best rate by hand" if ended and best else ""
     return "\n".join(
@@ -38,7 +39,7 @@ def page(story: Story, by_hand: Sequence[Size], commit: str, load: float) -> str
             "",
             "The same driver afterwards, at limits set by hand:",
             "",
-            *_table(typical(by_hand)),
+            *_table(set_by_hand),
             "",
             "Its decisions, in order:",
             "",

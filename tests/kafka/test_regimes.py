@@ -29,8 +29,8 @@ MOST = Policy(
     target_s=None, quantile=0.95, rate=None, catch_up_s=600.0, min_executors=1, max_executors=1,
     maximum=True, pinned={"trigger": START.trigger_s},
 )  # fmt: skip
-ENOUGH = 0.7
-"""Least share of the best rate by hand: the limits double, and the seconds of a machine vary."""
+ENOUGH = 0.6
+"""Least share of the best rate by hand: a step may be fourfold, and a machine's seconds vary."""
 
 
 class Driven:
@@ -95,5 +95,6 @@ def test_the_law_finds_the_top_of_the_second_regime(
     assert len(climbed) >= 2, story.decisions
     assert story.final is not None
     reached = story.by_limit[story.final.max_offsets].rate
-    best = max(seen.rate for seen in typical(by_hand).values())
-    assert reached >= ENOUGH * best, (story.decisions, story.by_limit, typical(by_hand))
+    set_by_hand = typical(by_hand, START.trigger_s)
+    best = max(seen.rate for seen in set_by_hand.values())
+    assert reached >= ENOUGH * best, (story.decisions, story.by_limit, set_by_hand)

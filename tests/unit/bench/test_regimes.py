@@ -89,7 +89,7 @@ def test_the_law_climbs_to_the_top_of_the_second_regime(monkeypatch: pytest.Monk
     assert [(each.limit, each.records) for each in by_hand[::3]] == [
         (100, 100), (1600, 1600), (4000, 4000)
     ]  # fmt: skip
-    assert [each.batches for each in loop.typical(by_hand).values()] == [3, 3, 3]
+    assert [each.batches for each in loop.typical(by_hand, 0.5).values()] == [3, 3, 3]
     text = page(story, by_hand, "abc", 1.0)
     assert f"maxOffsetsPerTrigger {story.final.max_offsets}**, at 1" in text
     assert len([row for row in text.splitlines() if row.startswith("| ")]) >= 8
