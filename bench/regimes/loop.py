@@ -42,6 +42,11 @@ class Size:
     records: int
     seconds: float
 
+    @property
+    def full(self) -> bool:
+        """Whether it had about as many records as it could."""
+        return self.records >= 0.9 * self.limit
+
 
 @dataclass(slots=True)
 class Story:
@@ -77,7 +82,7 @@ def typical(batches: Sequence[Size], trigger_s: float) -> dict[int, Typical]:
     found = {}
     for limit in sorted({batch.limit for batch in batches}):
         seen = [batch for batch in batches if batch.limit == limit]
-        full = [batch for batch in seen if batch.records >= 0.9 * limit] or seen
+        full = [batch for batch in seen if batch.full] or seen
         records = statistics.median(batch.records for batch in full)
         seconds = statistics.median(batch.seconds for batch in full)
         found[limit] = Typical(len(full), records, seconds, trigger_s)
@@ -174,11 +179,12 @@ def measure(
         while len(seen) < batches and time.time() < deadline:
             time.sleep(SCRAPE_S)
             samples = pipeline.metrics()
-            number, records = samples.get("batch_id"), samples.get("batch_records", 0.0)
-            ran_at = samples.get("batch_settings_generation")
-            if number is None or number in seen or ran_at != generation or records < 0.9 * limit:
+            number, ran_at = samples.get("batch_id"), samples.get("batch_settings_generation")
+            if number is None or number in seen or ran_at != generation:
                 continue
-            seen.add(int(number))
             seconds = samples['batch_duration_seconds{phase="total"}']
-            sizes.append(Size(limit, int(records), seconds))
+            size = Size(limit, int(samples["batch_records"]), seconds)
+            if size.full:
+                seen.add(int(number))
+                sizes.append(size)
     return sizes

@@ -34,7 +34,7 @@ ANOTHER_USER = [
     f"podSecurityContext.{field}=20001" for field in ("runAsUser", "runAsGroup", "fsGroup")
 ]
 """In long runs, pods run as another user than the one that the images are made for."""
-INDEX = ("python.secretName=package-index",)
+INDEX_SECRET = "package-index"
 """Pipelines with requirements find their index in this Secret of their namespace."""
 PATIENCE = 2.0
 """Factor on the limits of waits that a quiet machine keeps, and that no test is about."""
@@ -61,7 +61,8 @@ def cluster() -> Iterator[tuple[Kube, dict[str, str]]]:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
         installed = paths.state / f"installed-by-{run}"
         if not run or not installed.exists():
-            deploy.install(kube, tags, TICK_S, (*INDEX, *(ANOTHER_USER if WHOLE else ())))
+            values = [f"python.secretName={INDEX_SECRET}", *(ANOTHER_USER if WHOLE else ())]
+            deploy.install(kube, tags, TICK_S, values)
             installed.touch()
     yield kube, tags
     log = paths.logs / AUDIT_LOG

@@ -6,11 +6,9 @@ import base64
 from pathlib import Path
 
 from dev.demo.load import job
-from tests.e2e.conftest import Json, Stage
+from tests.e2e.conftest import INDEX_SECRET, Json, Stage
 from tests.package_index import Pod
 
-SECRET = "package-index"
-"""What the chart's python.secretName is in these tests: the Secret with pip's configuration."""
 NAME, PORT = "packages", 8000
 
 
@@ -24,7 +22,7 @@ def serve(stage: Stage, folder: Path, package: str) -> str:
     config = f"[global]\nindex-url = {address}/simple\ntrusted-host = {address[7:]}\n"
     stage.apply(
         _named("ConfigMap", NAME, binaryData=encoded),
-        _named("Secret", SECRET, stringData={"pip.conf": config}),
+        _named("Secret", INDEX_SECRET, stringData={"pip.conf": config}),
         _server(stage, package, list(encoded)),
         _named(
             "Service", NAME,

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
+from dev.postgres import PASSWORD
+from tests.kafka import warehouse
 from tests.kafka.classes import ensure_archive
 from tests.kafka.driver import Driver
 from tests.machine import held, sort
@@ -77,6 +79,16 @@ def machine(
     common = tmp_path_factory.getbasetemp().parent
     with (common / "machine.lock").open("w") as lock, held(lock, request.node):
         yield
+
+
+@pytest.fixture
+def password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The password of a database as a driver finds it, in a mounted Secret."""
+    monkeypatch.setenv("TRIMTAB_SECRETS", str(tmp_path / "secrets"))
+    file = tmp_path / "secrets" / warehouse.SECRET / warehouse.KEY
+    file.parent.mkdir(parents=True)
+    file.write_text(PASSWORD)
+    return file
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from bench.regimes.loop import drive, measure, typical
 from bench.regimes.page import page
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
-from dev.postgres import PASSWORD, USER, Postgres
+from dev.postgres import Postgres
 from tests.kafka.driver import Driver
+from tests.kafka.warehouse import LOGIN
 
 from bench import commit
 from trimtab.api.reasons import Action
@@ -57,18 +58,13 @@ def one_partition(broker: KafkaBroker) -> str:
 
 
 @pytest.fixture
-def sink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
+def sink(password: Path) -> Iterator[dict[str, object]]:
     """The table, as a driver's document has it."""
-    monkeypatch.setenv("TRIMTAB_SECRETS", str(tmp_path / "secrets"))
-    file = tmp_path / "secrets" / "warehouse" / "password"
-    file.parent.mkdir(parents=True)
-    file.write_text(PASSWORD)
+    assert password.exists()
     server = Postgres()
     server.start()
     server.run(database.SCHEMA)
-    secret = {"secretName": "warehouse", "password": "password"}
-    yield {"kind": "jdbc", "url": server.url, "table": database.TABLE, "keys": ["id"],
-           "username": USER, "passwordSecret": secret}  # fmt: skip
+    yield {"kind": "jdbc", "url": server.url, "table": database.TABLE, "keys": ["id"], **LOGIN}
     server.remove()
 
 

@@ -19,6 +19,7 @@ from dev.loadgen.verify import read_messages
 from dev.postgres import PASSWORD, USER, Postgres
 from dev.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.kafka.driver import Driver
+from tests.kafka.warehouse import LOGIN
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -62,21 +63,9 @@ def database() -> Iterator[Postgres]:
     server.remove()
 
 
-@pytest.fixture
-def password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The password as a driver finds it, in a mounted Secret."""
-    monkeypatch.setenv("TRIMTAB_SECRETS", str(tmp_path / "secrets"))
-    file = tmp_path / "secrets" / "warehouse" / "password"
-    file.parent.mkdir(parents=True)
-    file.write_text(PASSWORD)
-    return file
-
-
 def jdbc(database: Postgres, **said: Any) -> dict[str, Any]:
-    secret = {"secretName": "warehouse", "password": "password"}
-    told: dict[str, Any] = {"kind": "jdbc", "url": database.url, "table": "items", "keys": ["id"]}
-    told |= {"username": USER, "passwordSecret": secret}
-    return told | said
+    told = {"kind": "jdbc", "url": database.url, "table": "items", "keys": ["id"]}
+    return told | LOGIN | said
 
 
 def replayed(

@@ -12,8 +12,9 @@ import pytest
 from confluent_kafka import Producer
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
-from dev.postgres import PASSWORD, USER, Postgres
+from dev.postgres import PASSWORD, Postgres
 from tests.kafka.driver import Driver
+from tests.kafka.warehouse import LOGIN
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -27,7 +28,6 @@ TIERS = """
 SELECT code AS key, concat_ws('/', code, tier) AS value
 FROM (SELECT CAST(value AS STRING) AS code FROM source) LEFT JOIN tiers USING (code)
 """
-SECRET = {"secretName": "warehouse", "password": "password"}
 APPEND = """
 import sys
 from pyspark.sql import SparkSession
@@ -90,12 +90,9 @@ def test_records_are_joined_with_what_the_tables_have_now(
 
 def test_a_table_of_a_database_is_waited_for_and_its_rows_are_those_of_now(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    password: Path,
 ) -> None:  # fmt: skip
-    monkeypatch.setenv("TRIMTAB_SECRETS", str(tmp_path / "secrets"))
-    file = tmp_path / "secrets" / "warehouse" / "password"
-    file.parent.mkdir(parents=True)
-    file.write_text(PASSWORD)
+    assert password.read_text() == PASSWORD
     server = Postgres()
     server.start()
     try:
@@ -103,8 +100,7 @@ def test_a_table_of_a_database_is_waited_for_and_its_rows_are_those_of_now(
             CREATE TABLE "Tiers" (code text PRIMARY KEY, tier text);
             INSERT INTO "Tiers" VALUES ('de', 'gold');
         """)
-        login = {"username": USER, "passwordSecret": SECRET}
-        tiers = {"name": "tiers", "jdbc": {"url": server.url, "table": "Tiers", **login}}
+        tiers = {"name": "tiers", "jdbc": {"url": server.url, "table": "Tiers", **LOGIN}}
         driver = make_driver(transform={"sql": TIERS, "tables": [tiers]})
         driver.settings(trigger="200ms")
         send(broker, topics[0], "de", "fr")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -48,6 +49,17 @@ def cel(*rules: Rule | tuple[str, str]) -> dict[str, Any]:
     """Schema extra with CEL rules; a pair is a rule and its message."""
     made = [rule if isinstance(rule, Rule) else Rule(*rule) for rule in rules]
     return {"x-kubernetes-validations": [rule.schema() for rule in made]}
+
+
+def exactly_one(fields: Iterable[str], words: str) -> Rule:
+    """The rule that one of these fields is there, and no other; `require_one` is its twin."""
+    return Rule(f"[{', '.join(f'has(self.{field})' for field in fields)}].exists_one(k, k)", words)
+
+
+def require_one(values: Iterable[object], words: str) -> None:
+    """Raise ValueError unless exactly one of these is not None."""
+    if sum(value is not None for value in values) != 1:
+        raise ValueError(words)
 
 
 def function_rule(example: str) -> dict[str, Any]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -70,11 +73,9 @@ def instance(context: SparkContext, name: str) -> JavaObject:
     return found.getConstructor(made(lang.Class, 0)).newInstance(made(lang.Object, 0))
 
 
-def is_function(made: JavaObject) -> bool:
+def is_function(context: SparkContext, made: JavaObject) -> bool:
     """Whether an object takes two arguments and returns one."""
-    context = SparkContext.getOrCreate()
-    function = classes(context).java.lang.Class.forName("java.util.function.BiFunction")
-    return bool(function.isInstance(made))
+    return _is(context, made, "java.util.function.BiFunction")
 
 
 def applied(made: JavaObject, frame: DataFrame, params: Mapping[str, str]) -> DataFrame | None:
@@ -83,12 +84,18 @@ def applied(made: JavaObject, frame: DataFrame, params: Mapping[str, str]) -> Da
     Raises what Spark or the function raises.
     """
     session = frame.sparkSession
-    told = classes(session.sparkContext).java.util.HashMap()
-    for name, value in params.items():
-        told.put(name, value)
-    result = made.apply(cast("JavaObject", frame)._jdf, told)
-    dataset = classes(session.sparkContext).java.lang.Class.forName("org.apache.spark.sql.Dataset")
-    return DataFrame(result, session) if dataset.isInstance(result) else None
+    result = made.apply(cast("JavaObject", frame)._jdf, dict(params))  # py4j makes it a HashMap
+    of_spark = _is(session.sparkContext, result, "org.apache.spark.sql.Dataset")
+    return DataFrame(result, session) if of_spark else None
+
+
+def _is(context: SparkContext, made: JavaObject, name: str) -> bool:
+    return bool(is_instance_of(cast("JavaObject", context)._gateway, made, name))
+
+
+def said(error: Py4JJavaError | PySparkException) -> str:
+    """All that an exception of the JVM says, with those that caused it as far as it names them."""
+    return str(getattr(error, "java_exception", None) or error)
 
 
 def observed(name: str) -> JavaObject | None:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from trimtab.api.common import ApiModel, Name, cel
+from trimtab.api.common import ApiModel, Name, cel, require_one
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka_client import NEEDS_TLS_RULE, Security
 
@@ -73,9 +73,7 @@ class KafkaReference(Security):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        ways = (self.cluster, self.strimzi, self.bootstrap_servers)
-        if sum(way is not None for way in ways) != 1:
-            raise ValueError(_ONE_KAFKA[1])
+        require_one((self.cluster, self.strimzi, self.bootstrap_servers), _ONE_KAFKA[1])
         if self.tls or self.authentication:
             if self.cluster is not None:
                 raise ValueError(_NO_SECURITY_HERE)

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from trimtab.api.common import ApiModel, Topic, cel
+from trimtab.api.common import ApiModel, Topic, cel, exactly_one, require_one
 from trimtab.api.endpoints import (
     DeadLettersDocument,
     KafkaSinkDocument,
@@ -71,8 +71,7 @@ class Source(ApiModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if (self.kafka is None) == (self.rate is None):
-            raise ValueError(ONE_SOURCE)
+        require_one((self.kafka, self.rate), ONE_SOURCE)
         return self
 
     @property
@@ -136,11 +135,7 @@ ONE_SINK = f"write exactly one sink, of {', '.join(_KINDS)}"
 class Sink(ApiModel):
     """Where the results go: exactly one kind."""
 
-    model_config = {
-        "json_schema_extra": cel(
-            (f"[{', '.join(f'has(self.{kind})' for kind in _KINDS)}].exists_one(k, k)", ONE_SINK)
-        )
-    }
+    model_config = {"json_schema_extra": cel(exactly_one(_KINDS, ONE_SINK))}
     kafka: KafkaSink | None = None
     jdbc: JdbcSink | None = None
     delta: DeltaSink | None = None
@@ -156,8 +151,7 @@ class Sink(ApiModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if sum(kind is not None for kind in self._kinds) != 1:
-            raise ValueError(ONE_SINK)
+        require_one(self._kinds, ONE_SINK)
         return self
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from trimtab.api.common import ApiModel, cel
+from trimtab.api.common import ApiModel, cel, exactly_one, require_one
 from trimtab.api.v1alpha1.database import Database
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.sinks import Column, Uri
@@ -16,7 +16,6 @@ SOURCE = "source"
 """The view of the stream, which no table may be named as."""
 
 _ONE_KIND = "write exactly one of rows, delta, files and jdbc"
-_KINDS = ", ".join(f"has(self.{kind})" for kind in ("rows", "delta", "files", "jdbc"))
 _ROW = "each row has a value for each of the columns"
 _TWICE = "transform.tables has one name twice: give each table a name of its own"
 _TAKEN = "`source` is the stream itself: name the table otherwise"
@@ -72,7 +71,7 @@ class Table(ApiModel):
 
     model_config = {
         "json_schema_extra": cel(
-            (f"[{_KINDS}].exists_one(k, k)", _ONE_KIND),
+            exactly_one(("rows", "delta", "files", "jdbc"), _ONE_KIND),
             (f"self.name != '{SOURCE}'", _TAKEN),
         )
     }
@@ -91,9 +90,7 @@ class Table(ApiModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        kinds = (self.rows, self.delta, self.files, self.jdbc)
-        if sum(kind is not None for kind in kinds) != 1:
-            raise ValueError(_ONE_KIND)
+        require_one((self.rows, self.delta, self.files, self.jdbc), _ONE_KIND)
         if self.name == SOURCE:
             raise ValueError(_TAKEN)
         return self

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from trimtab.api.common import ApiModel, Name, cel, function_rule
+from trimtab.api.common import ApiModel, Name, cel, exactly_one, function_rule, require_one
 from trimtab.api.v1alpha1.kafka_client import Key
 from trimtab.api.v1alpha1.tables import Tables
 
@@ -74,8 +74,7 @@ class PythonTransform(ApiModel):
 
     @model_validator(mode="after")
     def _either(self) -> Self:
-        if (self.module is None) == (self.script is None):
-            raise ValueError(_ONE_PYTHON)
+        require_one((self.module, self.script), _ONE_PYTHON)
         if self.args is not None and self.script is None:
             raise ValueError(_ARGS)
         return self
@@ -96,7 +95,6 @@ class JvmTransform(ApiModel):
     )
 
 
-_TRANSFORMS = ("sql", "python", "jvm")
 ONE_TRANSFORM = (
     "write exactly one transform: sql: SELECT ... FROM source,"
     " python: {module: my_module:transform}, or jvm: {class: com.example.Clicks}"
@@ -106,14 +104,7 @@ ONE_TRANSFORM = (
 class Transform(ApiModel):
     """What happens to the records: exactly one of sql, python and jvm."""
 
-    model_config = {
-        "json_schema_extra": cel(
-            (
-                f"[{', '.join(f'has(self.{each})' for each in _TRANSFORMS)}].exists_one(k, k)",
-                ONE_TRANSFORM,
-            )
-        )
-    }
+    model_config = {"json_schema_extra": cel(exactly_one(("sql", "python", "jvm"), ONE_TRANSFORM))}
     sql: str | None = Field(
         None, max_length=16384, description="A query on the view `source`; returns key and value."
     )
@@ -135,6 +126,5 @@ class Transform(ApiModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if sum(getattr(self, kind) is not None for kind in _TRANSFORMS) != 1:
-            raise ValueError(ONE_TRANSFORM)
+        require_one((self.sql, self.python, self.jvm), ONE_TRANSFORM)
         return self

@@ -11,7 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from trimtab.api.common import ApiModel, cel
+from trimtab.api.common import ApiModel, cel, require_one
 from trimtab.api.quantities import Quantity
 from trimtab.api.v1alpha1.kafka_client import Key, SecretName
 
@@ -156,8 +156,7 @@ class Volume(ApiModel):
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
         kinds = (self.secret, self.config_map, self.empty_dir, self.persistent_volume_claim)
-        if sum(kind is not None for kind in kinds) != 1:
-            raise ValueError(ONE_KIND)
+        require_one(kinds, ONE_KIND)
         return self
 
 

@@ -83,18 +83,6 @@ class Database:
         return prepared
 
 
-_AWAY = re.compile(
-    r"Connection to \S+ refused|connection attempt failed|I/O error occurred|UnknownHost"
-    r"|connection has been closed|terminating connection|the database system is|too many clients"
-    r"|remaining connection slots|deadlock detected|canceling statement|No space left"
-)
-_DENIED = re.compile(r"authentication failed|permission denied|no pg_hba.conf entry|must be owner")
-_MISSING = re.compile(
-    r'ERROR: (relation|schema) "[^"]*" does not exist|database "[^"]*" does not exist'
-)
-_NO_KEY = re.compile(r"no unique or exclusion constraint")
-
-
 def quoted(name: str) -> str:
     """An identifier, taken literally."""
     doubled = name.replace('"', '""')
@@ -117,9 +105,21 @@ class Refusal(StrEnum):
 
 
 _PATTERNS = {
-    Refusal.AWAY: _AWAY, Refusal.DENIED: _DENIED, Refusal.NO_KEY: _NO_KEY,
-    Refusal.MISSING: _MISSING,
-}  # fmt: skip
+    Refusal.AWAY: re.compile(
+        r"Connection to \S+ refused|connection attempt failed|I/O error occurred|UnknownHost"
+        r"|connection has been closed|terminating connection|the database system is"
+        r"|too many clients|remaining connection slots|deadlock detected|canceling statement"
+        r"|No space left"
+    ),
+    Refusal.DENIED: re.compile(
+        r"authentication failed|permission denied|no pg_hba.conf entry|must be owner"
+    ),
+    Refusal.NO_KEY: re.compile(r"no unique or exclusion constraint"),
+    Refusal.MISSING: re.compile(
+        r'ERROR: (relation|schema) "[^"]*" does not exist|database "[^"]*" does not exist'
+    ),
+}
+"""The first that is found counts."""
 
 
 def login(username: str, password: SecretKey) -> Mapping[str, str]:

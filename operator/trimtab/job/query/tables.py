@@ -11,6 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from trimtab.api.v1alpha1.tables import FileTable, JdbcTable, Rows, Table
 from trimtab.errors import TransformError, TrimtabError
+from trimtab.job import gateway
 from trimtab.job.query import delta
 from trimtab.job.query.database import Refusal, login, quoted_table, refusal
 from trimtab.job.termination import Cause, JobFailureError, Reason
@@ -29,10 +30,8 @@ def register(session: SparkSession, tables: Iterable[Table]) -> None:
     for table in tables:
         try:
             _frame(session, table).createOrReplaceTempView(table.name)
-        except PySparkException as error:
-            raise _unreadable(table, str(error)) from error
-        except Py4JJavaError as error:
-            raise _unreadable(table, str(error.java_exception)) from error
+        except (PySparkException, Py4JJavaError) as error:
+            raise _unreadable(table, gateway.said(error)) from error
 
 
 def _frame(session: SparkSession, table: Table) -> DataFrame:

@@ -59,13 +59,14 @@ def _by_module(frame: DataFrame, reference: str, params: dict[str, str]) -> Data
 
 
 def _by_class(frame: DataFrame, name: str, transform: TransformDocument) -> DataFrame:
+    context = frame.sparkSession.sparkContext
     try:
-        made = gateway.instance(frame.sparkSession.sparkContext, name)
+        made = gateway.instance(context, name)
     except Py4JJavaError as error:
         where = transform.jar or "the jars of the image"
         words = f"there is no class {name} with a constructor without arguments in {where}: "
         raise ModuleMissingError(words + _said(error)) from error
-    if not gateway.is_function(made):
+    if not gateway.is_function(context, made):
         raise TransformError(f"{name} is no java.util.function.BiFunction: let it implement that")
     try:
         result = gateway.applied(made, frame, transform.params)
@@ -80,7 +81,7 @@ def _by_class(frame: DataFrame, name: str, transform: TransformDocument) -> Data
 
 def _said(error: Py4JJavaError) -> str:
     """The exception of the JVM in one line."""
-    return str(error.java_exception).partition("\n")[0][:500]
+    return gateway.said(error).partition("\n")[0][:500]
 
 
 def load_function(reference: str) -> Callable[..., Any]:

@@ -31,10 +31,9 @@ def step(
         old = _waiting(runs, RunStatus(phase=RunPhase.WAITING, since="", asked=asked), now_s)
         return old if old.phase is RunPhase.WAITING else _begun(now_s, asked)
     if old.phase is not RunPhase.RUNNING:
-        due = following(runs.schedule, runs.time_zone, moment(old.since)) if runs.schedule else None
-        if (asked and asked != old.asked) or (due is not None and now_s >= due):
-            return _begun(now_s, asked)
-        return _waiting(runs, old, moment(old.since))
+        waiting = _waiting(runs, old, moment(old.since))
+        due = waiting.next is not None and now_s >= moment(waiting.next)
+        return _begun(now_s, asked) if due or (asked and asked != old.asked) else waiting
     if left == 0:
         return _waiting(runs, old.model_copy(update={"end": RunEnd.DRAINED}), now_s)
     if runs.deadline is not None and now_s >= moment(old.started) + runs.deadline:

@@ -102,7 +102,7 @@ def understood(table: str) -> Iterator[None]:
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        if failure := meaning(str(getattr(error, "java_exception", None) or error), table):
+        if failure := meaning(gateway.said(error), table):
             raise failure from error
         raise
 
