@@ -53,7 +53,7 @@ def test_planned_changes_under_backlog_lose_and_duplicate_nothing(stage: Stage) 
     result = stage.delivered()
     assert result["lost"] == 0
     assert result["duplicated"] == 0
-    assert result["delivered"] == result["produced"] > 3_000
+    assert result["delivered"] == result["produced"] > 1_000
 
 
 def test_suspend_drains_and_resume_goes_on(stage: Stage) -> None:

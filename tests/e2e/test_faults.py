@@ -24,7 +24,10 @@ def test_nothing_is_lost_whatever_is_killed(stage: Stage) -> None:
 
     def goes_on(after: str) -> None:
         before = stage.metric(batch) or 0
-        stage.wait(f"batches go on after {after}", 180, lambda: (stage.metric(batch) or 0) > before)
+        # the next one may have ended before the kill, and be scraped after it
+        stage.wait(
+            f"batches go on after {after}", 180, lambda: (stage.metric(batch) or 0) > before + 2
+        )
 
     goes_on("the start")
     kill("-l", "trimtab.dev/component=executor")
@@ -44,7 +47,7 @@ def test_nothing_is_lost_whatever_is_killed(stage: Stage) -> None:
     stage.next_step()
     result = stage.delivered(limit_s=300)
     assert result["lost"] == 0
-    assert result["delivered"] == result["produced"] > 3_000
+    assert result["delivered"] == result["produced"] > 1_000
 
 
 def test_a_pipeline_deleted_and_applied_again_goes_on_from_its_checkpoint(stage: Stage) -> None:

@@ -66,6 +66,8 @@ def test_rows_that_spark_makes_meet_their_goal_without_a_kafka(stage: Stage) -> 
         "the goal is met", 300, lambda: stage.condition("GoalMet").get("status") == "True"
     )
     own = f'namespace="{stage.kube.namespace}",pipeline="clicks"'
-    assert stage.known(f"sum(trimtab_records_total{{{own}}})") > 0
+    # the operator reads the driver itself: Prometheus learns of the first rows a scrape later
+    rows = f"sum(trimtab_records_total{{{own}}})"
+    stage.wait_long("Prometheus knows of rows", 60, lambda: (stage.metric(rows) or 0) > 0)
     assert stage.metric(f"sum(trimtab_lag_records{{{own}}})") is None
     assert "lag" not in stage.status()

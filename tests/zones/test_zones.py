@@ -179,7 +179,7 @@ def test_executors_know_their_place_and_read_from_their_zone(stage: Stage) -> No
     stage.next_step()
     result = stage.delivered(limit_s=300)
     assert result["lost"] == 0
-    assert result["delivered"] == result["produced"] > 3_000
+    assert result["delivered"] == result["produced"] > 1_000
 
 
 def test_executors_go_where_the_partitions_are_led(stage: Stage) -> None:

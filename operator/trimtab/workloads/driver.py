@@ -132,7 +132,10 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         {"name": "job", "mountPath": JOB_DIRECTORY},
         {"name": "tuning", "mountPath": TUNING_DIRECTORY},
     ]
-    for added in (secret_volumes(job.secret_keys), user_volumes(spec.volumes)):
+    for added in (
+        secret_volumes(job.secret_keys, optional=True),
+        user_volumes(spec.volumes, optional=True),
+    ):
         volumes += added[0]
         mounts += added[1]
     if spec.checkpoint.claim is not None:

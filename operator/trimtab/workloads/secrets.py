@@ -8,10 +8,13 @@ from trimtab.api.v1alpha1.kafka_client import SECRETS_DIRECTORY, SecretKey
 from trimtab.ports import Manifest
 
 
-def secret_volumes(keys: Iterable[SecretKey]) -> tuple[list[Manifest], list[Manifest]]:
+def secret_volumes(
+    keys: Iterable[SecretKey], *, optional: bool
+) -> tuple[list[Manifest], list[Manifest]]:
     """Volumes and their mounts, one for each Secret.
 
-    They are optional, so that a pod starts without them and the driver can say what is missing.
+    They are `optional` for the driver, which starts without them and says what is missing.
+    Executors wait for them.
     """
     named: dict[str, list[str]] = {}
     for each in keys:
@@ -20,7 +23,9 @@ def secret_volumes(keys: Iterable[SecretKey]) -> tuple[list[Manifest], list[Mani
     for number, (secret, wanted) in enumerate(sorted(named.items())):
         name = f"secret-{number}"
         items = [{"key": key, "path": key} for key in sorted(set(wanted))]
-        source = {"secretName": secret, "items": items, "optional": True}
+        source: Manifest = {"secretName": secret, "items": items}
+        if optional:
+            source["optional"] = True
         volumes.append({"name": name, "secret": source})
         path = f"{SECRETS_DIRECTORY}/{secret}"
         mounts.append({"name": name, "mountPath": path, "readOnly": True})

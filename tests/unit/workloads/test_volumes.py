@@ -1,4 +1,4 @@
-"""Volumes that a spec asks for: in driver and executors, optional, and named in the role."""
+"""Volumes that a spec asks for: in driver and executors, and named in the role."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ PLAIN = example("pipeline")
 ASKED = changed(PLAIN, "volumes", VOLUMES)
 EXPECTED = {
     "/mnt/store": (
-        {"secret": {"secretName": "store", "optional": True,
-                    "items": [{"key": "ca.jks", "path": "trust.jks"}]}},
+        {"secret": {"secretName": "store", "items": [{"key": "ca.jks", "path": "trust.jks"}]}},
         True,
     ),
-    "/mnt/lookup": ({"configMap": {"name": "lookup", "optional": True}}, True),
+    "/mnt/lookup": ({"configMap": {"name": "lookup"}}, True),
     "/mnt/cache": ({"emptyDir": {"sizeLimit": "1Gi"}}, False),
     "/mnt/models": (
         {"persistentVolumeClaim": {"claimName": "models", "readOnly": True}},
@@ -52,8 +51,22 @@ def driver(manifest: Json) -> Json:
     return found
 
 
-def test_driver_and_executors_have_them() -> None:
-    assert mounted(driver(ASKED)) == EXPECTED
+def optional(found: dict[str, tuple[Json, bool]]) -> dict[str, tuple[Json, bool]]:
+    """The same with its Secrets and ConfigMaps optional."""
+    return {
+        path: (
+            {
+                k: s | {"optional": True} if k in {"secret", "configMap"} else s
+                for k, s in v.items()
+            },
+            read_only,
+        )
+        for path, (v, read_only) in found.items()
+    }
+
+
+def test_the_driver_starts_without_files_and_says_so_and_executors_wait_for_them() -> None:
+    assert mounted(driver(ASKED)) == optional(EXPECTED)
     executors = job().executors
     assert executors is not None
     assert mounted(pod_template(executors, ())["spec"]) == EXPECTED

@@ -52,7 +52,10 @@ def pod_template(pods: Executors, secrets: Iterable[SecretKey]) -> Manifest:
     limit = format_quantity(pods.scratch_bytes or SCRATCH_BYTES)
     volumes.append({"name": LOCAL_DIR, "emptyDir": {"sizeLimit": limit}})
     mounts.append({"name": LOCAL_DIR, "mountPath": f"/var/data/{LOCAL_DIR}"})
-    for added in (secret_volumes(secrets), user_volumes(pods.volumes or ())):
+    for added in (
+        secret_volumes(secrets, optional=False),
+        user_volumes(pods.volumes or (), optional=False),
+    ):
         volumes += added[0]
         mounts += added[1]
     if pods.checkpoint_claim is not None:
