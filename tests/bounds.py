@@ -351,6 +351,53 @@ TABLES_REFUSED: tuple[Row, ...] = tuple(
     )
 )
 
+ALERTS = {
+    "name": "alerts", "sql": "SELECT key, value FROM result WHERE amount > 1000",
+    "kafka": {"bootstrapServers": "k:9092", "topic": "alerts"},
+}  # fmt: skip
+LAKES = {"name": "lake", "delta": LAKE}
+TABLE = {"name": "totals", "jdbc": JDBC}
+TWO_LAKES = "two sinks write to one table or directory"
+SEVERAL_REFUSED: tuple[Row, ...] = (
+    ("spec.sinks", [ALERTS], "write exactly one of sink and sinks"),
+    ("spec.sink", None, "write exactly one of sink and sinks"),
+    *(
+        ("spec", {"sink": None, "sinks": sinks}, words)
+        for sinks, words in (
+            ([], "sinks"),
+            ([ALERTS | {"noop": {}}], "write exactly one sink, of kafka, jdbc, delta, files"),
+            ([LAKES, ALERTS | {"name": "lake"}], "has one name twice"),
+            ([LAKES, ALERTS | {"name": "My alerts"}], "name"),
+            ([LAKES, LAKES | {"name": "copy"}], TWO_LAKES),
+            ([TABLE, TABLE | {"name": "copy"}], TWO_LAKES),
+            ([LAKES, ALERTS | {"outputMode": "update"}], "so one outputMode"),
+            ([LAKES, ALERTS | {"sql": ""}], "sql"),
+        )
+    ),
+    (
+        "spec",
+        {"sink": None, "sinks": [LAKES, ALERTS],
+         "source.kafka": {"bootstrapServers": "k:9092", "topics": ["alerts"]}},
+        LOOP,
+    ),
+    (
+        "spec",
+        {"sink": None, "sinks": [LAKES, ALERTS],
+         "transform.tables": [{"name": "result", "rows": ROWS}]},
+        "the view `result` is what the sinks get",
+    ),
+)  # fmt: skip
+SEVERAL_TAKEN: tuple[tuple[str, Any], ...] = tuple(
+    ("spec", {"sink": None, "sinks": sinks})
+    for sinks in (
+        [ALERTS],
+        [LAKES, ALERTS, TABLE],
+        [LAKES, {"name": "files", "files": LAKE | {"format": "json"}}],
+        [TABLE, {"name": "others", "jdbc": JDBC | {"table": "public.others"}}],
+        [s | {"outputMode": "update"} for s in (ALERTS, TABLE)],
+    )
+)
+
 RATE = {"rate": {"rowsPerSecond": 10}}
 ON_RATE = {"source": RATE, "sink": {"noop": {}}}
 A_LATENCY = "with source.rate, write a goal of latency, by the clock of the producer"
@@ -374,6 +421,7 @@ JVM = {"class": "com.example.Clicks", "jar": "/opt/app/clicks.jar", "params": {"
 
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *RATE_REFUSED,
+    *SEVERAL_REFUSED,
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
     *TOPICS_REFUSED,
@@ -482,6 +530,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.source", RATE),
     ("spec.source", {"rate": {"rowsPerSecond": 10**7, "partitions": 1000}}),
     *SINKS_TAKEN,
+    *SEVERAL_TAKEN,
     (
         "spec.transform.tables",
         [

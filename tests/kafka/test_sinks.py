@@ -149,6 +149,50 @@ def test_delta_files_and_a_function_after_a_replay(
     assert first == second
 
 
+def test_several_sinks_each_have_what_they_select_after_a_replay(
+    broker: KafkaBroker, make_driver: Callable[..., Driver], database: Postgres, password: Path,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """One query, read once; each sink keeps its own promise, and two tables are two."""
+    database.run("""
+        TRUNCATE items; TRUNCATE written;
+        CREATE TABLE evens (id text PRIMARY KEY, item int);
+        CREATE TABLE evens_written (id text);
+        CREATE FUNCTION note_even() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN INSERT INTO evens_written VALUES (NEW.id); RETURN NEW; END $$;
+        CREATE TRIGGER note AFTER INSERT OR UPDATE ON evens
+          FOR EACH ROW EXECUTE FUNCTION note_even();
+    """)
+    for name in ("to-several", "several-out"):
+        broker.create_topic(name, 4)
+    lake = tmp_path / "lake"
+    topic = {"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": "several-out"}
+    parts = [
+        {"name": "all", "sink": jdbc(database, name="all")},
+        {"name": "evens", "sql": "SELECT id, item FROM result WHERE item % 2 = 0",
+         "sink": jdbc(database, table="evens", name="evens")},
+        {"name": "lake", "sink": {"kind": "delta", "uri": str(lake)}},
+        {"name": "topic", "sql": "SELECT id AS key, CAST(item AS STRING) AS value FROM result",
+         "sink": topic},
+    ]  # fmt: skip
+    driver = make_driver(
+        source={"bootstrapServers": broker.bootstrap, "topics": ["to-several"]},
+        transform={"sql": SQL}, sink={"kind": "several", "sinks": parts},
+    )  # fmt: skip
+    replayed(driver, broker.bootstrap, "to-several")
+    made = broker_records(broker, "to-several")
+    written = [row[0] for row in database.run("SELECT id FROM written")]
+    every_record_once(written, broker, "to-several")
+    evens = Counter(row[0] for row in database.run("SELECT id FROM evens_written"))
+    expected = {row[0] for row in database.run("SELECT id FROM items WHERE item % 2 = 0")}
+    assert set(evens) == expected
+    assert set(evens.values()) == {1}
+    every_record_once(delta_ids(lake, driver.conf), broker, "to-several")
+    keys = Counter(message.key() for message in read_messages(broker.bootstrap, "several-out"))
+    assert len(keys) == made
+    assert set(keys.values()) == {1, 2}, "a topic has the records of the replayed batch twice"
+
+
 def delta_ids(table: Path | str, conf: Path) -> list[str]:
     """The ids in a Delta table, as Spark reads it."""
     program = f"""
@@ -201,13 +245,30 @@ FROM source
 """
 
 
+RAISES = """
+from trimtab.transforms import try_udf
+
+
+def transform(df, params):
+    def checked(value, offset):
+        if offset % 10 == 3:
+            raise ValueError(f"offset {offset} ends in 3")
+        return value
+
+    kept = df.select("key", "value", "topic", "partition", "offset")
+    return try_udf(kept, checked, "checked", "value", "offset", returns="binary")
+"""
+
+
 def test_rows_with_an_error_go_elsewhere_and_too_many_of_them_stall(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
     dead = f"{topics[1]}-dead"
     broker.create_topic(dead, 1)
     letters = {"topic": dead, "maxPerBatch": 30}
-    driver = make_driver(schema=2, transform={"sql": DEAD}, deadLetters=letters)
+    driver = make_driver(schema=2, transform={"module": "raises:transform"}, deadLetters=letters)
+    (driver.directory / "modules").mkdir()
+    (driver.directory / "modules" / "raises.py").write_text(RAISES)
     driver.settings(**KNOBS)
     made = produce(broker.bootstrap, topics[0], [(0.5, RECORDS * 2)])
     driver.start()
@@ -218,19 +279,21 @@ def test_rows_with_an_error_go_elsewhere_and_too_many_of_them_stall(
     assert len(found) + len(list(read_messages(broker.bootstrap, topics[1]))) == made.acknowledged
     for record in found:
         headers = {name: value.decode() for name, value in record.headers()}
-        assert headers["trimtab.error"] == f"offset {headers['trimtab.offset']} ends in 3"
+        said = f"ValueError: offset {headers['trimtab.offset']} ends in 3"
+        assert headers["trimtab.error"] == said
         assert headers["trimtab.topic"] == topics[0]
         assert identity(record.value())
     driver.until(lambda m: m.get("missing_records") == 0)
     assert driver.terminate() == 0
 
     strict = make_driver(
-        schema=2, transform={"sql": DEAD}, deadLetters=letters | {"maxPerBatch": 0}
+        schema=2, transform={"sql": DEAD}, deadLetters=letters | {"maxPerMinute": 40}
     )
     strict.settings(**KNOBS)
     strict.start()
     told = strict.termination()
     assert told["reason"] == "TooManyDeadLetters"
+    assert "of a minute, more than deadLetters.maxPerMinute: 40" in told["message"]
     assert "ends in 3. Correct the transform" in told["message"]
 
 

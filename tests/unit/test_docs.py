@@ -25,6 +25,7 @@ from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
 from trimtab.api.v1alpha1.query import DeadLetters, Sink, Source
+from trimtab.api.v1alpha1.results import Sinks
 from trimtab.api.v1alpha1.runs import Runs
 from trimtab.api.v1alpha1.status import ConditionType
 from trimtab.api.v1alpha1.transform import Transform
@@ -44,7 +45,8 @@ KINDS = {
     "PolicyTest": PolicyTest,
 }
 PARTS: dict[str, Any] = {
-    "source": Source, "sink": Sink, "transform": Transform, "deadLetters": DeadLetters,
+    "source": Source, "sink": Sink, "sinks": Sinks, "transform": Transform,
+    "deadLetters": DeadLetters,
     "volumes": Volumes, "podTemplate": PipelinePodTemplate, "goal": Goal, "runs": Runs,
 }  # fmt: skip
 """Parts of the spec of a pipeline, shown by themselves."""

@@ -152,6 +152,9 @@ class JdbcSinkDocument(Part):
     table: str
     keys: list[str]
     latest: str | None = Field(None, description="column; absent: any row of a key wins")
+    name: str | None = Field(
+        None, description="tells its batches from those of the query's other tables"
+    )
     username: str
     password_secret: PasswordSecret = Field(alias="passwordSecret")
 
@@ -166,15 +169,41 @@ class DeadLettersDocument(Document):
 
     topic: str
     max_per_batch: int = Field(alias="maxPerBatch")
+    max_per_minute: int | None = Field(
+        None, alias="maxPerMinute", description="absent: the number in a batch counts alone"
+    )
 
 
-SinkDocument = Annotated[
+_OneSink = (
     KafkaSinkDocument
     | NoopSinkDocument
     | FunctionSinkDocument
     | FilesSinkDocument
     | DeltaSinkDocument
-    | JdbcSinkDocument,
-    Field(discriminator="kind"),
-]
+    | JdbcSinkDocument
+)
+OneSinkDocument = Annotated[_OneSink, Field(discriminator="kind")]
+
+
+class NamedSinkDocument(Document):
+    """One of several sinks."""
+
+    name: str
+    sql: str | None = Field(None, description="on the view `result`; absent: all of it")
+    sink: OneSinkDocument
+
+
+class SeveralSinksDocument(Part):
+    """The results go to several sinks, one after the other."""
+
+    kind: Literal["several"] = "several"
+    sinks: tuple[NamedSinkDocument, ...]
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """What they need."""
+        return tuple(key for each in self.sinks for key in each.sink.secret_keys)
+
+
+SinkDocument = Annotated[_OneSink | SeveralSinksDocument, Field(discriminator="kind")]
 """Where the results go. `job/query/sinks` has a module for each kind."""

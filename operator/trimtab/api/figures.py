@@ -110,6 +110,10 @@ DRIVER: tuple[Figure, ...] = (
     gauge(
         "sink_ratio", "Share of the time on records spent writing, in the last timed batch", _TUNER
     ),
+    gauge(
+        "sink_write_seconds", "Seconds that each of several sinks took for the last batch", _TUNER,
+        sink="",
+    ),
     gauge("slots_busy_ratio", "Mean share of task slots in use, over 5 s", _TUNER),
     gauge("gc_ratio", "Garbage collection time per task time; omitted while no task ends", _TUNER),
     gauge(

@@ -15,7 +15,7 @@ def in_force(spec: StreamPipelineSpec, status: StreamPipelineStatus) -> Policy:
     told = (SetBy(each.field, each.value, each.policy) for each in status.policies)
     parts = restated(Parts(spec.goal, spec.limits, spec.tuning), told)
     stated = Policy.stated(parts.goal, parts.limits, parts.tuning, spec.resources.executor)
-    return replace(stated, sends=spec.sink.sends)
+    return replace(stated, sends=spec.results.sends)
 
 
 def told(status: StreamPipelineStatus) -> str:

@@ -79,7 +79,7 @@ class Policy:
     def of(cls, spec: StreamPipelineSpec) -> Policy:
         """The policy in a spec."""
         stated = cls.stated(spec.goal, spec.limits, spec.tuning, spec.resources.executor)
-        return replace(stated, sends=spec.sink.sends)
+        return replace(stated, sends=spec.results.sends)
 
     @classmethod
     def stated(

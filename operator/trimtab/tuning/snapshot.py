@@ -38,6 +38,8 @@ class Batch:
     """Seconds of the commit of state; part of the overhead, like planning."""
     sink_s: float | None = None
     """Seconds of writing the result; part of the work. Spark does not time reading."""
+    slowest_sink: str | None = None
+    """Which of several sinks takes the longest."""
 
     @property
     def teaches(self) -> bool:

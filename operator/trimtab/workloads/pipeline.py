@@ -61,7 +61,7 @@ def children(
     if spec.checkpoint.claim is None:
         _stamp(stateful_set, spec)
     policies = network.pipeline_policies(
-        parent, config, ui=spec.shows_ui, kafka=bool(spec.source.kafka or spec.sink.reference)
+        parent, config, ui=spec.shows_ui, kafka=bool(spec.source.kafka or spec.results.kafkas)
     )
     ui = [driver.ui_service(parent)] if spec.shows_ui else []
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
@@ -95,9 +95,9 @@ def job_definition(
             tables=spec.transform.tables or None,
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
-        sink=spec.sink.document(),
+        sink=spec.results.document(),
         dead_letters=spec.dead_letters.document() if spec.dead_letters else None,
-        output_mode=spec.sink.output_mode,
+        output_mode=spec.results.output_mode,
         checkpoint_uri=_checkpoint_uri(meta, spec),
         drain_timeout_s=spec.drain_timeout,
         resume=False if spec.checkpoint.resume is False else None,
@@ -138,14 +138,15 @@ def _executors(
 def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
     """Whether it has what drivers of the first schema do not know."""
     source, python = spec.source.kafka, spec.transform.python
-    kafkas = [kafka for kafka in (source, spec.sink.reference) if kafka is not None]
     return any(
         (
-            *(kafka.tls or kafka.authentication or kafka.options for kafka in kafkas),
+            source and (source.tls or source.authentication or source.options),
+            *(sink.tls or sink.authentication or sink.options for sink in spec.results.kafkas),
             *(variable.value_from for variable in spec.env),
             source is None or source.topic_pattern or source.format,
             python and (python.script or python.requirements),
             spec.transform.jvm,
+            spec.sinks,
             spec.transform.tables,
             spec.dead_letters,
             spec.volumes,
@@ -215,7 +216,7 @@ def checkpoint_identity(spec: StreamPipelineSpec) -> str:
     `generation:form:hash`. The partitions of state only if the spec sets them; the number that a
     driver chose is in the checkpoint itself, as are the ids of the Kafka cluster and of its topics.
     """
-    told: list[Any] = [spec.source.offsets_of, spec.sink.output_mode]
+    told: list[Any] = [spec.source.offsets_of, spec.results.output_mode]
     if spec.transform.shuffle_partitions is not None:
         told.append(spec.transform.shuffle_partitions)
     if spec.checkpoint.uri is not None:
@@ -242,7 +243,7 @@ def _stamp(holder: Manifest, spec: StreamPipelineSpec) -> None:
     """Record on a child what the checkpoint belongs to, and where its batches are written."""
     annotations, said = (
         holder["metadata"]["annotations"],
-        (checkpoint_identity(spec), spec.sink.words),
+        (checkpoint_identity(spec), spec.results.words),
     )
     annotations[IDENTITY_ANNOTATION], annotations[SINK_ANNOTATION] = said
     annotations[HASH_ANNOTATION] = digest([annotations[HASH_ANNOTATION], *said])

@@ -44,6 +44,8 @@ NARROWED = {
         ".spec.transform: new rule: write exactly one transform",  # wider: jvm is new
         ".spec.sink: new rule: write exactly one sink",  # it had to be kafka
         ".spec.source: new rule: write exactly one source",  # so too
+        ".spec: new rule: write exactly one of sink and sinks",  # sink had to be there
+        ".spec: new rule: the view `result` is what the sinks get",  # of fields that are new
         ".spec: new rule: deadLetters go to a topic of",  # of fields that are new
         ".spec: new rule: a run takes on what there is",  # of fields that are new
         ".spec: new rule: with source.rate, write a goal of latency",  # so too

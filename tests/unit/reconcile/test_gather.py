@@ -102,6 +102,22 @@ def test_a_timed_batch_is_known_as_such_and_its_share_counts_in_those_after_it()
     assert (plain.batch.timed, plain.running_timed, plain.batch.sink_s) == (False, False, None)
 
 
+def test_of_several_sinks_the_slowest_is_known() -> None:
+    driver = series("clicks", NOW_S)
+    labels = {k: v for k, v in driver["gauges"][0].labels.items() if k != "__name__"}
+    for sink, seconds in (("lake", 0.4), ("alerts", 1.5)):
+        name = {"__name__": "trimtab_sink_write_seconds", "sink": sink}
+        driver["gauges"].append(Sample(labels | name, seconds))
+    known = seen(driver)
+    assert isinstance(known, Signals)
+    assert known.batch
+    assert known.batch.slowest_sink == "alerts"
+    plain = seen(series("clicks", NOW_S))
+    assert isinstance(plain, Signals)
+    assert plain.batch
+    assert plain.batch.slowest_sink is None
+
+
 def test_an_empty_answer_gives_no_signals_and_says_so() -> None:
     words = "Prometheus has no series of this pipeline's driver"
     assert seen() == Missing(Reason.NO_METRICS, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.tuning.test_decision import AT_THE_EDGE, memory, overloaded, policy, snapshot
+from tests.unit.tuning.test_decision import AT_THE_EDGE, batch, memory, overloaded, policy, snapshot
 
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
@@ -50,6 +50,16 @@ def test_the_work_is_named_by_what_is_known(seen: dict[str, Any], kind: Kind, wo
     found = diagnosed(**seen)
     assert found.kind is kind, found
     assert words in found.evidence
+
+
+@pytest.mark.parametrize(
+    ("slowest", "words"), [("lake", ", the sink lake the most of it"), (None, "")]
+)
+def test_of_several_sinks_the_slowest_is_named(slowest: str | None, words: str) -> None:
+    slow = batch(records=2000, duration_s=10.0, overhead_s=1.0, sink_s=7.0, slowest_sink=slowest)
+    found = diagnosed(batch=slow)
+    assert found.kind is Kind.SINK, found
+    assert found.evidence.endswith(f"7.0 s of 10.0 s{words}")
 
 
 @pytest.mark.parametrize(("gc_ratio", "points"), [(0.3, True), (None, False)])

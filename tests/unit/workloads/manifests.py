@@ -69,10 +69,10 @@ def changed(manifest: Json, path: str, value: Any) -> Json:
 def reached(manifest: Json) -> StreamPipelineSpec:
     """A pipeline's spec with an address for each Kafka."""
     spec = StreamPipelineSpec.model_validate(manifest["spec"])
-    source, sink = spec.source.kafka, spec.sink.reference
+    source = spec.source.kafka
     return spec.reaching(
         source and (source if source.bootstrap_servers else source.reached(PLAIN)),
-        sink and (sink if sink.bootstrap_servers else sink.reached(PLAIN)),
+        [sink if sink.bootstrap_servers else sink.reached(PLAIN) for sink in spec.results.kafkas],
     )
 
 

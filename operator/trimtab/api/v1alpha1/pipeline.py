@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from trimtab.api.common import ApiModel, cel
+from trimtab.api.common import ApiModel, cel, require_one
 from trimtab.api.quantities import Duration, between
 from trimtab.api.reserved import SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.checkpoint import Checkpoint
@@ -16,6 +17,7 @@ from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka_reference import in_one_kafka
 from trimtab.api.v1alpha1.kafka_source import KafkaSource
 from trimtab.api.v1alpha1.limits import Limits, Resources
+from trimtab.api.v1alpha1.pipeline_rules import GOAL_OF_RATE, NO_RUNS, RULES, TOO_SMALL
 from trimtab.api.v1alpha1.pod_template import (
     NodeSelector,
     PipelinePodTemplate,
@@ -33,119 +35,28 @@ from trimtab.api.v1alpha1.query import (
     Sink,
     Source,
 )
+from trimtab.api.v1alpha1.results import ONE_OR_SEVERAL, RESULT, TAKEN, Results, Sinks
 from trimtab.api.v1alpha1.runs import Runs
-from trimtab.api.v1alpha1.spark_ui import EVENT_LOG_RULE, EventLog, SparkUI, require_place
+from trimtab.api.v1alpha1.spark_ui import EventLog, SparkUI, require_place
 from trimtab.api.v1alpha1.transform import Transform
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.api.v1alpha1.volumes import Volumes
 
-SHUFFLE_PARTITIONS_KEY = "spark.sql.shuffle.partitions"
-
-
 _HOUR_S, _DAY_S = 3600.0, 86400.0
-
-_ONE_KAFKA = " || ".join(
-    f"has(self.source.kafka.{by}) && has(self.sink.kafka) && has(self.sink.kafka.{by})"
-    f" && self.source.kafka.{name} == self.sink.kafka.{name}"
-    for by, name in (
-        ("cluster", "cluster"),
-        ("strimzi", "strimzi.name"),
-        ("bootstrapServers", "bootstrapServers"),
-    )
-)
-
-
-def _reads(topic: str) -> str:
-    """CEL: whether the source reads a topic."""
-    source = "self.source.kafka"
-    return (
-        f"has({source}) && ((has({source}.topics) && {topic} in {source}.topics)"
-        f" || (has({source}.topicPattern)"
-        f" && {topic}.matches('^(' + {source}.topicPattern + ')$')))"
-    )
-
-
-TOO_SMALL = (
-    "limits.{0} is less than limits.executors.min needs, or than one executor: raise it, or lower"
-    " executors.min or resources.executor.{0}"
-)
-NO_RUNS = "a run takes on what there is, and source.rate has no end: remove runs"
-GOAL_OF_RATE = (
-    "with source.rate, write a goal of latency, by the clock of the producer, which is the time in"
-    " each row: how many rows wait is not known"
-)
-_FEWEST = "(self.limits.executors.min > 0 ? self.limits.executors.min : 1)"
-_LIMIT, _POD = "self.limits.memory", "self.resources.executor.memory"
-_PIN = "has(self.tuning.pinned) && has(self.tuning.pinned.executors)"
 
 
 class StreamPipelineSpec(ApiModel):
     """A pipeline from its source through Spark to its sink, and the goal that it must meet."""
 
-    model_config = {
-        "json_schema_extra": cel(
-            (
-                f"!({_PIN}) || (self.tuning.pinned.executors >= self.limits.executors.min"
-                " && self.tuning.pinned.executors <= self.limits.executors.max)",
-                "tuning.pinned.executors must lie within limits.executors",
-            ),
-            (
-                f"!has(self.limits.cores) || self.limits.cores >= {_FEWEST} *"
-                " self.resources.executor.cores",
-                TOO_SMALL.format("cores"),
-            ),
-            (
-                f"!has(self.limits.memory) || !isQuantity({_LIMIT}) || !isQuantity({_POD})"
-                f" || quantity({_LIMIT}).asApproximateFloat()"
-                f" >= double({_FEWEST}) * quantity({_POD}).asApproximateFloat()",
-                TOO_SMALL.format("memory"),
-            ),
-            (
-                "!has(self.limits.executorCores)"
-                " || self.limits.executorCores >= self.resources.executor.cores",
-                "limits.executorCores is less than resources.executor.cores: raise the former or"
-                " lower the latter",
-            ),
-            (
-                "!has(self.limits.topicPartitions) || has(self.source.kafka)"
-                " && ((has(self.source.kafka.cluster) || has(self.source.kafka.strimzi))"
-                " && has(self.source.kafka.topics) && size(self.source.kafka.topics) == 1)",
-                "limits.topicPartitions is for one topic of a KafkaCluster or of a Strimzi Kafka"
-                " here: name it in source.kafka.cluster or source.kafka.strimzi, with one topic,"
-                " or remove the limit",
-            ),
-            EVENT_LOG_RULE,
-            (
-                f"!has(self.source.kafka) || !({_ONE_KAFKA})"
-                f" || !({_reads('self.sink.kafka.topic')})",
-                LOOP,
-            ),
-            (f"!has(self.deadLetters) || !({_reads('self.deadLetters.topic')})", DEAD_LOOP),
-            (
-                "!has(self.deadLetters) || !has(self.source.kafka)"
-                " || !has(self.source.kafka.format)"
-                f" || self.deadLetters.maxPerBatch <= {MOST_ASIDE}",
-                TOO_MANY_ASIDE,
-            ),
-            ("!has(self.source.rate) || !has(self.deadLetters)", NO_DEAD_LETTERS),
-            ("!has(self.source.rate) || !has(self.runs)", NO_RUNS),
-            (
-                "!has(self.source.rate) || (has(self.goal.latency)"
-                " && self.goal.latency.clock == 'producer')",
-                GOAL_OF_RATE,
-            ),
-            (
-                "!has(self.transform.shufflePartitions)"
-                f" || !(has(self.sparkConf) && '{SHUFFLE_PARTITIONS_KEY}' in self.sparkConf)",
-                "the number of shuffle partitions is set twice: remove"
-                f" {SHUFFLE_PARTITIONS_KEY} from sparkConf",
-            ),
-        )
-    }
+    model_config = {"json_schema_extra": cel(*RULES)}
     goal: Goal
     source: Source
     transform: Transform
-    sink: Sink
+    sink: Sink | None = None
+    sinks: Sinks | None = Field(
+        None,
+        description="Several sinks of one query, written one after the other, in place of sink.",
+    )
     dead_letters: DeadLetters | None = Field(
         None,
         alias="deadLetters",
@@ -215,11 +126,23 @@ class StreamPipelineSpec(ApiModel):
     suspend: bool = Field(False, description="True stops the query at a batch boundary.")
     runs: Runs | None = Field(None, description="When the pipeline runs; absent: all the time.")
 
-    def reaching(self, source: KafkaSource | None, sink: KafkaSink | None) -> StreamPipelineSpec:
-        """The same with what its Kafka references stand for."""
-        found = self.sink if sink is None else self.sink.model_copy(update={"kafka": sink})
+    @property
+    def results(self) -> Results:
+        """Where the results go."""
+        return Results((self.sink,) if self.sink else tuple(self.sinks or ()))
+
+    def reaching(
+        self, source: KafkaSource | None, topics: Iterable[KafkaSink]
+    ) -> StreamPipelineSpec:
+        """The same with what its Kafka references stand for: `topics` are those of `results`."""
+        found = iter(topics)
+        sinks = [
+            sink.model_copy(update={"kafka": next(found)}) if sink.kafka else sink
+            for sink in self.results.sinks
+        ]
+        written = {"sink": sinks[0]} if self.sink else {"sinks": sinks}
         return self.model_copy(
-            update={"source": self.source.model_copy(update={"kafka": source}), "sink": found}
+            update={"source": self.source.model_copy(update={"kafka": source}), **written}
         )
 
     @property
@@ -244,6 +167,13 @@ class StreamPipelineSpec(ApiModel):
         faults += [f"env {name!r} is there twice: keep one" for name in twice]
         if faults:
             raise ValueError("; ".join(faults))
+        return self
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> StreamPipelineSpec:
+        require_one((self.sink, self.sinks), ONE_OR_SEVERAL)
+        if self.sinks and any(table.name == RESULT for table in self.transform.tables):
+            raise ValueError(TAKEN)
         return self
 
     @model_validator(mode="after")
@@ -276,13 +206,14 @@ class StreamPipelineSpec(ApiModel):
 
     @model_validator(mode="after")
     def _no_loop(self) -> StreamPipelineSpec:
-        source, sink = self.source.kafka, self.sink.reference
+        source = self.source.kafka
         if source is None:
             return self
         if self.dead_letters and source.reads(self.dead_letters.topic):
             raise ValueError(DEAD_LOOP)
         if source.format and self.dead_letters and self.dead_letters.max_per_batch > MOST_ASIDE:
             raise ValueError(TOO_MANY_ASIDE)
-        if sink and source.reads(sink.topic) and in_one_kafka(source, sink):
-            raise ValueError(LOOP)
+        for sink in self.results.kafkas:
+            if source.reads(sink.topic) and in_one_kafka(source, sink):
+                raise ValueError(LOOP)
         return self

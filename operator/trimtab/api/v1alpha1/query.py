@@ -10,7 +10,7 @@ from trimtab.api.common import ApiModel, Topic, cel, exactly_one, require_one
 from trimtab.api.endpoints import (
     DeadLettersDocument,
     KafkaSinkDocument,
-    SinkDocument,
+    OneSinkDocument,
     SourceDocument,
 )
 from trimtab.api.v1alpha1.formats import MOST_ASIDE
@@ -122,10 +122,22 @@ class DeadLetters(ApiModel):
         le=10**9,
         description="With more of them in one batch the pipeline stalls, and nothing is written.",
     )
+    max_per_minute: int | None = Field(
+        None,
+        alias="maxPerMinute",
+        ge=0,
+        le=10**9,
+        description="The same for the last minute, as the driver counts it since its start; absent:"
+        " only the number in a batch counts.",
+    )
 
     def document(self) -> DeadLettersDocument:
         """The same in `job.json`."""
-        return DeadLettersDocument(topic=self.topic, max_per_batch=self.max_per_batch)
+        return DeadLettersDocument(
+            topic=self.topic,
+            max_per_batch=self.max_per_batch,
+            max_per_minute=self.max_per_minute,
+        )
 
 
 _KINDS = ("kafka", "jdbc", "delta", "files", "foreachBatch", "noop")
@@ -163,20 +175,18 @@ class Sink(ApiModel):
         return next(kind for kind in self._kinds if kind is not None)
 
     @property
-    def reference(self) -> KafkaSink | None:
-        """The Kafka cluster that it names; None if it names none."""
-        return self.kafka
-
-    @property
-    def sends(self) -> bool:
-        """Whether a Kafka producer writes the results, so that its knobs apply."""
-        return self.kafka is not None
-
-    @property
     def words(self) -> str:
         """Where it writes to, in words."""
         return self._chosen.words
 
-    def document(self) -> SinkDocument:
+    @property
+    def place(self) -> tuple[str, ...] | None:
+        """The table or directory that no other sink of the query may write to; None if any may."""
+        if self.jdbc is not None:
+            return self.jdbc.url, self.jdbc.table
+        kept = self.delta or self.files
+        return None if kept is None else (type(kept).__name__, kept.uri)
+
+    def document(self) -> OneSinkDocument:
         """The sink in `job.json`."""
         return self._chosen.document()

@@ -102,13 +102,14 @@ class JdbcSink(Database):
         """Where it writes to, in words."""
         return f"table {self.table} of {self.url.partition('?')[0]}"
 
-    def document(self) -> endpoints.JdbcSinkDocument:
-        """The sink in `job.json`."""
+    def document(self, name: str | None = None) -> endpoints.JdbcSinkDocument:
+        """The sink in `job.json`; one of several has a name."""
         return endpoints.JdbcSinkDocument(
             url=self.url,
             table=self.table,
             keys=self.keys,
             latest=self.latest,
+            name=name,
             username=self.username,
             password_secret=self.password_secret,
         )

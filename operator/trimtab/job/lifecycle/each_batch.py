@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trimtab.job.batches.batches import Batches
@@ -55,14 +56,18 @@ class EachBatch:
             log.warning("batch %d: its size could not be read: %s", batch_id, error)
         return replays, records
 
-    def written(self, split: Split | None, stages: Stages) -> None:
-        """A batch is written; `split` is its time by phase if it was timed."""
+    def written(self, split: Split | None, stages: Stages, sinks_s: Mapping[str, float]) -> None:
+        """A batch is written; `split` is its time by phase if it was timed.
+
+        `sinks_s` are the seconds that each of several sinks took.
+        """
         self.batches.written(split)
         if self.executors is not None:
             self.executors.batch_ended()
         calls = stages.take()
         with self.driver.writing() as driver:
             driver.calls = calls
+            driver.sinks_s = dict(sinks_s)
             driver.totals.add_calls(calls)
 
     def abandon(self) -> None:

@@ -242,7 +242,7 @@ class Runner:
         return knobs | self._fitted
 
     def _written(self, split: Split | None) -> None:
-        self._each.written(split, self._builder.stages)
+        self._each.written(split, self._builder.stages, self._sink.spent_s)
 
     def _go_live(self, knobs: Mapping[str, float], executors: int | None) -> None:
         self._builder.live.set(knobs)

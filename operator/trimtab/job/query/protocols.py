@@ -105,6 +105,10 @@ class Sink(Protocol):
         """Settings that it needs of Spark's session."""
 
     @property
+    def spent_s(self) -> Mapping[str, float]:
+        """Seconds that each of several sinks took for the last batch, by name."""
+
+    @property
     def on_replay(self) -> str:
         """What a batch leaves behind if it is replayed after it was written in part or whole."""
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from trimtab.api.contract import Job
-from trimtab.api.v1alpha1.pipeline import SHUFFLE_PARTITIONS_KEY
+from trimtab.api.v1alpha1.pipeline_rules import SHUFFLE_PARTITIONS_KEY
 from trimtab.job.gateway import JavaObject, items
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.plan import nodes, tree

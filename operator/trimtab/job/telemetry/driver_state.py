@@ -231,6 +231,8 @@ class DriverState:
     """How long the last batch's records were in Kafka before its commit, by quantile."""
     sink_share: float | None = None
     """Share of writing in the time of the last timed batch."""
+    sinks_s: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that each of several sinks took for the last batch."""
     running: RunningBatch | None = None
     stalled_s: float = 0.0
     """Seconds in which the running batch has made no progress."""

@@ -54,6 +54,7 @@ class DriverCollector(Collector):
                 *_totals(driver.totals),
                 *(_last(driver.last, driver.waits) if driver.last else ()),
                 _one("sink_ratio", driver.sink_share),
+                _by("sink_write_seconds", driver.sinks_s),
             ]
         return [family for family in families if family.samples]
 

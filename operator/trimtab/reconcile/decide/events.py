@@ -84,7 +84,7 @@ def _ledger(old: StreamPipelineStatus, new: StreamPipelineStatus) -> Iterator[An
 def _sink(seen: Observation, new: StreamPipelineStatus) -> Iterator[Announcement]:
     """Another sink keeps the checkpoint. While something is Stalled, nothing is written anew."""
     known = (seen.identity_holder or {}).get("metadata", {}).get("annotations", {})
-    before, now = known.get(pipeline.SINK_ANNOTATION), seen.spec.sink.words
+    before, now = known.get(pipeline.SINK_ANNOTATION), seen.spec.results.words
     stalled = get_condition(new.conditions, Type.STALLED)
     if before and before != now and stalled and stalled.status == "False":
         message = (

@@ -44,6 +44,10 @@ class DriverMetrics:
         value = self.number(name, label)
         return None if value is None else int(value)
 
+    def by(self, name: str) -> dict[str, float]:
+        """All values of a figure, by label value."""
+        return {label: value for (each, label), value in self.values.items() if each == name}
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:

@@ -98,20 +98,21 @@ def _reached(
     namespace: str, spec: StreamPipelineSpec, tick: TickContext
 ) -> StreamPipelineSpec | Words:
     """The spec with the address and the login of each Kafka, or what is missing."""
-    source, sink = spec.source.kafka, spec.sink.reference
+    source, topics = spec.source.kafka, []
     if source is not None:
         found = _connection(namespace, source, tick)
         if isinstance(found, tuple):
             return found
         source = source.reached(found)
-    if sink is not None:
+    for sink in spec.results.kafkas:
         found = _connection(namespace, sink, tick)
         if isinstance(found, tuple):
             return found
-        sink = sink.reached(found)
-        if source and source.reads(sink.topic) and share_server(source.servers, sink.servers):
+        reached = sink.reached(found)
+        if source and source.reads(sink.topic) and share_server(source.servers, reached.servers):
             return "InvalidSpec", LOOP
-    return spec.reaching(source, sink)
+        topics.append(reached)
+    return spec.reaching(source, topics)
 
 
 def _connection(
@@ -143,7 +144,7 @@ def _of_cluster(cache: ObjectCache, namespace: str, name: str) -> KafkaConnectio
 
 def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:
     """A driver created before its Kafka would only fail; one that already runs just retries."""
-    for named in (spec.source.kafka, spec.sink.reference):
+    for named in (spec.source.kafka, *spec.results.kafkas):
         name = named.cluster if named else None
         found = cache.get("KafkaCluster", namespace, name) if name else None
         status = KafkaClusterStatus.model_validate((found or {}).get("status") or {})

@@ -5,6 +5,7 @@ An instant query hides how old a sample is, so age is judged by the exported hea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trimtab.api.knobs import FETCH_MAX, FETCH_PARTITION, How
@@ -155,6 +156,10 @@ def _sink_s(seen: DriverMetrics) -> float | None:
     return None if share is None or work_s is None else share * work_s
 
 
+def _slowest(sinks_s: Mapping[str, float]) -> str | None:
+    return max(sinks_s, key=lambda name: sinks_s[name], default=None)
+
+
 def _batch(seen: DriverMetrics, latency: str, quantile: float) -> Batch | None:
     known = {
         "run": seen.whole("run_number"),
@@ -176,6 +181,7 @@ def _batch(seen: DriverMetrics, latency: str, quantile: float) -> Batch | None:
         planning_s=_sum(seen, "planning", "latest_offset"),
         timed=bool(seen.number("batch_timed")),
         sink_s=_sink_s(seen),
+        slowest_sink=_slowest(seen.by("sink_write_seconds")),
         state_s=_sum(seen, "state_commit"),
         latency_s=seen.number(latency, f"{quantile:g}"),
     )

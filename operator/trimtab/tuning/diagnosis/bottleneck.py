@@ -93,7 +93,8 @@ def _past_the_knee(facts: Facts) -> Bottleneck | None:
         return None
     words = f"a batch of {records} records takes disproportionately longer than one of {knee}"
     if facts.share(facts.batch.sink_s) >= SINK_HIGH:
-        return Bottleneck(Kind.SINK, f"{words}: the sink takes {facts.batch.sink_s:.1f} s of it")
+        words += f": the sink takes {facts.batch.sink_s:.1f} s of it{_most_of_it(facts)}"
+        return Bottleneck(Kind.SINK, words)
     return Bottleneck(Kind.ADMISSION_LIMIT, f"{words}: maxOffsetsPerTrigger lets too many in")
 
 
@@ -126,17 +127,32 @@ def _memory(facts: Facts) -> Bottleneck | None:
 
 
 def _part(
-    kind: Kind, words: str, seconds: Callable[[Batch], float | None], least: float = PART_HIGH
+    kind: Kind, words: str, seconds: Callable[[Batch], float | None]
 ) -> Callable[[Facts], Bottleneck | None]:
-    """The cause that one phase takes at least a given share of the batch."""
+    """The cause that one phase takes a large share of the batch."""
 
     def look(facts: Facts) -> Bottleneck | None:
         part_s = seconds(facts.batch)
-        if facts.share(part_s) < least:
+        if facts.share(part_s) < PART_HIGH:
             return None
         return Bottleneck(kind, f"{words} {part_s:.1f} s of {facts.batch.duration_s:.1f} s")
 
     return look
+
+
+def _sink(facts: Facts) -> Bottleneck | None:
+    """Writing takes most of the batch."""
+    sink_s, batch_s = facts.batch.sink_s, facts.batch.duration_s
+    if facts.share(sink_s) < SINK_HIGH:
+        return None
+    words = f"writing takes {sink_s:.1f} s of {batch_s:.1f} s{_most_of_it(facts)}"
+    return Bottleneck(Kind.SINK, words)
+
+
+def _most_of_it(facts: Facts) -> str:
+    """Which of several sinks takes the longest."""
+    name = facts.batch.slowest_sink
+    return f", the sink {name} the most of it" if name else ""
 
 
 def _overhead(facts: Facts) -> Bottleneck | None:
@@ -250,8 +266,7 @@ CAUSES: tuple[Callable[[Facts], Bottleneck | None], ...] = (
     _past_the_knee, _limit, _trigger, _memory,
     _part(Kind.STATE_COMMIT, "the commit of state takes", lambda batch: batch.state_s),
     _part(Kind.DRIVER_PLANNING, "the driver plans for", lambda batch: batch.planning_s),
-    _part(Kind.SINK, "writing takes", lambda batch: batch.sink_s, SINK_HIGH),
-    _overhead, _skew,
+    _sink, _overhead, _skew,
     _calls, _partitions, locality.crowded, locality.away, _cpu, _fetch,
 )  # fmt: skip
 

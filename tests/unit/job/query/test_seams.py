@@ -51,6 +51,7 @@ class ToySink:
     phases = ("sink",)
     ignores = ()
     on_replay = "the same rows are there once"
+    spent_s: Mapping[str, float] = {}
 
     def __init__(self, _document: ToyDocument) -> None:
         self.rows: dict[int, Any] = {}

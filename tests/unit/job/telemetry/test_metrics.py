@@ -50,6 +50,7 @@ def full_state() -> DriverState:
         executors={"1": ExecutorLoad(0.8, 0.4), "2": ExecutorLoad(1.0, None)},
     )  # fmt: skip
     driver.totals.localities["PROCESS_LOCAL"] += 4
+    driver.sinks_s = {"lake": 0.4, "alerts": 1.5}
     driver.lag = {("in", 0): PartitionLag(100, 7, 1.5), ("in", 1): PartitionLag(50, None, None)}
     return driver
 
@@ -116,6 +117,7 @@ def test_exports_the_contract() -> None:
         "heap_used_ratio": 0.7,
         'executor_load{executor="1"}': 0.8,
         'executor_capacity{executor="1"}': 0.4,
+        'sink_write_seconds{sink="alerts"}': 1.5,
         'task_locality_total{level="PROCESS_LOCAL"}': 4,
     }
     assert {name: samples.get(name) for name in expected} == pytest.approx(expected)

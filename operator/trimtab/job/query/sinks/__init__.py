@@ -13,6 +13,12 @@ from trimtab.job.query.sinks.foreach_batch import FunctionSink
 from trimtab.job.query.sinks.jdbc import JdbcSink
 from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.query.sinks.noop import NoopSink
+from trimtab.job.query.sinks.several import Named, SeveralSinks
+
+
+def _several(document: endpoints.SeveralSinksDocument) -> SeveralSinks:
+    return SeveralSinks([Named(e.name, e.sql, open_sink(e.sink)) for e in document.sinks])
+
 
 SINKS: Mapping[type, Callable[[Any], Sink]] = {
     endpoints.KafkaSinkDocument: KafkaSink,
@@ -21,6 +27,7 @@ SINKS: Mapping[type, Callable[[Any], Sink]] = {
     endpoints.FilesSinkDocument: FilesSink,
     endpoints.DeltaSinkDocument: DeltaSink,
     endpoints.JdbcSinkDocument: JdbcSink,
+    endpoints.SeveralSinksDocument: _several,
 }
 """The class of each kind of sink, by its document."""
 

@@ -18,6 +18,7 @@ from trimtab.errors import TransformError
 from trimtab.job.query.formats import aside
 from trimtab.job.query.formats.aside import Aside
 from trimtab.job.query.protocols import Sink
+from trimtab.job.query.sinks.allowance import Allowance
 from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.query.sinks.size import MOST_SENT, sent_bytes
 from trimtab.job.termination import JobFailureError, Reason
@@ -52,7 +53,8 @@ class DeadLetterSink:
             topic=document.topic,
         )
         self._inner, self._letters = inner, KafkaSink(topic)
-        self._topic, self._most = document.topic, document.max_per_batch
+        self._topic = document.topic
+        self._allowance = Allowance(document.max_per_batch, document.max_per_minute)
         self._counted = counted
         self._decodes = source.format is not None
         self._most_sent = inner.most_sent if isinstance(inner, KafkaSink) else None
@@ -72,6 +74,11 @@ class DeadLetterSink:
     def session_conf(self) -> Mapping[str, str]:
         """What the sink needs."""
         return self._inner.session_conf
+
+    @property
+    def spent_s(self) -> Mapping[str, float]:
+        """As the sink says."""
+        return self._inner.spent_s
 
     @property
     def on_replay(self) -> str:
@@ -126,14 +133,15 @@ class DeadLetterSink:
             self._never_handed_on += raw.total
             good = rows.where(F.col(ERROR).isNull()) if ERROR in rows.columns else rows
             self._inner.write(self._inner.prepare(good.drop(ERROR)), batch_id)
+            self._allowance.written(raw.total + marked.total)
             self._counted(raw.total + marked.total)
         finally:
             if mine:
                 frame.unpersist()
 
     def _require_few(self, *found: Aside) -> None:
-        count = sum(each.total for each in found)
-        if count <= self._most:
+        excess = self._allowance.excess(sum(each.total for each in found))
+        if not excess:
             return
         frame = next(each.records for each in found if each.records is not None)
         first = frame.select(*(name for name in (ERROR, *ORIGIN) if name in frame.columns)).head()
@@ -143,9 +151,8 @@ class DeadLetterSink:
             words = f"{said['topic']}/{said['partition']} at {said['offset']}: {words}"
         raise JobFailureError(
             Reason.TOO_MANY_DEAD_LETTERS,
-            f"{count} records of a batch would go to {self._topic}, more than"
-            f" deadLetters.maxPerBatch: {self._most}. The first: {words}. Correct the transform,"
-            " the format or the records, or raise the limit",
+            f"{excess}, would go to {self._topic}. The first: {words}. Correct the transform, the"
+            " format or the records, or raise the limit",
         )
 
 

@@ -63,7 +63,7 @@ class JdbcSink(PlainSink):
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Stage the rows, then take them over."""
         context = frame.sparkSession.sparkContext
-        query = gateway.query_id(context)
+        query = "/".join(filter(None, (gateway.query_id(context), self._document.name)))
         with understood(self._document.table):
             with self._connected(context) as database:
                 stage = self._empty_stage(database, query)

@@ -51,6 +51,7 @@ class KafkaSink:
 
     ignores = ("topic", "partition", "timestamp")
     session_conf: Mapping[str, str] = {}
+    spent_s: Mapping[str, float] = {}
 
     def __init__(self, document: endpoints.KafkaSinkDocument) -> None:
         """Connects on first use."""

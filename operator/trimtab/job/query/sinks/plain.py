@@ -16,6 +16,7 @@ class PlainSink:
     ignores: Collection[str] = ()
     phases: Collection[str] = ("sink",)
     session_conf: Mapping[str, str] = {}
+    spent_s: Mapping[str, float] = {}
 
     def require(self) -> None:
         """It exists, or the first batch makes it."""
