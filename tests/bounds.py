@@ -400,18 +400,38 @@ SEVERAL_TAKEN: tuple[tuple[str, Any], ...] = tuple(
 
 RATE = {"rate": {"rowsPerSecond": 10}}
 ON_RATE = {"source": RATE, "sink": {"noop": {}}}
-A_LATENCY = "with source.rate, write a goal of latency, by the clock of the producer"
+A_LATENCY = "without source.kafka, write a goal of latency, by the clock of the producer"
 RATE_REFUSED: tuple[Row, ...] = (
-    ("spec.source", {}, "write exactly one source: either kafka"),
-    ("spec.source.rate", {"rowsPerSecond": 10}, "write exactly one source: either kafka"),
+    ("spec.source", {}, "write exactly one source, of kafka, delta"),
+    ("spec.source.rate", {"rowsPerSecond": 10}, "write exactly one source, of kafka, delta"),
     ("spec.source", {"rate": {}}, "rowsPerSecond"),
     ("spec.source", {"rate": {"rowsPerSecond": 0}}, "rowsPerSecond"),
     ("spec.source", {"rate": {"rowsPerSecond": 10**7 + 1}}, "rowsPerSecond"),
     ("spec.source", {"rate": {"rowsPerSecond": 10, "partitions": 0}}, "partitions"),
     ("spec", ON_RATE | {"deadLetters": {"topic": "dead"}}, "deadLetters go to a topic of the"),
-    ("spec", ON_RATE | {"runs": {}}, "a run takes on what there is"),
+    ("spec", ON_RATE | {"runs": {}}, "a run takes on what waits in a Kafka"),
     ("spec", ON_RATE | {"goal": {"throughput": {"max": True}}}, A_LATENCY),
     ("spec", ON_RATE | {"goal": {"latency": {"target": "9s", "clock": "broker"}}}, A_LATENCY),
+)
+
+GROWING = {"uri": "s3a://lake/orders", "timeColumn": "changed"}
+DROPPED = GROWING | {"format": "json", "schema": "changed TIMESTAMP, amount DOUBLE"}
+FURTHER = {"startingVersion": 7, "skipChangeCommits": True, "maxFilesPerTrigger": 9}
+STORED_REFUSED: tuple[Row, ...] = (
+    ("spec.source", {"delta": {"uri": "s3a://lake/orders"}}, "timeColumn"),
+    ("spec.source", {"delta": GROWING | {"startingVersion": -1}}, "startingVersion"),
+    ("spec.source", {"delta": GROWING | {"maxFilesPerTrigger": 0}}, "maxFilesPerTrigger"),
+    ("spec.source", {"delta": GROWING, "rate": {"rowsPerSecond": 1}}, "write exactly one source"),
+    ("spec.source", {"files": GROWING | {"format": "json"}}, "schema"),
+    ("spec.source", {"files": DROPPED | {"format": "xml"}}, "format"),
+    ("spec", {"source": {"delta": GROWING}, "goal": {"throughput": {"max": True}}}, A_LATENCY),
+    ("spec", {"source": {"files": DROPPED}, "runs": {}}, "a run takes on what waits in a Kafka"),
+    ("spec", {"source": {"delta": GROWING}, "deadLetters": {"topic": "d"}}, "deadLetters go to a"),
+)
+STORED_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.source", {"delta": GROWING}),
+    ("spec.source", {"delta": GROWING | FURTHER}),
+    ("spec.source", {"files": DROPPED}),
 )
 
 PACKAGES = {"module": "a:b", "requirements": {"configMap": {"name": "clicks-packages"}}}
@@ -422,6 +442,7 @@ JVM = {"class": "com.example.Clicks", "jar": "/opt/app/clicks.jar", "params": {"
 PIPELINES_REFUSED: tuple[Row, ...] = (
     *RATE_REFUSED,
     *SEVERAL_REFUSED,
+    *STORED_REFUSED,
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
     *TOPICS_REFUSED,
@@ -531,6 +552,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.source", {"rate": {"rowsPerSecond": 10**7, "partitions": 1000}}),
     *SINKS_TAKEN,
     *SEVERAL_TAKEN,
+    *STORED_TAKEN,
     (
         "spec.transform.tables",
         [

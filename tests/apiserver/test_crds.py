@@ -63,6 +63,7 @@ REFUSED = [
     ("spec.checkpoint", {"uri": "/tmp/checkpoint"}, "a directory that outlives pods"),
     ("spec.checkpoint", {"uri": "s3a://key:secret@b/c"}, "pass it to the pods"),
     ("spec.checkpoint", {"uri": "s3a://"}, "a directory that outlives pods"),
+    ("spec.source", {"delta": {"uri": "/lake/orders", "timeColumn": "at"}}, "write the URI of a"),
     ("spec.eventLog", {"uri": "/mnt/events"}, "write the URI of a directory, without a password"),
     ("spec.eventLog", {"uri": "s3a://key:secret@b/c"}, "write the URI of a directory, without"),
     ("spec.limits.tasks", 0, "should be greater than or equal to 1"),

@@ -11,7 +11,7 @@ from dev.loadgen.produce import produce
 from dev.postgres import PASSWORD
 from tests.kafka import warehouse
 from tests.kafka.classes import ensure_archive
-from tests.kafka.driver import Driver
+from tests.kafka.driver import NOWHERE, RATE, Driver
 from tests.machine import held, sort
 
 _numbers = itertools.count(1)
@@ -121,6 +121,19 @@ def make_driver(
         sink = {"kind": "kafka", "bootstrapServers": broker.bootstrap, "topic": topics[1]}
         directory = tmp_path / f"driver-{len(drivers)}"
         driver = Driver(directory, broker.bootstrap, **{"source": source, "sink": sink, **job})
+        drivers.append(driver)
+        return driver
+
+    return make
+
+
+@pytest.fixture
+def on_its_own(tmp_path: Path, drivers: list[Driver]) -> Callable[..., Driver]:
+    """A driver that is told of no Kafka."""
+
+    def make(**job: Any) -> Driver:
+        directory = tmp_path / f"driver-{len(drivers)}"
+        driver = Driver(directory, NOWHERE, **{"schema": 2, "source": RATE, **job})
         drivers.append(driver)
         return driver
 

@@ -22,6 +22,11 @@ REPO = Path(__file__).resolve().parents[2]
 SAMPLE = re.compile(r"^(?P<name>\w+)(\{(?P<labels>[^}]*)\})? (?P<value>\S+)$", re.M)
 UID = "uid-of-the-test"
 
+RATE = {"kind": "rate", "rowsPerSecond": 20, "partitions": 2}
+NOWHERE = "nowhere.invalid:9092"
+OF_KAFKA = ("lag_", "partition_input", "partitions_", "retention_", "locality_places", "batch_wait")
+"""Figures that only a source on Kafka has begin so."""
+
 
 class Driver:
     """Keeps one pipeline's files in a directory; a driver can be started on them many times."""

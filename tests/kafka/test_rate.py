@@ -5,31 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_messages
-from tests.kafka.driver import Driver
+from tests.kafka.driver import NOWHERE, OF_KAFKA, RATE, Driver
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
-
-RATE = {"kind": "rate", "rowsPerSecond": 20, "partitions": 2}
-NOWHERE = "nowhere.invalid:9092"
-OF_KAFKA = ("lag_", "partition_input", "partitions_", "retention_", "locality_places", "batch_wait")
-
-
-@pytest.fixture
-def on_its_own(tmp_path: Path, drivers: list[Driver]) -> Callable[..., Driver]:
-    """A driver that is told of no Kafka."""
-
-    def make(**job: Any) -> Driver:
-        directory = tmp_path / f"driver-{len(drivers)}"
-        driver = Driver(directory, NOWHERE, **{"schema": 2, "source": RATE, **job})
-        drivers.append(driver)
-        return driver
-
-    return make
 
 
 def rows(files: Path) -> list[int]:

@@ -93,6 +93,32 @@ class RateSourceDocument(Part):
     partitions: int
 
 
+class _StoredDocument(Part):
+    """Rows of files that are added to a place."""
+
+    uri: str
+    time_column: str = Field(alias="timeColumn")
+    max_files: int | None = Field(None, alias="maxFilesPerTrigger")
+
+
+class DeltaSourceDocument(_StoredDocument):
+    """Rows that are appended to a Delta table."""
+
+    kind: Literal["delta"]
+    starting_version: int | None = Field(
+        None, alias="startingVersion", description="absent: all that is in it, at first"
+    )
+    skip_change_commits: Literal[True] | None = Field(None, alias="skipChangeCommits")
+
+
+class FilesSourceDocument(_StoredDocument):
+    """Rows of files that appear in a directory."""
+
+    kind: Literal["files"]
+    format: Literal["parquet", "json", "csv"]
+    schema_: str = Field(alias="schema")
+
+
 def _kind(source: Any) -> str:
     """The kind of a source: older documents know one, and do not name it."""
     said = source.get("kind") if isinstance(source, dict) else getattr(source, "kind", None)
@@ -100,7 +126,10 @@ def _kind(source: Any) -> str:
 
 
 SourceDocument = Annotated[
-    Annotated[KafkaSourceDocument, Tag("kafka")] | Annotated[RateSourceDocument, Tag("rate")],
+    Annotated[KafkaSourceDocument, Tag("kafka")]
+    | Annotated[RateSourceDocument, Tag("rate")]
+    | Annotated[DeltaSourceDocument, Tag("delta")]
+    | Annotated[FilesSourceDocument, Tag("files")],
     Discriminator(_kind),
 ]
 """Where records come from. `job/query/sources` has a module for each kind."""

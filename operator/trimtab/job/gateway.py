@@ -61,6 +61,12 @@ def hadoop_configuration(context: SparkContext) -> JavaObject:
     return context._jsc.hadoopConfiguration()
 
 
+def exists(context: SparkContext, uri: str) -> bool:
+    """Whether there is a file or directory; raises Py4JJavaError if its file system fails."""
+    path = classes(context).org.apache.hadoop.fs.Path(uri)
+    return bool(path.getFileSystem(hadoop_configuration(context)).exists(path))
+
+
 def analyzed_plan(frame: DataFrame) -> JavaObject:
     """The logical plan of a frame, with resolved names."""
     return cast("JavaObject", frame)._jdf.queryExecution().analyzed()

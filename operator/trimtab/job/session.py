@@ -24,6 +24,7 @@ from trimtab.job.executors.pod_template import keys as pod_keys
 from trimtab.job.executors.pod_template import pod_template
 from trimtab.job.query import tables
 from trimtab.job.query.sinks import open_sink
+from trimtab.job.query.sources import open_source
 from trimtab.job.query.stateful import PROVIDER_KEY
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.sizing.heap import MIB, overhead_bytes
@@ -105,6 +106,7 @@ def configuration(
     if job.executors is not None:
         owned |= _kubernetes(job, job.executors, options, executors or 0) | dict(selector or {})
     needed = {
+        **open_source(job.source).session_conf,
         **tables.session_conf(job.transform.tables or ()), **open_sink(job.sink).session_conf,
     }  # fmt: skip
     if job.transform.jar:

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     TRANSFORM_FAILED = "TransformFailed"
     KAFKA_UNREACHABLE = "KafkaUnreachable"
     KAFKA_DENIED = "KafkaDenied"
+    SOURCE_NOT_FOUND = "SourceNotFound"
     SINK_UNREACHABLE = "SinkUnreachable"
     SINK_DENIED = "SinkDenied"
     SINK_NOT_FOUND = "SinkNotFound"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.unit.workloads.manifests import changed, example, inputs, pipeline_children, reached
 
 from trimtab.api.contract import Job, SourceOptions
@@ -31,6 +32,18 @@ def test_another_rate_restarts_the_driver_and_keeps_the_checkpoint() -> None:
 
 def test_another_kind_of_source_needs_a_new_checkpoint() -> None:
     assert pipeline.checkpoint_identity(reached(KAFKA)) != identity()
+
+
+@pytest.mark.parametrize("path", ["source.delta.uri", "source.delta.timeColumn"])
+def test_another_table_needs_a_new_checkpoint_and_another_column_does_not(path: str) -> None:
+    lake = {"uri": "s3a://lake/orders", "timeColumn": "changed"}
+    first = changed(KAFKA, "source", {"delta": lake})
+    other = changed(first, path, "s3a://lake/others")
+    told = json.loads(pipeline_children(first)["ConfigMap"]["data"]["job.json"])
+    assert (told["schema"], told["source"]) == (2, lake | {"kind": "delta"})
+    assert inputs(first) != inputs(other)
+    before, after = (pipeline.checkpoint_identity(reached(each)) for each in (first, other))
+    assert (before == after) == (path != "source.delta.uri")
 
 
 def identity() -> str:

@@ -194,7 +194,7 @@ class StreamPipelineSpec(ApiModel):
 
     @model_validator(mode="after")
     def _without_kafka(self) -> StreamPipelineSpec:
-        if self.source.rate is None:
+        if self.source.kafka is not None:
             return self
         if self.dead_letters:
             raise ValueError(NO_DEAD_LETTERS)

@@ -38,10 +38,13 @@ TOO_SMALL = (
     "limits.{0} is less than limits.executors.min needs, or than one executor: raise it, or lower"
     " executors.min or resources.executor.{0}"
 )
-NO_RUNS = "a run takes on what there is, and source.rate has no end: remove runs"
+NO_RUNS = (
+    "a run takes on what waits in a Kafka, and of this source it is not known what waits: remove"
+    " runs"
+)
 GOAL_OF_RATE = (
-    "with source.rate, write a goal of latency, by the clock of the producer, which is the time in"
-    " each row: how many rows wait is not known"
+    "without source.kafka, write a goal of latency, by the clock of the producer, which is the time"
+    " in each row: how many rows wait is not known"
 )
 _FEWEST = "(self.limits.executors.min > 0 ? self.limits.executors.min : 1)"
 _LIMIT, _POD = "self.limits.memory", "self.resources.executor.memory"
@@ -100,10 +103,10 @@ RULES = (
         f" || self.deadLetters.maxPerBatch <= {MOST_ASIDE}",
         TOO_MANY_ASIDE,
     ),
-    ("!has(self.source.rate) || !has(self.deadLetters)", NO_DEAD_LETTERS),
-    ("!has(self.source.rate) || !has(self.runs)", NO_RUNS),
+    ("has(self.source.kafka) || !has(self.deadLetters)", NO_DEAD_LETTERS),
+    ("has(self.source.kafka) || !has(self.runs)", NO_RUNS),
     (
-        "!has(self.source.rate) || (has(self.goal.latency)"
+        "has(self.source.kafka) || (has(self.goal.latency)"
         " && self.goal.latency.clock == 'producer')",
         GOAL_OF_RATE,
     ),

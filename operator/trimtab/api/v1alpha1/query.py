@@ -26,6 +26,7 @@ from trimtab.api.v1alpha1.sinks import (
     NoopSink,
     OtherSink,
 )
+from trimtab.api.v1alpha1.stored_sources import DeltaSource, FilesSource
 
 LOOP = (
     "the sink's topic is one of the source's topics: the pipeline would read what it writes,"
@@ -46,23 +47,26 @@ TOO_MANY_ASIDE = (
 
 
 NO_DEAD_LETTERS = (
-    "deadLetters go to a topic of the source's Kafka, and source.rate has none: remove them"
+    "deadLetters go to a topic of the source's Kafka, and this source is none: remove them"
 )
 
 
+_SOURCES = ("kafka", "delta", "files", "rate")
 ONE_SOURCE = (
-    "write exactly one source: either kafka: {bootstrapServers: host:port, topics: [clicks]}"
-    " or rate: {rowsPerSecond: 10}"
+    f"write exactly one source, of {', '.join(_SOURCES)}, like kafka: {{bootstrapServers:"
+    " host:port, topics: [clicks]}"
 )
 RATE = "the rate source"
 """No topic can have this name."""
 
 
 class Source(ApiModel):
-    """Where records come from: exactly one of kafka and rate."""
+    """Where records come from: exactly one kind."""
 
-    model_config = {"json_schema_extra": cel(("has(self.kafka) != has(self.rate)", ONE_SOURCE))}
+    model_config = {"json_schema_extra": cel(exactly_one(_SOURCES, ONE_SOURCE))}
     kafka: KafkaSource | None = None
+    delta: DeltaSource | None = Field(None, description="A Delta table that rows are appended to.")
+    files: FilesSource | None = Field(None, description="A directory in which files appear.")
     rate: RateSource | None = Field(
         None,
         description="Rows that Spark makes by itself, with the columns timestamp and value: for"
@@ -71,20 +75,22 @@ class Source(ApiModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        require_one((self.kafka, self.rate), ONE_SOURCE)
+        require_one((self.kafka, self.delta, self.files, self.rate), ONE_SOURCE)
         return self
 
     @property
     def offsets_of(self) -> list[str]:
-        """What the offsets in a checkpoint count: the records of these topics, or made rows."""
-        return sorted(self.kafka.read_topics) if self.kafka else [RATE]
+        """What the offsets in a checkpoint count: topics' records, files, or made rows."""
+        if self.kafka is not None:
+            return sorted(self.kafka.read_topics)
+        stored = self.delta or self.files
+        return [RATE if stored is None else stored.words]
 
     def document(self) -> SourceDocument:
         """The source in `job.json`."""
-        if self.kafka is not None:
-            return self.kafka.document()
-        assert self.rate is not None
-        return self.rate.document()
+        chosen = self.kafka or self.delta or self.files or self.rate
+        assert chosen is not None
+        return chosen.document()
 
 
 class KafkaSink(KafkaReference):

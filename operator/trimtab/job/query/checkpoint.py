@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark import SparkContext
 
@@ -253,11 +254,12 @@ class Checkpoint:
         return _offsets_in(self._beside.read(f"{self._name}/sources/0/0"))
 
 
-def parse_offsets(document: Mapping[str, Mapping[str, int]]) -> Offsets:
-    """Spark's JSON map {topic: {partition: offset}} as one flat map."""
+def parse_offsets(document: Mapping[str, Any]) -> Offsets:
+    """Spark's JSON map {topic: {partition: offset}} as one flat map; other offsets are left out."""
     return {
         (topic, int(partition)): int(offset)
         for topic, partitions in document.items()
+        if isinstance(partitions, Mapping)
         for partition, offset in partitions.items()
     }
 
@@ -267,6 +269,6 @@ def _offsets_in(log: str | None) -> Offsets | None:
     try:
         last = (log or "").strip().splitlines()[-1]
         document = json.loads(last[last.index("{") :])
-        return parse_offsets(document)
+        return parse_offsets(document) or None
     except (ValueError, IndexError, AttributeError):
         return None

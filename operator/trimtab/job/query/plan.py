@@ -59,7 +59,13 @@ def other_streams(frame: DataFrame, reads: Reads) -> list[str]:
 
 def _is_read_by(leaf: JavaObject, reads: Reads) -> bool:
     """Whether a leaf of the plan reads what the pipeline's source does."""
-    return str(leaf.nodeName()) == "StreamingRelationV2" and reads(leaf.extraOptions().get)
+    match str(leaf.nodeName()):
+        case "StreamingRelationV2":
+            return reads(leaf.extraOptions().get)
+        case "StreamingRelation":
+            options = leaf.dataSource().options()
+            return reads(lambda name: options.get(name).get() if options.contains(name) else None)
+    return False
 
 
 def computed(frame: DataFrame, columns: Collection[str]) -> list[str]:

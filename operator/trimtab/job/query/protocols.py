@@ -29,8 +29,8 @@ class Source(Protocol):
         """Batch phases that it adds: finding out how far there is to read."""
 
     @property
-    def columns(self) -> Collection[str]:
-        """The columns that a transform gets."""
+    def session_conf(self) -> Mapping[str, str]:
+        """Settings that it needs of Spark's session."""
 
     @property
     def on_replay(self) -> str:

@@ -24,7 +24,7 @@ def _how(spec: StreamPipelineSpec, partitions: int) -> str:
     """A message saying how to raise them."""
     source, most = spec.source.kafka, spec.limits.topic_partitions
     if source is None:
-        return "raise source.rate.partitions"
+        return "raise source.rate.partitions" if spec.source.rate else "write more files"
     kind = "KafkaCluster" if source.cluster else "KafkaTopic"
     moved = "the records of a key then go to another partition"
     if source.cluster is None and source.strimzi is None:

@@ -16,6 +16,7 @@ from trimtab.job.query import sinks
 from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.query.sinks import SINKS, open_sink
 from trimtab.job.query.sources import SOURCES, open_source
+from trimtab.job.query.sources.stored import StoredSource
 from trimtab.job.query.writer import Live
 
 KAFKA = endpoints.KafkaSourceDocument(bootstrap_servers="kafka:9092", topics=["in"])
@@ -97,6 +98,35 @@ def test_the_documents_read_as_they_always_did() -> None:
     assert (told["source"], told["sink"]) == (document["source"], document["sink"])
     nowhere = contract.Job.model_validate(document | {"sink": {"kind": "noop"}})
     assert nowhere.to_dict()["sink"] == {"kind": "noop"}
+
+
+@pytest.mark.parametrize(
+    ("document", "options"),
+    [
+        (
+            {"kind": "delta", "uri": "s3a://lake/orders", "timeColumn": "at", "startingVersion": 7,
+             "skipChangeCommits": True},
+            {"startingVersion": "7", "skipChangeCommits": "true"},
+        ),
+        (
+            {"kind": "files", "uri": "s3a://lake/in", "timeColumn": "at", "maxFilesPerTrigger": 9,
+             "format": "csv", "schema": "at TIMESTAMP"},
+            {"maxFilesPerTrigger": "9", "header": "true"},
+        ),
+    ],
+)  # fmt: skip
+def test_a_source_that_grows_where_it_is_has_no_topics(
+    document: dict[str, Any], options: dict[str, str]
+) -> None:
+    made = job(source=document)
+    assert made.to_dict()["source"] == document
+    source = open_source(made.source)
+    assert isinstance(source, StoredSource)
+    assert source._options == options
+    assert (source.topics, list(source.knobs), source.identity()) == ([], [], None)
+    assert source.reads({"path": document["uri"]}.get)
+    assert not source.reads({"path": "s3a://lake/other"}.get)
+    assert bool(source.session_conf) == (document["kind"] == "delta")
 
 
 def test_a_source_that_is_no_kafka_reads_by_its_own_document() -> None:

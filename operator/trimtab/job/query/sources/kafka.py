@@ -71,7 +71,7 @@ class KafkaSource:
 
     knobs = tuple(OPTIONS)
     phases = ("latest_offset",)
-    columns = COLUMNS
+    session_conf: Mapping[str, str] = {}
     on_replay = "the same offsets are read again"
 
     def __init__(self, document: endpoints.KafkaSourceDocument, aside: int | None = None) -> None:
@@ -229,5 +229,5 @@ def _observations() -> list[Any]:
         F.sum(
             F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(F.length("value"), F.lit(0))
         ).alias("bytes"),
-        *ages.observations(),
+        *ages.observations("timestamp"),
     ]

@@ -25,7 +25,7 @@ class RateSource:
 
     knobs = ()
     phases = ("latest_offset",)
-    columns = COLUMNS
+    session_conf: Mapping[str, str] = {}
     on_replay = "the same rows are made again"
 
     def __init__(self, document: endpoints.RateSourceDocument, aside: int | None = None) -> None:
@@ -89,4 +89,6 @@ class RateSource:
         """
         del options, knobs, begin
         frame = session.readStream.format("rate").options(**self._options).load()
-        return frame.observe(SOURCE, *ledger.observations(frame.columns), *ages.observations())
+        return frame.observe(
+            SOURCE, *ledger.observations(frame.columns), *ages.observations("timestamp")
+        )
