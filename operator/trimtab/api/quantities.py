@@ -21,6 +21,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
+HOUR_S, DAY_S = 3600.0, 86400.0
+
 DURATION_PATTERN = r"^([0-9]{1,9}(ms|([.][0-9]{1,3})?(s|m|h)))+$"
 """Whole milliseconds: less would become nothing where a duration is written."""
 QUANTITY_PATTERN = r"^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti|k|M|G|T)?$"

@@ -7,11 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, cel
-from trimtab.api.quantities import Duration, between
+from trimtab.api.quantities import DAY_S, Duration, between
 
-_DAY_S = 86400.0
-
-CatchUp = Annotated[Duration, between(1.0, 7 * _DAY_S)]
+CatchUp = Annotated[Duration, between(1.0, 7 * DAY_S)]
 """How long draining a backlog may take."""
 
 
@@ -19,7 +17,7 @@ class LatencyGoal(ApiModel):
     """From a record's timestamp in Kafka to the commit of its batch."""
 
     percentile: Literal[50, 95, 99] = Field(95, description="Percentile of a batch's records.")
-    target: Annotated[Duration, between(0.1, _DAY_S)] = Field(
+    target: Annotated[Duration, between(0.1, DAY_S)] = Field(
         description="The percentile must stay at or below this."
     )
     catch_up: CatchUp | None = Field(

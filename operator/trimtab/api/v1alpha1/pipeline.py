@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from trimtab.api.common import ApiModel, cel, require_one
-from trimtab.api.quantities import Duration, between
+from trimtab.api.quantities import DAY_S, HOUR_S, Duration, between
 from trimtab.api.reserved import SPARK_RULES, env_faults, spark_faults
 from trimtab.api.v1alpha1.checkpoint import Checkpoint
 from trimtab.api.v1alpha1.environment import EnvVar
@@ -41,8 +41,6 @@ from trimtab.api.v1alpha1.spark_ui import EventLog, SparkUI, require_place
 from trimtab.api.v1alpha1.transform import Transform
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.api.v1alpha1.volumes import Volumes
-
-_HOUR_S, _DAY_S = 3600.0, 86400.0
 
 
 class StreamPipelineSpec(ApiModel):
@@ -108,10 +106,10 @@ class StreamPipelineSpec(ApiModel):
     )
     resources: Resources = Field(default_factory=Resources)
     limits: Limits = Field(default_factory=Limits)
-    drain_timeout: Annotated[Duration, between(1.0, 6 * _HOUR_S)] = Field(
+    drain_timeout: Annotated[Duration, between(1.0, 6 * HOUR_S)] = Field(
         60.0, alias="drainTimeout", description="Maximum wait for the running batch at a stop."
     )
-    hang_timeout: Annotated[Duration, between(60.0, _DAY_S)] | None = Field(
+    hang_timeout: Annotated[Duration, between(60.0, DAY_S)] | None = Field(
         None,
         alias="hangTimeout",
         description="The driver restarts if a batch has made no progress for this long: no task has"

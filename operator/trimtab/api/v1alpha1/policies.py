@@ -8,13 +8,11 @@ from typing import Annotated
 from pydantic import Field
 
 from trimtab.api.common import ApiModel, Condition, StatusModel
-from trimtab.api.quantities import Duration, Quantity, between
+from trimtab.api.quantities import DAY_S, Duration, Quantity, between
 from trimtab.api.ranges import KnobRules
 from trimtab.api.schedule import Cron, Zone
 from trimtab.api.selector import LabelSelector
 from trimtab.api.v1alpha1.tuning import Approval, Dwell, Mode, Profile, TuningBounds
-
-DAY_S = 86_400.0
 
 
 class Outside(StrEnum):

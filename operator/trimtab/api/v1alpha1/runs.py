@@ -8,13 +8,11 @@ from typing import Annotated
 from pydantic import Field
 
 from trimtab.api.common import ApiModel, StatusModel
-from trimtab.api.quantities import Duration, between
+from trimtab.api.quantities import DAY_S, Duration, between
 from trimtab.api.schedule import Cron, Zone
 
 RUN_ANNOTATION = "trimtab.dev/run"
 """A new value starts a run at once."""
-
-DAY_S = 86_400.0
 
 
 class Runs(ApiModel):
