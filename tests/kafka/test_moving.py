@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import Summary, produce
-from dev.loadgen.verify import verify
+from dev.loadgen.verify import read_messages, verify
 from tests.kafka.driver import Driver
 
 from trimtab.cli.commands import main
@@ -82,15 +84,7 @@ def test_a_pipeline_goes_on_where_a_plain_job_ends(
     source = {"bootstrapServers": broker.bootstrap, "topics": [topics[0]], "commitGroup": "shout"}
     driver = make_driver(source=source, transform={"script": str(script)})
     first = produce(broker.bootstrap, topics[0], [(0.5, 1000)])
-    env = os.environ | {"SPARK_CONF_DIR": str(driver.conf), "SPARK_LOCAL_IP": "127.0.0.1"}
-    with (tmp_path / "job.log").open("wb") as log:
-        job = subprocess.Popen([sys.executable, str(script)], env=env, stdout=log, stderr=log)
-        deadline = time.monotonic() + 120
-        while not list(checkpoint.glob("commits/2")):
-            assert time.monotonic() < deadline, (tmp_path / "job.log").read_text()[-2000:]
-            time.sleep(0.1)
-        stop.touch()
-        assert job.wait(120) == 0, (tmp_path / "job.log").read_text()[-2000:]
+    ends(script, driver, checkpoint, stop)
 
     told = CliRunner().invoke(main, ["import", str(script), "--checkpoint", str(checkpoint)])
     spec = yaml.safe_load(told.stdout)["spec"]
@@ -111,6 +105,70 @@ def test_a_pipeline_goes_on_where_a_plain_job_ends(
     assert group(broker.bootstrap, "shout") == first.acknowledged + second.acknowledged
     for made in (first, second):
         _once(broker.bootstrap, topics[1], made)
+
+
+COUNTED = """
+query = (
+    records.groupBy("key").count()
+    .selectExpr("key", "CAST(count AS STRING) AS value")
+    .writeStream.format("kafka")
+    .option("kafka.bootstrap.servers", SERVERS)
+    .option("topic", {sink!r})
+    .option("checkpointLocation", {checkpoint!r})
+    .outputMode("update")
+    .trigger(processingTime="200 milliseconds")
+    .start()
+)
+"""
+COUNTS = "SELECT key, CAST(count(*) AS STRING) AS value FROM source GROUP BY key"
+
+
+def test_a_copied_checkpoint_brings_its_state(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    """A plain job counts by key; the pipeline goes on counting, where it was."""
+    checkpoint, stop, script = tmp_path / "checkpoint", tmp_path / "stop", tmp_path / "count.py"
+    places = {
+        "servers": broker.bootstrap, "source": topics[0], "sink": topics[1],
+        "checkpoint": str(checkpoint), "stop": str(stop),
+    }  # fmt: skip
+    job = f"{BEFORE}records = ({READING})\n{COUNTED}{AFTER}"
+    script.write_text(job.format(**places))
+    driver = make_driver(transform={"sql": COUNTS}, outputMode="update")
+    first = produce(broker.bootstrap, topics[0], [(0.5, 600)])
+    ends(script, driver, checkpoint, stop)
+    told = CliRunner().invoke(main, ["import", str(script), "--checkpoint", str(checkpoint)])
+    assert "to take it over, copy the whole checkpoint" in told.stderr
+    shutil.copytree(checkpoint, driver.directory / "checkpoint" / "1")
+
+    second = produce(broker.bootstrap, topics[0], [(0.5, 600)])
+    driver.settings(trigger="200ms", maxOffsetsPerTrigger=100)
+    driver.start()
+    seen = driver.until(driver.committed(second.acknowledged))
+    assert seen["records_total"] == second.acknowledged, "the others are counted already"
+    assert driver.terminate() == 0
+    counted: dict[bytes, int] = {}
+    for message in read_messages(broker.bootstrap, topics[1]):
+        counted[message.key() or b""] = int(message.value() or b"")  # the latest of each key
+    assert sum(counted.values()) == first.acknowledged + second.acknowledged
+    records = Counter(
+        message.key() or b"" for message in read_messages(broker.bootstrap, topics[0])
+    )
+    assert counted == records
+
+
+def ends(script: Path, driver: Driver, checkpoint: Path, stop: Path) -> None:
+    """Run the plain job until it has committed some batches, and let it end."""
+    env = os.environ | {"SPARK_CONF_DIR": str(driver.conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+    told = script.with_suffix(".log")
+    with told.open("wb") as log:
+        job = subprocess.Popen([sys.executable, str(script)], env=env, stdout=log, stderr=log)
+        deadline = time.monotonic() + 120
+        while not list(checkpoint.glob("commits/2")):
+            assert time.monotonic() < deadline, told.read_text()[-2000:]
+            time.sleep(0.1)
+        stop.touch()
+        assert job.wait(120) == 0, told.read_text()[-2000:]
 
 
 def group(bootstrap: str, name: str) -> int:

@@ -40,8 +40,10 @@ def from_checkpoint(directory: Path) -> Found:
     if (directory / "state").is_dir():
         found.note(
             f"the state in {directory}/state",
-            "a pipeline begins with none: windows and sets of keys start empty. To fill them,"
-            " write earlier startingOffsets",
+            "a pipeline begins with none. If the transform is the same: to take it over, copy the"
+            " whole checkpoint to CHECKPOINT_URI/NAMESPACE/NAME/g1/query, of the spec's"
+            " checkpoint.uri, before the pipeline is created. Otherwise windows and sets of keys"
+            " start empty; to fill them, write earlier startingOffsets",
         )
     return found
 
