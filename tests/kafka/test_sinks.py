@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -246,18 +247,28 @@ FROM source
 
 
 RAISES = """
+from checks.last import no_three
 from trimtab.transforms import try_udf
 
 
 def transform(df, params):
     def checked(value, offset):
-        if offset % 10 == 3:
-            raise ValueError(f"offset {offset} ends in 3")
+        no_three(offset)
         return value
 
     kept = df.select("key", "value", "topic", "partition", "offset")
     return try_udf(kept, checked, "checked", "value", "offset", returns="binary")
 """
+
+
+WHEEL = {
+    "checks/__init__.py": "",
+    "checks/last.py": """
+def no_three(offset):
+    if offset % 10 == 3:
+        raise ValueError(f"offset {offset} ends in 3")
+""",
+}
 
 
 def test_rows_with_an_error_go_elsewhere_and_too_many_of_them_stall(
@@ -269,6 +280,11 @@ def test_rows_with_an_error_go_elsewhere_and_too_many_of_them_stall(
     driver = make_driver(schema=2, transform={"module": "raises:transform"}, deadLetters=letters)
     (driver.directory / "modules").mkdir()
     (driver.directory / "modules" / "raises.py").write_text(RAISES)
+    # what executors import too comes in a wheel beside it
+    wheel = driver.directory / "modules" / "checks-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in WHEEL.items():
+            archive.writestr(name, text)
     driver.settings(**KNOBS)
     made = produce(broker.bootstrap, topics[0], [(0.5, RECORDS * 2)])
     driver.start()

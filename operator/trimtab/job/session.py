@@ -22,6 +22,7 @@ from trimtab.job import event_log
 from trimtab.job.definition import Options
 from trimtab.job.executors.pod_template import keys as pod_keys
 from trimtab.job.executors.pod_template import pod_template
+from trimtab.job.modules import found
 from trimtab.job.query import tables
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.sources import open_source
@@ -212,6 +213,6 @@ def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSessi
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(conf.get("spark.log.level", "WARN"))
-    for module in sorted(modules.glob("*.py")):
+    for module in found(modules, Path(tempfile.mkdtemp(prefix="trimtab-modules-"))):
         session.sparkContext.addPyFile(str(module))
     return session

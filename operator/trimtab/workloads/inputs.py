@@ -32,6 +32,8 @@ def inputs_hash(spec: StreamPipelineSpec, job: Job, modules: Manifest | None) ->
         "driver": spec.resources.driver.model_dump(mode="json"),
         "modules": (modules or {}).get("data"),
     }
+    if archives := (modules or {}).get("binaryData"):
+        told["archives"] = archives
     if spec.volumes:
         told["volumes"] = [v.model_dump(mode="json", exclude_defaults=True) for v in spec.volumes]
     if spec.service_account and spec.service_account.annotations:

@@ -281,6 +281,9 @@ def test_other_code_in_the_config_map_restarts_the_driver() -> None:
     assert inputs(PIPELINE, modules=one) != inputs(PIPELINE, modules=other)
     relabelled = one | {"metadata": {"labels": {"a": "b"}}}
     assert inputs(PIPELINE, modules=relabelled) == inputs(PIPELINE, modules=one)
+    packed, packed_anew = (one | {"binaryData": {"lib.whl": each}} for each in ("QQ==", "Qg=="))
+    found = [inputs(PIPELINE, modules=each) for each in (one, packed, packed_anew)]
+    assert len(set(found)) == 3
 
 
 def test_names_and_labels_of_the_longest_pipeline_fit() -> None:

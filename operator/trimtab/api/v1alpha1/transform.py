@@ -63,7 +63,9 @@ class PythonTransform(ApiModel):
         None, min_length=1, max_length=64, description="Arguments of the script."
     )
     config_map: Name | None = Field(
-        None, alias="configMap", description="A ConfigMap here whose keys are the .py files."
+        None,
+        alias="configMap",
+        description="A ConfigMap here whose keys are .py files, and zips or wheels of them.",
     )
     params: dict[str, Annotated[str, Field(max_length=1024)]] = Field(
         default_factory=dict, max_length=32, description="Handed to the function as strings."
