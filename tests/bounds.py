@@ -434,6 +434,33 @@ STORED_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.source", {"files": DROPPED}),
 )
 
+AT_ONCE = {
+    "execution": "realTime", "transform": {"sql": "SELECT key, value FROM source"},
+}  # fmt: skip
+NEEDS = "real-time mode needs source.kafka, one sink.kafka, a transform in sql or jvm"
+REAL_TIME_REFUSED: tuple[Row, ...] = (
+    ("spec.execution", "fast", "execution"),
+    *(
+        ("spec", AT_ONCE | more, NEEDS)
+        for more in (
+            ON_RATE,
+            {"sink": {"noop": {}}},
+            {"sink": None, "sinks": [ALERTS]},
+            {"transform": {"python": {"module": "a:b"}}},
+            {"goal": {"throughput": {"max": True}}},
+            {"goal": {"latency": {"target": "1s", "clock": "broker"}}},
+            {"limits.executors.min": 0},
+            {"deadLetters": {"topic": "dead"}},
+            {"runs": {}},
+        )
+    ),
+)
+REAL_TIME_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec.execution", "microBatch"),
+    ("spec", AT_ONCE | {"goal": {"latency": {"target": "200ms"}}}),
+    ("spec", {"execution": "auto", "runs": {}}),
+)
+
 PACKAGES = {"module": "a:b", "requirements": {"configMap": {"name": "clicks-packages"}}}
 """A transform with packages of its own."""
 
@@ -443,6 +470,7 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     *RATE_REFUSED,
     *SEVERAL_REFUSED,
     *STORED_REFUSED,
+    *REAL_TIME_REFUSED,
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
     *TOPICS_REFUSED,
@@ -553,6 +581,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
     *SEVERAL_TAKEN,
     *STORED_TAKEN,
+    *REAL_TIME_TAKEN,
     (
         "spec.transform.tables",
         [

@@ -21,7 +21,7 @@ from trimtab.api.reasons import Reason as Decided
 from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
-from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
+from trimtab.api.v1alpha1.pipeline import Execution, StreamPipelineSpec
 from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
 from trimtab.api.v1alpha1.query import DeadLetters, Sink, Source
@@ -48,6 +48,7 @@ PARTS: dict[str, Any] = {
     "source": Source, "sink": Sink, "sinks": Sinks, "transform": Transform,
     "deadLetters": DeadLetters,
     "volumes": Volumes, "podTemplate": PipelinePodTemplate, "goal": Goal, "runs": Runs,
+    "execution": Execution,
 }  # fmt: skip
 """Parts of the spec of a pipeline, shown by themselves."""
 

@@ -199,6 +199,9 @@ class Job(Document):
         None, alias="deadLetters", description="absent: a row with an error is none"
     )
     output_mode: Literal["append", "update"] = Field("append", alias="outputMode")
+    execution: Literal["realTime", "auto"] | None = Field(
+        None, description="auto: in real time if the transform allows it; absent: micro-batches"
+    )
     checkpoint_uri: str = Field(alias="checkpointUri")
     drain_timeout_s: Duration = Field(60.0, alias="drainTimeout")
     resume: Literal[False] | None = Field(

@@ -16,10 +16,8 @@ DRIVER: tuple[Figure, ...] = (
     gauge("pipeline_info", "1 for the uid of the pipeline that the driver runs", _TUNER, uid=""),
     gauge("settings_generation", "Generation of the settings in force", _TUNER),
     gauge("settings_rejected_generation", "Generation that the driver last refused", _TUNER),
-    gauge(
-        "run_number", "Starts of the query since the first one; stored beside the checkpoint",
-        _TUNER,
-    ),
+    gauge("run_number", "Starts of the query; stored beside the checkpoint", _TUNER),
+    gauge("real_time", "1 if the query runs in Spark's real-time mode", _TUNER),
     gauge(
         "heartbeat_timestamp_seconds", "When the driver was last alive; tells idle from dead",
         _TUNER,

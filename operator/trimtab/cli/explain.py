@@ -117,6 +117,8 @@ def _sometimes(
     memory: ControllerState | None, policy: Policy, status: StreamPipelineStatus
 ) -> Iterator[str]:
     """What not every pipeline has."""
+    if status.execution:
+        yield row("Execution", status.execution)
     if status.run:
         yield row("Run", _run(status.run))
     if status.policies:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.tuning.governance.governed import Parts, SetBy, restated
@@ -15,7 +13,7 @@ def in_force(spec: StreamPipelineSpec, status: StreamPipelineStatus) -> Policy:
     told = (SetBy(each.field, each.value, each.policy) for each in status.policies)
     parts = restated(Parts(spec.goal, spec.limits, spec.tuning), told)
     stated = Policy.stated(parts.goal, parts.limits, parts.tuning, spec.resources.executor)
-    return replace(stated, sends=spec.results.sends)
+    return stated.of_query(spec)
 
 
 def told(status: StreamPipelineStatus) -> str:

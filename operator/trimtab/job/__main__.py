@@ -35,7 +35,8 @@ from trimtab.job.executors.placement import LABELS, Places, Step, steps
 from trimtab.job.executors.pod_log import PodLog, SparkRecords
 from trimtab.job.lifecycle import settings_watch
 from trimtab.job.lifecycle.credentials import CredentialsWatch
-from trimtab.job.lifecycle.runner import Runner, StopSignal
+from trimtab.job.lifecycle.runner import Runner
+from trimtab.job.lifecycle.stop_signal import StopSignal
 from trimtab.job.query.builder import StreamBuilder
 from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.fence import Fence, Process

@@ -126,6 +126,16 @@ def scala_query(query: StreamingQuery) -> JavaObject:
     return query._jsq
 
 
+def execution(query: StreamingQuery) -> JavaObject:
+    """What runs the query: Spark's StreamExecution."""
+    return scala_query(query).streamingQuery()
+
+
+def class_named(query: StreamingQuery, name: str) -> JavaObject:
+    """A class by its whole name, as the query's JVM has it."""
+    return scala_query(query).getClass().getClassLoader().loadClass(name)
+
+
 def items(scala_seq: JavaObject) -> list[JavaObject]:
     """A Scala sequence as a list."""
     return [scala_seq.apply(i) for i in range(scala_seq.size())]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason, Regime
-from trimtab.tuning import adopting, guards, idle, knobs, messages, recommending, regime
+from trimtab.tuning import adopting, guards, idle, knobs, messages, real_time, recommending, regime
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
 from trimtab.tuning.capacity import learning, running
@@ -111,7 +111,7 @@ def _oversize_ended(snapshot: Snapshot, memory: ControllerState) -> Step | None:
 FORBIDDING: tuple[Callable[[Snapshot, ControllerState], Step | None], ...] = (
     _out_of_limits, phases.over_budget, _executors_refused, idle.step, phases.conflict,
     _no_metrics, _trial_ended_early,
-    _oversize_running, _not_applied, _no_batch, _oversize_ended,
+    _oversize_running, _not_applied, real_time.step, _no_batch, _oversize_ended,
 )  # fmt: skip
 
 

@@ -72,6 +72,10 @@ class Policy:
     """Whether the driver may raise executors by itself."""
     forecast: bool = True
     """Whether the tuner plans for the input that is expected, and not only for what is seen."""
+    execution: str = "microBatch"
+    """What the spec asks for: `microBatch`, `realTime` or `auto`."""
+    why_batches: str = ""
+    """What of the spec keeps `auto` from real-time mode; empty if nothing does."""
     idle_after_s: float | None = None
     """Seconds without input after which no executor runs; None: some always do."""
 
@@ -79,7 +83,20 @@ class Policy:
     def of(cls, spec: StreamPipelineSpec) -> Policy:
         """The policy in a spec."""
         stated = cls.stated(spec.goal, spec.limits, spec.tuning, spec.resources.executor)
-        return replace(stated, sends=spec.results.sends)
+        return stated.of_query(spec)
+
+    def of_query(self, spec: StreamPipelineSpec) -> Policy:
+        """The same with what the query in the spec adds.
+
+        In real-time mode the lag grows until an interval ends, so no reflex can go by it.
+        """
+        return replace(
+            self,
+            sends=spec.results.sends,
+            reflex=self.reflex and spec.wants is None,
+            execution=spec.execution,
+            why_batches=spec.why_not_real_time if spec.execution == "auto" else "",
+        )
 
     @classmethod
     def stated(

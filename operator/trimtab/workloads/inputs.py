@@ -68,7 +68,7 @@ def _document(spec: StreamPipelineSpec, job: Job) -> dict[str, Any]:
     document.pop("resume")  # only a new checkpoint reads it
     # as it was when drivers and executors shared an account: a new one is no reason to restart
     document["executors"]["serviceAccount"] = driver_name(job.pipeline)
-    for field in ("hangTimeout", "sparkUI", "eventLogUri"):
+    for field in ("hangTimeout", "sparkUI", "eventLogUri", "execution"):
         if document[field] is None:
             document.pop(field)
     if spec.image is None:

@@ -49,6 +49,7 @@ NARROWED = {
         ".spec: new rule: deadLetters go to a topic of",  # of fields that are new
         ".spec: new rule: a run takes on what waits in a Kafka",  # of fields that are new
         ".spec: new rule: without source.kafka, write a goal of latency",  # so too
+        ".spec: new rule: real-time mode needs source.kafka",  # so too
         ".spec: new rule: deadLetters.topic is one of",  # of a field that is new itself
         ".spec: new rule: eventLog.uri is in a folder of the pod",  # so too
         ".spec: new rule: with source.kafka.format, deadLetters.maxPerBatch",  # likewise

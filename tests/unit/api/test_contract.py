@@ -138,7 +138,8 @@ SPECS = sorted(Path("examples").glob("[0-9]*/*.yaml"))
 SECURITY = ("authentication", "tls")
 RATE = ("source.kind", "source.rowsPerSecond", "source.partitions")
 ASKED = (
-    "transform.script", "transform.args", "transform.tables", "source.format", "deadLetters", *RATE,
+    "transform.script", "transform.args", "transform.tables", "source.format", "deadLetters",
+    "execution", *RATE,
 )  # fmt: skip
 """What a document has only where somebody asks for it."""
 

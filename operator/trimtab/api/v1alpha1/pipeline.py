@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -17,7 +17,13 @@ from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka_reference import in_one_kafka
 from trimtab.api.v1alpha1.kafka_source import KafkaSource
 from trimtab.api.v1alpha1.limits import Limits, Resources
-from trimtab.api.v1alpha1.pipeline_rules import GOAL_OF_RATE, NO_RUNS, RULES, TOO_SMALL
+from trimtab.api.v1alpha1.pipeline_rules import (
+    GOAL_OF_RATE,
+    NO_REAL_TIME,
+    NO_RUNS,
+    RULES,
+    TOO_SMALL,
+)
 from trimtab.api.v1alpha1.pod_template import (
     NodeSelector,
     PipelinePodTemplate,
@@ -42,6 +48,12 @@ from trimtab.api.v1alpha1.transform import Transform
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.api.v1alpha1.volumes import Volumes
 
+Execution = Literal["microBatch", "realTime", "auto"]
+"""How Spark runs a query."""
+
+REAL_TIME_BELOW_S = 2.0
+"""Latency goals, in seconds, that batches rarely reach."""
+
 
 class StreamPipelineSpec(ApiModel):
     """A pipeline from its source through Spark to its sink, and the goal that it must meet."""
@@ -60,6 +72,11 @@ class StreamPipelineSpec(ApiModel):
         alias="deadLetters",
         description="Where records go that cannot be decoded, and rows whose column `error` is not"
         " null. Absent: the former fail their batch, and that column means nothing.",
+    )
+    execution: Execution = Field(
+        "microBatch",
+        description="realTime: Spark's real-time mode, which writes each record as it comes. auto:"
+        " so for a latency below 2 s, if source, transform and sink allow it, else in batches.",
     )
     checkpoint: Checkpoint = Field(default_factory=Checkpoint)
     image: str | None = Field(
@@ -156,6 +173,36 @@ class StreamPipelineSpec(ApiModel):
         """The node labels that the pods of a role require."""
         own = getattr(self.pod_template, role, None)
         return self.node_selector | (own.node_selector if own else {})
+
+    @property
+    def wants(self) -> Literal["realTime", "auto"] | None:
+        """What the driver is to try: real-time mode, or that if the transform allows it."""
+        if self.execution == "realTime":
+            return "realTime"
+        return "auto" if self.execution == "auto" and not self.why_not_real_time else None
+
+    @property
+    def why_not_real_time(self) -> str:
+        """What of the spec keeps `auto` from real-time mode; empty if nothing does."""
+        latency = self.goal.latency
+        if latency is not None and latency.target >= REAL_TIME_BELOW_S:
+            return f"batches reach a latency of {REAL_TIME_BELOW_S:g} s and more"
+        return "" if self._fits_real_time else NO_REAL_TIME
+
+    @property
+    def _fits_real_time(self) -> bool:
+        latency = self.goal.latency
+        by_producer = latency is not None and latency.clock == "producer"
+        to_kafka = self.sink is not None and self.sink.kafka is not None
+        needs_batches = self.dead_letters or self.runs or self.transform.python
+        awake = self.limits.executors.min > 0
+        return bool(self.source.kafka and to_kafka and by_producer and awake and not needs_batches)
+
+    @model_validator(mode="after")
+    def _real_time(self) -> StreamPipelineSpec:
+        if self.execution == "realTime" and not self._fits_real_time:
+            raise ValueError(NO_REAL_TIME)
+        return self
 
     @model_validator(mode="after")
     def _reserved(self) -> StreamPipelineSpec:

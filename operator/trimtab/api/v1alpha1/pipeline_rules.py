@@ -46,6 +46,11 @@ GOAL_OF_RATE = (
     "without source.kafka, write a goal of latency, by the clock of the producer, which is the time"
     " in each row: how many rows wait is not known"
 )
+NO_REAL_TIME = (
+    "real-time mode needs source.kafka, one sink.kafka, a transform in sql or jvm, a goal of"
+    " latency by the clock of the producer, and at least one executor, and neither deadLetters nor"
+    " runs: write execution: auto, and batches take its place"
+)
 _FEWEST = "(self.limits.executors.min > 0 ? self.limits.executors.min : 1)"
 _LIMIT, _POD = "self.limits.memory", "self.resources.executor.memory"
 _PIN = "has(self.tuning.pinned) && has(self.tuning.pinned.executors)"
@@ -109,6 +114,13 @@ RULES = (
         "has(self.source.kafka) || (has(self.goal.latency)"
         " && self.goal.latency.clock == 'producer')",
         GOAL_OF_RATE,
+    ),
+    (
+        "self.execution != 'realTime' || (has(self.source.kafka) && has(self.sink)"
+        " && has(self.sink.kafka) && !has(self.transform.python) && has(self.goal.latency)"
+        " && self.goal.latency.clock == 'producer' && self.limits.executors.min > 0"
+        " && !has(self.deadLetters) && !has(self.runs))",
+        NO_REAL_TIME,
     ),
     (
         "!has(self.transform.shufflePartitions)"

@@ -229,6 +229,11 @@ class StreamPipelineStatus(StatusModel):
     load: str | None = Field(None, max_length=16, description="Load of a recent decision.")
     cores: int | None = Field(None, description="Task slots of the executors asked for.")
     cost: CostStatus | None = None
+    execution: str | None = Field(
+        None,
+        max_length=512,
+        description="How the query runs, if the spec asks for more than batches.",
+    )
     run: RunStatus | None = None
     lag: LagStatus | None = None
     partitions: int | None = Field(None, description="Partitions of the source's topics.")

@@ -53,6 +53,8 @@ class Batches:
         self.timing = Timing()
         self.waits: Callable[[Offsets, Offsets, float], Mapping[float, float] | None] | None = None
         """Tells how long the records of a range waited for their commit, by quantile."""
+        self.following: Callable[[int], None] | None = None
+        """Called with the next batch after a commit, if none passes a gate."""
         self.committed: Offsets | None = None
         self.last_commit: float | None = None
 
@@ -167,6 +169,8 @@ class Batches:
                 driver.running = None
             self.committed = {**(self.committed or {}), **report.end_offsets}
             self.last_commit = report.committed_at
+        if self.following is not None:
+            self.following(report.batch_id + 1)
 
     def _waits(self, report: BatchReport) -> Mapping[float, float] | None:
         """Before `committed` moves on, which lets the history of the batch be forgotten."""

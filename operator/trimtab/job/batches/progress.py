@@ -170,17 +170,24 @@ def _offsets(said: object) -> Offsets:
 
 
 def _latency(seen: Mapping[str, Any], committed: float) -> Latency | None:
+    if ages := seen.get("ages"):
+        return _of_ages([age / 1000 for age in ages], seen["age_sum"] / 1000, seen["ahead"])
     stamps = seen.get("stamps")
     if not stamps:
         return None  # no records, or none with a time
     ages = [max(0.0, committed - stamp / 1000) for stamp in stamps]
     stamped = seen.get("stamped", seen["records"])
-    total = stamped * committed - seen["stamp_sum"] / 1000
+    total_s = stamped * committed - seen["stamp_sum"] / 1000
+    return _of_ages(ages, max(0.0, total_s), seen["ahead"])
+
+
+def _of_ages(ages: Sequence[float], total_s: float, clipped: int) -> Latency:
+    """The latency by the ages at `AGE_SHARES`, in seconds."""
     return Latency(
         quantiles=dict(zip(QUANTILES, ages, strict=False)),
         slices=tuple(ages[len(QUANTILES) :]),
-        total_s=max(0.0, total),
-        clipped=seen["ahead"],
+        total_s=total_s,
+        clipped=clipped,
     )
 
 

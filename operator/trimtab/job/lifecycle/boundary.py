@@ -57,6 +57,10 @@ class Gate:
         with self._lock:
             return self._refused
 
+    def running(self, query: Query) -> bool:
+        """Whether the query runs."""
+        return query.isActive
+
     def at_boundary(self, last_committed: Callable[[], int | None]) -> bool:
         """Whether every batch that passed the closed gate is committed.
 
@@ -68,6 +72,37 @@ class Gate:
             return True
         committed = last_committed()
         return committed is not None and committed >= entered
+
+
+class RealTimeGate(Gate):
+    """The gate of a query in real-time mode, where only Spark itself can end between two batches.
+
+    `ask` lets the query end after the batch under way; `runs` and `ended_well` tell of its thread.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], None],
+        runs: Callable[[], bool],
+        ended_well: Callable[[], bool],
+    ) -> None:
+        super().__init__()
+        self._ask, self._runs, self._ended_well = ask, runs, ended_well
+
+    def close(self) -> int | None:
+        """Ask the query to end."""
+        self._ask()
+        return super().close()
+
+    def running(self, query: Query) -> bool:
+        """Whether its thread is alive: Spark calls it stopped once it is asked to."""
+        del query
+        return self._runs()
+
+    def at_boundary(self, last_committed: Callable[[], int | None]) -> bool:
+        """Whether it has ended, after a commit."""
+        del last_committed
+        return self._ended_well()
 
 
 class Query(Protocol):

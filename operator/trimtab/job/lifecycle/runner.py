@@ -22,6 +22,7 @@ from trimtab.job.executors.executors import Executors
 from trimtab.job.executors.locality import Locality
 from trimtab.job.executors.reflex import DriverReflex
 from trimtab.job.lifecycle import commands, events, machine
+from trimtab.job.lifecycle.at_once import AtOnce
 from trimtab.job.lifecycle.boundary import (
     POLL_S,
     RESTART_TIMEOUT_S,
@@ -33,6 +34,7 @@ from trimtab.job.lifecycle.boundary import (
 from trimtab.job.lifecycle.diagnosis import diagnose
 from trimtab.job.lifecycle.each_batch import EachBatch
 from trimtab.job.lifecycle.settings_watch import Inbox
+from trimtab.job.lifecycle.stop_signal import StopSignal
 from trimtab.job.mounted import require_mounted
 from trimtab.job.query.builder import StreamBuilder, last_committed
 from trimtab.job.query.checkpoint import Checkpoint
@@ -44,20 +46,6 @@ from trimtab.job.termination import ExitCode, JobFailureError, Reason
 log = logging.getLogger(__name__)
 
 TICK_S = 0.2
-
-
-class StopSignal:
-    """Set once, by SIGTERM; a plain attribute, because a signal handler must not take a lock."""
-
-    def __init__(self, clock: Clock = monotonic_s) -> None:
-        """`clock` must be the runner's own."""
-        self._clock = clock
-        self.at: float | None = None
-
-    def request(self) -> None:
-        """Stop at the next boundary; the drain timeout counts from the first call."""
-        if self.at is None:
-            self.at = self._clock()
 
 
 class Runner:
@@ -102,6 +90,7 @@ class Runner:
         self._query: StreamingQuery | None = None
         self._fitted: dict[str, float] = {}
         self._gate = Gate()
+        self._at_once: AtOnce | None = None
         self._state = machine.State(job, settings)
         self.inbox = Inbox(settings, self._wake.set, self._refused)
         self.reflex = DriverReflex(driver, job.pipeline_uid)
@@ -137,7 +126,9 @@ class Runner:
 
     def _look(self) -> events.Tick:
         query = self._query
-        active = query is not None and query.isActive  # before the boundary, see `judge_stop`
+        active = query is not None and self._gate.running(
+            query
+        )  # before the boundary, see `judge_stop`
         if query is None or not self._state.at_gate:
             return events.Tick(active)
         return events.Tick(active, self._gate.at_boundary(lambda: last_committed(query)))
@@ -209,7 +200,7 @@ class Runner:
             raise JobFailureError(Reason.QUERY_FAILED, words)
         number = self._checkpoint.next_run_number()
         self._batches.expect(QueryStart(number, self._checkpoint.replay_batch()))
-        self._gate = Gate()
+        self._gate, self._at_once, self._batches.following = Gate(), None, None
         self._fitted = self._source.fitted(
             knobs, self._driver.record_bytes, len(self._driver.lag or {})
         )
@@ -217,14 +208,26 @@ class Runner:
             {**knobs, **self._fitted}, options, self._gate, self._each.begin, self._written
         )
         self._batches.timing.fit(possible=self._builder.can_be_timed, trigger_s=knobs[TRIGGER.name])
+        if self._builder.real_time:
+            self._follow_commits(self._query)
         self._show()
         with self._driver.writing() as driver:
             driver.not_ready = None
+            driver.real_time = self._builder.real_time
             driver.reads_committed = options.isolation_level is None
             driver.uses_python = self._builder.uses_python
             if self._builder.one_to_one and driver.totals.ledger_mismatch is None:
                 driver.totals.ledger_mismatch = 0
         log.info("run %d started with %s", number, knobs)
+
+    def _follow_commits(self, query: StreamingQuery) -> None:
+        """In real-time mode only commits tell of batches."""
+        stages = self._builder.stages
+        self._at_once = AtOnce(
+            query, self._each.begin, lambda: self._each.written(None, stages, {})
+        )
+        self._gate, self._batches.following = self._at_once.gate, self._at_once.following
+        self._at_once.first(self._checkpoint.last_committed())
 
     def _show(self) -> None:
         """Export the values in force."""
@@ -268,6 +271,7 @@ class Runner:
     def _diagnose(self) -> events.QueryFailed:
         self._each.abandon()
         written = self._builder.writer.failure if self._builder.writer else None
+        written = (self._at_once.failure if self._at_once else None) or written
         assert self._query is not None  # it has failed
         failure = diagnose(self._query, written, self._source, self._checkpoint)
         return events.QueryFailed(failure, last_committed(self._query) is not None)
@@ -289,6 +293,6 @@ class Runner:
 
     def _stop_now(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         """Whether no query runs any more."""
-        if self._query is None or not self._query.isActive:
+        if self._query is None or not self._gate.running(self._query):
             return True
         return stop_now(self._query, timeout_s)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from trimtab.api.contract import Job, SourceOptions
 from trimtab.api.knobs import TRIGGER
@@ -17,9 +19,10 @@ from trimtab.job.batches.timing import Split
 from trimtab.job.gateway import JavaObject
 from trimtab.job.lifecycle.boundary import Gate
 from trimtab.job.pending import pending_map
-from trimtab.job.query import generations, plan, stateful, transform, writer
+from trimtab.job.query import generations, plan, real_time, stateful, transform, writer
 from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.protocols import Sink, Source
+from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.termination import Cause
 from trimtab.kafka.admin import KafkaIdentity
 
@@ -52,6 +55,8 @@ class StreamBuilder:
         self.one_to_one = False
         self.uses_python = False
         self.stateful = False
+        self.real_time = False
+        """Whether the last start runs in Spark's real-time mode."""
         self.writer: writer.BatchWriter | None = None
 
     @property
@@ -61,7 +66,7 @@ class StreamBuilder:
         Not if nothing is written. Not with state either: computing a partition commits its state,
         so a partition must not be computed again if its cached copy is lost.
         """
-        return bool(self._sink.phases) and not self.stateful
+        return bool(self._sink.phases) and not self.stateful and not self.real_time
 
     def inherit(self, now: KafkaIdentity) -> None:
         """Let a new checkpoint begin where the last generation ended, unless the job forbids it."""
@@ -87,14 +92,7 @@ class StreamBuilder:
             JobFailureError: its state does not fit the checkpoint.
         """
         job = self._job
-        first = None if self._checkpoint.begun else self._inherited
-        records = self._source.read(self._session, how, knobs, first)
-        with pending_map.declaring() as self.stages:
-            frame = transform.apply(records, job.transform)
-        if not frame.isStreaming:
-            raise TransformError("the transform does not read the stream: select from `source`")
-        self._require_fit(frame)
-        prepared = writer.prepare(frame, self._sink)
+        prepared = self._prepared(knobs, how)
         self.one_to_one = plan.is_one_to_one(prepared)
         self.uses_python = plan.uses_python(prepared)
         self.stateful = stateful.settle(
@@ -105,20 +103,49 @@ class StreamBuilder:
                 "deadLetters needs a query without state, whose rows can be told apart again:"
                 " remove it, or move the aggregation into a pipeline of its own"
             )
-        write = self.writer = writer.BatchWriter(gate, self.live, begin, written)
+        self.writer = writer.BatchWriter(gate, self.live, begin, written)
+        to = prepared.writeStream.queryName(job.pipeline)
+        to = to.option("checkpointLocation", job.checkpoint_uri)
         try:
-            return (
-                prepared.writeStream.queryName(job.pipeline)
-                .outputMode(job.output_mode)
-                .option("checkpointLocation", job.checkpoint_uri)
-                .trigger(processingTime=f"{round(knobs[TRIGGER.name] * 1000)} milliseconds")
-                .foreachBatch(write)
-                .start()
-            )
+            if self.real_time:
+                return self._at_once(to, knobs).start()
+            trigger = f"{round(knobs[TRIGGER.name] * 1000)} milliseconds"
+            to = to.outputMode(job.output_mode).trigger(processingTime=trigger)
+            return to.foreachBatch(self.writer).start()
         except PySparkException as error:
             raise TransformError(
                 f"the query does not start: {transform.message_of(error)}"
             ) from error
+
+    def _at_once(self, to: DataStreamWriter, knobs: Mapping[str, float]) -> DataStreamWriter:
+        """The query in real-time mode, whose interval is the trigger."""
+        assert isinstance(self._sink, KafkaSink), "the spec would have been refused"
+        interval_s = max(knobs[TRIGGER.name], real_time.SHORTEST_S)
+        to = to.format("kafka").options(**self._sink.options).outputMode("update")
+        interval = f"{round(interval_s * 1000)} milliseconds"
+        return cast("DataStreamWriter", to.trigger(realTime=interval))  # type: ignore[call-overload]
+
+    def _prepared(self, knobs: Mapping[str, float], how: SourceOptions) -> DataFrame:
+        """The result as the sink gets it; sets in which mode it can run."""
+        frame = self._built(knobs, how, at_once=self._job.execution is not None)
+        self.real_time = self._job.execution is not None
+        if self.real_time and (found := real_time.faults(frame)):
+            if self._job.execution == "realTime":
+                raise TransformError(real_time.refusal(found))
+            log.info("in micro-batches, as real-time mode cannot run it: %s", "; ".join(found))
+            self.real_time = False
+            frame = self._built(knobs, how, at_once=False)
+        return writer.prepare(frame, self._sink)
+
+    def _built(self, knobs: Mapping[str, float], how: SourceOptions, *, at_once: bool) -> DataFrame:
+        first = None if self._checkpoint.begun else self._inherited
+        records = self._source.read(self._session, how, knobs, first, at_once=at_once)
+        with pending_map.declaring() as self.stages:
+            frame = transform.apply(records, self._job.transform)
+        if not frame.isStreaming:
+            raise TransformError("the transform does not read the stream: select from `source`")
+        self._require_fit(frame)
+        return frame
 
     def _require_fit(self, frame: DataFrame) -> None:
         """Raise TransformError for what would be lost, or stop the query at its next start."""

@@ -77,6 +77,10 @@ class Checkpoint:
         self._beside.replace(file, json.dumps({"batch": batch_id, "replays": before + 1}))
         return before + 1
 
+    def last_committed(self) -> int | None:
+        """The newest committed batch; None before the first."""
+        return self._last("commits")
+
     def last_commit_time(self) -> float | None:
         """When the newest batch was committed, in seconds since 1970."""
         committed = self._last("commits")

@@ -78,9 +78,12 @@ class Source(Protocol):
         options: SourceOptions,
         knobs: Mapping[str, float],
         begin: Offsets | None,
+        *,
+        at_once: bool,
     ) -> DataFrame:
         """The records as a stream, with their side of the ledger and their ages observed.
 
+        `at_once`: for real-time mode, which has no limits of a batch and writes before a commit.
         A new checkpoint begins at `begin` if it is given, and otherwise where the options say.
         """
 

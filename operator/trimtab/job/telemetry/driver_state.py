@@ -242,6 +242,8 @@ class DriverState:
     load: Load | None = None
     jvms: Mapping[str, JvmTotals] = field(default_factory=dict)
     """By role: driver, executor."""
+    real_time: bool | None = None
+    """Whether the query runs in Spark's real-time mode."""
     uses_python: bool | None = None
     """Whether the query uses Python workers on the executors."""
     calls: Mapping[str, StageCalls] = field(default_factory=dict)

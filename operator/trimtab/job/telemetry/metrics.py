@@ -95,6 +95,7 @@ def _settings(driver: DriverState) -> Iterator[Metric]:
     yield _one("settings_generation", driver.settings_generation)
     yield _one("settings_rejected_generation", driver.rejected_generation)
     yield _one("run_number", driver.run_number)
+    yield _one("real_time", driver.real_time)
     yield _one("heartbeat_timestamp_seconds", driver.heartbeat)
     yield _one("reflex_executors", driver.raised_to)
     knobs = driver.effective

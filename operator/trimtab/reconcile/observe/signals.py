@@ -33,10 +33,7 @@ def signals(
     seen: DriverMetrics | None, quantile: float, now_s: float, scrape_s: float,
     *, by_broker: bool = False,
 ) -> Signals | Missing:  # fmt: skip
-    """The signals of one pipeline, or why there are none.
-
-    `by_broker`: latency counts from when a record was in Kafka, instead of from its timestamp.
-    """
+    """The signals of one pipeline, or why there are none; `by_broker` as in `Policy`."""
     if seen is None:
         return Missing(Reason.NO_METRICS, "Prometheus has no series of this pipeline's driver")
     beat = _heartbeat(seen, now_s, scrape_s)
@@ -47,6 +44,7 @@ def signals(
         settings_generation=seen.whole("settings_generation") or 0,
         rejected_generation=seen.whole("settings_rejected_generation") or 0,
         batch=_batch(seen, LATENCY[by_broker], quantile),
+        real_time=bool(seen.number("real_time")),
         running_s=seen.number("batch_running_seconds") or 0.0,
         running_records=seen.whole("batch_running_records") or 0,
         running_id=seen.whole("batch_running_id"),

@@ -44,6 +44,8 @@ _PER_S = "/s"
 MOVED = 1 / 3
 """How far the goal's observed value must move to be written again, as a share of the larger one."""
 
+IN_BATCHES = "micro-batches: the transform keeps state or runs Python; the driver's log has more"
+
 
 def status(old: StreamPipelineStatus, situation: Situation) -> StreamPipelineStatus:
     """The new status; if anything else is to be written, it includes the newest numbers."""
@@ -102,6 +104,7 @@ def _status(
         cores=_cores(situation),
         cost=cost(situation) if fresh or old.cost is None else old.cost,
         goal=_goal(old.goal, situation.policy, signals, fresh=fresh),
+        execution=_execution(old.execution, situation.policy, signals),
         run=situation.run,
         lag=_lag(old.lag, snapshot, fresh=fresh),
         partitions=(signals.partitions if signals else None) or old.partitions,
@@ -126,6 +129,16 @@ def _status(
         decisions=_decisions(old.decisions, decision, memory.generation, now_s),
         controller=memory.to_dict(),
     )
+
+
+def _execution(old: str | None, policy: Policy | None, signals: Signals | None) -> str | None:
+    if policy is None or policy.execution == "microBatch":
+        return None
+    if policy.why_batches:
+        return f"micro-batches: {policy.why_batches}"
+    if signals is None:
+        return old
+    return "real time" if signals.real_time else IN_BATCHES
 
 
 def _load(old: str | None, decision: Decision | None, *, fresh: bool) -> str | None:

@@ -42,7 +42,7 @@ def policy(spec: StreamPipelineSpec, rules: Rules) -> tuple[Policy, tuple[SetBy,
     said = Parts(spec.goal, spec.limits, spec.tuning)
     parts, set_by = governed(said, rules)
     stated = Policy.stated(parts.goal, parts.limits, parts.tuning, spec.resources.executor)
-    return restricted(replace(stated, sends=spec.results.sends), rules), set_by
+    return restricted(stated.of_query(spec), rules), set_by
 
 
 def restricted(stated: Policy, rules: Rules) -> Policy:

@@ -7,6 +7,22 @@ from trimtab.job.batches.ledger import Side
 from trimtab.job.batches.progress import AGE_SHARES, SLICES, parse
 
 
+def test_ages_that_were_observed_stand_for_themselves() -> None:
+    """In real-time mode a record is written long before its batch is committed."""
+    event = progress()
+    seen = event["observedMetrics"]["trimtab_source"]
+    for name in ("stamps", "stamp_sum"):
+        del seen[name]
+    ages = [10.0 * (1 + number) for number in range(len(AGE_SHARES))]
+    seen |= {"ages": ages, "age_sum": 5000.0, "stamped": 40, "ahead": 2}
+    report = parse(event)
+    assert report is not None
+    assert report.latency is not None
+    assert report.latency.quantiles == {0.5: 0.01, 0.95: 0.02, 0.99: 0.03}
+    assert report.latency.slices[0] == 0.04
+    assert (report.latency.total_s, report.latency.clipped) == (5.0, 2)
+
+
 def test_reads_times_phases_and_offsets() -> None:
     report = parse(progress())
     assert report is not None

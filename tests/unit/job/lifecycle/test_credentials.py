@@ -10,7 +10,7 @@ import pytest
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.job.lifecycle import credentials
 from trimtab.job.lifecycle.credentials import CredentialsWatch
-from trimtab.job.lifecycle.runner import StopSignal
+from trimtab.job.lifecycle.stop_signal import StopSignal
 from trimtab.kafka.secrets import VARIABLE
 
 PASSWORD, CERTIFICATE = SecretKey("user", "password"), SecretKey("ca", "ca.crt")

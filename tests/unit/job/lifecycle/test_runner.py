@@ -17,7 +17,8 @@ from trimtab.job.batches.batches import Batches
 from trimtab.job.lifecycle import machine, runner
 from trimtab.job.lifecycle.backoff import GIVE_UP_S, LONGEST_WAIT_S, Backoff
 from trimtab.job.lifecycle.boundary import RESTART_TIMEOUT_S, Gate
-from trimtab.job.lifecycle.runner import TICK_S, Runner, StopSignal
+from trimtab.job.lifecycle.runner import TICK_S, Runner
+from trimtab.job.lifecycle.stop_signal import StopSignal
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.writer import Live
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
@@ -100,7 +101,7 @@ class FakeBuilder:
     def __init__(self) -> None:
         self.live = Live(open_sink(endpoints.NoopSinkDocument()))
         self.stages = SimpleNamespace(take=dict)
-        self.can_be_timed = self.one_to_one = self.uses_python = False
+        self.can_be_timed = self.one_to_one = self.uses_python = self.real_time = False
         self.writer = SimpleNamespace(failure=None)
         self.knobs: list[Mapping[str, float]] = []
         self.queries: list[FakeQuery] = []

@@ -103,7 +103,12 @@ class KafkaSink:
         """Set the producer's options for the next batch."""
         self._options = producer_options(knobs)
 
+    @property
+    def options(self) -> dict[str, str]:
+        """Of Spark's Kafka sink, with the producer's."""
+        return {**self._options, **self._target}
+
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Append the records to the topic."""
         del batch_id
-        frame.write.format("kafka").options(**{**self._options, **self._target}).save()
+        frame.write.format("kafka").options(**self.options).save()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from trimtab.api import contract, endpoints, offsets, placement
@@ -21,6 +20,7 @@ from trimtab.api.knobs import (
 from trimtab.api.topics import is_pattern
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import SOURCE
+from trimtab.job.query import real_time
 from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.formats import aside as kept_aside
 from trimtab.job.query.formats import undecodable
@@ -135,6 +135,8 @@ class KafkaSource:
         options: contract.SourceOptions,
         knobs: Mapping[str, float],
         begin: Offsets | None = None,
+        *,
+        at_once: bool = False,
     ) -> DataFrame:
         """Kafka's columns, and the decoded value as the column `record` if there is a format.
 
@@ -150,12 +152,14 @@ class KafkaSource:
             "failOnDataLoss": str(options.fail_on_data_loss).lower(),
             "kafka.isolation.level": options.isolation_level or READ_COMMITTED,
             **self._more,
-            **limits(knobs),
+            **({} if at_once else limits(knobs)),
         }
         frame = session.readStream.format("kafka").options(**said).load()
         if self._decoder is not None:
             frame = self._decoded(frame, self._decoder)
-        return frame.observe(SOURCE, *_observations())
+        if at_once:
+            return real_time.aged(frame, SOURCE, *_read())
+        return frame.observe(SOURCE, *_read(), *ages.observations("timestamp"))
 
     def _decoded(self, frame: DataFrame, decoder: Decoder) -> DataFrame:
         frame = undecodable.decoded(frame, decoder)
@@ -223,11 +227,11 @@ def fetch_sizes(
     return {FETCH_PARTITION.name: size, FETCH_MAX.name: max(size, FETCH_MAX.default)}
 
 
-def _observations() -> list[Any]:
+def _read() -> list[Column]:
+    """What to observe of the records that are read."""
     return [
         *ledger.observations(ledger.IDENTITY),
         F.sum(
             F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(F.length("value"), F.lit(0))
         ).alias("bytes"),
-        *ages.observations("timestamp"),
     ]

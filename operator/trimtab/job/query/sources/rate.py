@@ -82,12 +82,14 @@ class RateSource:
         options: contract.SourceOptions,
         knobs: Mapping[str, float],
         begin: Offsets | None = None,
+        *,
+        at_once: bool = False,
     ) -> DataFrame:
         """The time at which each row was due, and its number.
 
         A new checkpoint begins with the row of number 0.
         """
-        del options, knobs, begin
+        del options, knobs, begin, at_once
         frame = session.readStream.format("rate").options(**self._options).load()
         return frame.observe(
             SOURCE, *ledger.observations(frame.columns), *ages.observations("timestamp")

@@ -105,9 +105,11 @@ class StoredSource:
         options: contract.SourceOptions,
         knobs: Mapping[str, float],
         begin: Offsets | None = None,
+        *,
+        at_once: bool = False,
     ) -> DataFrame:
         """The rows with all their columns; raises TransformError without that of the time."""
-        del options, knobs, begin
+        del options, knobs, begin, at_once
         said = self._document
         reader = session.readStream.options(**self._options)
         if isinstance(said, endpoints.FilesSourceDocument):
