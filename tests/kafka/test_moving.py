@@ -76,10 +76,7 @@ def test_a_pipeline_goes_on_where_a_plain_job_ends(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:
     checkpoint, stop, script = tmp_path / "checkpoint", tmp_path / "stop", tmp_path / "shout.py"
-    places = {
-        "servers": broker.bootstrap, "source": topics[0], "sink": topics[1],
-        "checkpoint": str(checkpoint), "stop": str(stop),
-    }  # fmt: skip
+    places = told_to(broker, topics, checkpoint, stop)
     script.write_text(JOB.format(**places))
     source = {"bootstrapServers": broker.bootstrap, "topics": [topics[0]], "commitGroup": "shout"}
     driver = make_driver(source=source, transform={"script": str(script)})
@@ -128,10 +125,7 @@ def test_a_copied_checkpoint_brings_its_state(
 ) -> None:
     """A plain job counts by key; the pipeline goes on counting, where it was."""
     checkpoint, stop, script = tmp_path / "checkpoint", tmp_path / "stop", tmp_path / "count.py"
-    places = {
-        "servers": broker.bootstrap, "source": topics[0], "sink": topics[1],
-        "checkpoint": str(checkpoint), "stop": str(stop),
-    }  # fmt: skip
+    places = told_to(broker, topics, checkpoint, stop)
     job = f"{BEFORE}records = ({READING})\n{COUNTED}{AFTER}"
     script.write_text(job.format(**places))
     driver = make_driver(transform={"sql": COUNTS}, outputMode="update")
@@ -155,6 +149,16 @@ def test_a_copied_checkpoint_brings_its_state(
         message.key() or b"" for message in read_messages(broker.bootstrap, topics[0])
     )
     assert counted == records
+
+
+def told_to(
+    broker: KafkaBroker, topics: tuple[str, str], checkpoint: Path, stop: Path
+) -> dict[str, str]:
+    """What a script is filled in with: where it reads, writes, and looks whether to stop."""
+    return {
+        "servers": broker.bootstrap, "source": topics[0], "sink": topics[1],
+        "checkpoint": str(checkpoint), "stop": str(stop),
+    }  # fmt: skip
 
 
 def ends(script: Path, driver: Driver, checkpoint: Path, stop: Path) -> None:

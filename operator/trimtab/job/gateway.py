@@ -109,7 +109,7 @@ def observed(name: str) -> JavaObject | None:
     session = SparkSession.builder.getOrCreate()  # not the query's own, which knows no queries
     query = session.streams.get(query_id(session.sparkContext))
     assert query is not None  # it is calling us
-    metrics = scala_query(query).streamingQuery().lastExecution().observedMetrics()
+    metrics = execution(query).lastExecution().observedMetrics()
     found = metrics.get(name)
     return found.get() if found.isDefined() else None
 
@@ -129,11 +129,6 @@ def scala_query(query: StreamingQuery) -> JavaObject:
 def execution(query: StreamingQuery) -> JavaObject:
     """What runs the query: Spark's StreamExecution."""
     return scala_query(query).streamingQuery()
-
-
-def class_named(query: StreamingQuery, name: str) -> JavaObject:
-    """A class by its whole name, as the query's JVM has it."""
-    return scala_query(query).getClass().getClassLoader().loadClass(name)
 
 
 def items(scala_seq: JavaObject) -> list[JavaObject]:

@@ -100,7 +100,7 @@ class Context:
 
     def fixed(self, knob: str) -> bool:
         """Whether a knob must not be moved, because it is pinned or locked."""
-        return knob in self.policy.pinned or knob in self.policy.locked
+        return self.policy.fixes(knob)
 
     def pause_s(self, how: How) -> float:
         """Seconds that a change pauses the pipeline: measured here, else the usual value.

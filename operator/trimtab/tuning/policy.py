@@ -140,8 +140,11 @@ class Policy:
     @property
     def moves_executors(self) -> bool:
         """Whether the number of executors may change without a person."""
-        fixed = EXECUTORS.name in self.pinned or EXECUTORS.name in self.locked
-        return self.mode is Mode.AUTO and not fixed
+        return self.mode is Mode.AUTO and not self.fixes(EXECUTORS.name)
+
+    def fixes(self, knob: str) -> bool:
+        """Whether a knob must not be moved, because it is pinned or locked."""
+        return knob in self.pinned or knob in self.locked
 
     def capacity(self, settings: Settings, partitions: int | None = None) -> Capacity:
         """What some settings can run at once, for a source with `partitions` partitions."""

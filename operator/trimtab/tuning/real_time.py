@@ -16,7 +16,6 @@ from trimtab.api.reasons import Action, Reason
 from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision, Step, hold
-from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot
 
@@ -44,7 +43,7 @@ def _slots(snapshot: Snapshot, memory: ControllerState, partitions: int) -> Step
     needed = math.ceil(partitions / (memory.settings.cores or policy.cores))
     wanted = min(max(needed, policy.min_executors), policy.max_executors)
     words = f"in real-time mode, {counted(partitions, 'partition')} need a slot each at once"
-    if wanted != now and not _fixed(policy, EXECUTORS.name):
+    if wanted != now and not policy.fixes(EXECUTORS.name):
         reason = Reason.EXECUTORS_RAISED if wanted > now else Reason.EXECUTORS_RELEASED
         return _move(snapshot, memory, replace(memory.settings, executors=wanted), reason, words)
     if now < needed:
@@ -69,15 +68,11 @@ def _interval(snapshot: Snapshot, memory: ControllerState, signals: Signals) -> 
         return hold(memory, Reason.WITHIN_BOUNDS, words), memory
     now_s = memory.settings.trigger_s
     longer = next((each for each in INTERVALS_S if each > now_s), None)
-    if longer is None or _fixed(policy, TRIGGER.name):
+    if longer is None or policy.fixes(TRIGGER.name):
         return hold(memory, Reason.SATURATED, f"{words}: the interval cannot be longer"), memory
     words += ": records wait where an interval ends, and a longer one has fewer ends"
     longer_settings = replace(memory.settings, trigger_s=longer)
     return _move(snapshot, memory, longer_settings, Reason.TRIGGER_LENGTHENED, words)
-
-
-def _fixed(policy: Policy, knob: str) -> bool:
-    return knob in policy.pinned or knob in policy.locked
 
 
 def _move(

@@ -18,7 +18,7 @@ from trimtab.api.v1alpha1.kafka_reference import in_one_kafka
 from trimtab.api.v1alpha1.kafka_source import KafkaSource
 from trimtab.api.v1alpha1.limits import Limits, Resources
 from trimtab.api.v1alpha1.pipeline_rules import (
-    GOAL_OF_RATE,
+    GOAL_WITHOUT_KAFKA,
     NO_REAL_TIME,
     NO_RUNS,
     RULES,
@@ -246,7 +246,7 @@ class StreamPipelineSpec(ApiModel):
         if self.runs:
             raise ValueError(NO_RUNS)
         if self.goal.latency is None or self.goal.latency.clock != "producer":
-            raise ValueError(GOAL_OF_RATE)
+            raise ValueError(GOAL_WITHOUT_KAFKA)
         return self
 
     @model_validator(mode="after")

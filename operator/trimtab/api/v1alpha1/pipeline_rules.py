@@ -42,7 +42,7 @@ NO_RUNS = (
     "a run takes on what waits in a Kafka, and of this source it is not known what waits: remove"
     " runs"
 )
-GOAL_OF_RATE = (
+GOAL_WITHOUT_KAFKA = (
     "without source.kafka, write a goal of latency, by the clock of the producer, which is the time"
     " in each row: how many rows wait is not known"
 )
@@ -113,7 +113,7 @@ RULES = (
     (
         "has(self.source.kafka) || (has(self.goal.latency)"
         " && self.goal.latency.clock == 'producer')",
-        GOAL_OF_RATE,
+        GOAL_WITHOUT_KAFKA,
     ),
     (
         "self.execution != 'realTime' || (has(self.source.kafka) && has(self.sink)"

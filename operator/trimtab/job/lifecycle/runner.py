@@ -126,9 +126,8 @@ class Runner:
 
     def _look(self) -> events.Tick:
         query = self._query
-        active = query is not None and self._gate.running(
-            query
-        )  # before the boundary, see `judge_stop`
+        # before the boundary, see `judge_stop`
+        active = query is not None and self._gate.running(query)
         if query is None or not self._state.at_gate:
             return events.Tick(active)
         return events.Tick(active, self._gate.at_boundary(lambda: last_committed(query)))

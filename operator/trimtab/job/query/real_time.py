@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 -- its usual name
+from pyspark import SparkContext
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from trimtab.job import gateway
-from trimtab.job.batches.progress import AGE_SHARES
 from trimtab.job.query import plan, stateful
 
 SHORTEST_S: Final = 5.0
 """The shortest interval that Spark takes."""
-_READ_AT = "_trimtab_read_at"
 
 
 def faults(frame: DataFrame) -> list[str]:
@@ -36,25 +34,6 @@ def refusal(found: list[str]) -> str:
     )
 
 
-def aged(frame: DataFrame, name: str, *more: Column) -> DataFrame:
-    """The frame with the age of each row, when it is read, observed under a name beside `more`.
-
-    By the clock of the executor that reads it. The time of a commit says nothing here: a record is
-    written long before.
-    """
-    clock = F.expr("CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)")
-    stamp = F.when(F.unix_millis("timestamp") >= 0, F.unix_millis("timestamp"))
-    age = F.greatest(F.col(_READ_AT) - stamp, F.lit(0))
-    shares = F.array(*(F.lit(share) for share in AGE_SHARES))
-    seen = (
-        F.percentile_approx(age, shares, 1000).alias("ages"),
-        F.count(stamp).alias("stamped"),
-        F.sum(age.cast("double")).alias("age_sum"),
-        F.count_if(stamp > F.col(_READ_AT)).alias("ahead"),
-    )
-    return frame.withColumn(_READ_AT, clock).observe(name, *more, *seen).drop(_READ_AT)
-
-
 def runs(query: StreamingQuery) -> bool:
     """Whether the query's thread is alive, also while it ends the last batch."""
     return bool(gateway.execution(query).queryExecutionThread().isAlive())
@@ -62,11 +41,9 @@ def runs(query: StreamingQuery) -> bool:
 
 def end_after_batch(query: StreamingQuery) -> None:
     """Let the query end when the batch under way is committed."""
-    terminated = gateway.class_named(
-        query, "org.apache.spark.sql.execution.streaming.runtime.TERMINATED$"
-    )
-    state = gateway.execution(query).state()
-    state.set(terminated.getField("MODULE$").get(None))
+    spark = gateway.classes(SparkContext.getOrCreate()).org.apache.spark
+    terminated = getattr(spark.sql.execution.streaming.runtime, "TERMINATED$")
+    gateway.execution(query).state().set(getattr(terminated, "MODULE$"))
 
 
 def ended_well(query: StreamingQuery) -> bool:

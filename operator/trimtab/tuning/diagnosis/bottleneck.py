@@ -8,6 +8,7 @@ bind; then phases that take a large part of the batch regardless of slots; then 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from trimtab.api.knobs import TRIGGERS_S
 from trimtab.api.quantities import counted
@@ -127,13 +128,13 @@ def _memory(facts: Facts) -> Bottleneck | None:
 
 
 def _part(
-    kind: Kind, words: str, seconds: Callable[[Batch], float | None]
+    kind: Kind, words: str, seconds: Callable[[Batch], float | None], least: float = PART_HIGH
 ) -> Callable[[Facts], Bottleneck | None]:
-    """The cause that one phase takes a large share of the batch."""
+    """The cause that one phase takes at least a given share of the batch."""
 
     def look(facts: Facts) -> Bottleneck | None:
         part_s = seconds(facts.batch)
-        if facts.share(part_s) < PART_HIGH:
+        if facts.share(part_s) < least:
             return None
         return Bottleneck(kind, f"{words} {part_s:.1f} s of {facts.batch.duration_s:.1f} s")
 
@@ -142,11 +143,8 @@ def _part(
 
 def _sink(facts: Facts) -> Bottleneck | None:
     """Writing takes most of the batch."""
-    sink_s, batch_s = facts.batch.sink_s, facts.batch.duration_s
-    if facts.share(sink_s) < SINK_HIGH:
-        return None
-    words = f"writing takes {sink_s:.1f} s of {batch_s:.1f} s{_most_of_it(facts)}"
-    return Bottleneck(Kind.SINK, words)
+    found = _part(Kind.SINK, "writing takes", lambda batch: batch.sink_s, SINK_HIGH)(facts)
+    return found and replace(found, evidence=found.evidence + _most_of_it(facts))
 
 
 def _most_of_it(facts: Facts) -> str:

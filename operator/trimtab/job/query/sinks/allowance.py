@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from trimtab.api.quantities import counted
 from trimtab.job.clock import Clock, monotonic_s
 
 WINDOW_S = 60.0
@@ -44,5 +45,4 @@ class Allowance:
 
 
 def _words(count: int, span: str, field: str, most: int) -> str:
-    records = "record" if count == 1 else "records"
-    return f"{count} {records} of a {span}, more than deadLetters.{field}: {most}"
+    return f"{counted(count, 'record')} of a {span}, more than deadLetters.{field}: {most}"

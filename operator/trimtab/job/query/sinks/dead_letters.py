@@ -20,6 +20,7 @@ from trimtab.job.query.formats.aside import Aside
 from trimtab.job.query.protocols import Sink
 from trimtab.job.query.sinks.allowance import Allowance
 from trimtab.job.query.sinks.kafka import KafkaSink
+from trimtab.job.query.sinks.keeping import kept
 from trimtab.job.query.sinks.size import MOST_SENT, sent_bytes
 from trimtab.job.termination import JobFailureError, Reason
 
@@ -118,10 +119,7 @@ class DeadLetterSink:
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Write the dead letters first; raises JobFailureError if they are too many."""
-        mine = not frame.storageLevel.useMemory  # a timed batch is kept already
-        if mine:
-            frame.persist()
-        try:
+        with kept(frame):
             most = self._most_sent
             rows = frame if most is None else _with_too_large(frame, most)
             marked = _marked(rows)  # computes every row
@@ -135,9 +133,6 @@ class DeadLetterSink:
             self._inner.write(self._inner.prepare(good.drop(ERROR)), batch_id)
             self._allowance.written(raw.total + marked.total)
             self._counted(raw.total + marked.total)
-        finally:
-            if mine:
-                frame.unpersist()
 
     def _require_few(self, *found: Aside) -> None:
         excess = self._allowance.excess(sum(each.total for each in found))

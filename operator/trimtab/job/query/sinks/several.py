@@ -17,6 +17,7 @@ from trimtab.api.v1alpha1.results import RESULT
 from trimtab.errors import TransformError
 from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.query.protocols import Sink
+from trimtab.job.query.sinks.keeping import kept
 from trimtab.job.query.transform import message_of
 from trimtab.job.termination import JobFailureError
 
@@ -92,16 +93,10 @@ class SeveralSinks:
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Compute the batch, then write it to each."""
-        mine = not frame.storageLevel.useMemory  # a timed batch is kept already
-        if mine:
-            frame.persist()
-        try:
-            if mine:
+        with kept(frame) as anew:
+            if anew:
                 frame.count()  # computes every row, whatever a sink selects
             self.spent_s = {each.name: self._written(each, frame, batch_id) for each in self._parts}
-        finally:
-            if mine:
-                frame.unpersist()
 
     def _written(self, part: Named, frame: DataFrame, batch_id: int) -> float:
         """Write to one of them; the seconds that it took."""

@@ -9,13 +9,13 @@ from trimtab.api import endpoints
 from trimtab.job.query.protocols import Source
 from trimtab.job.query.sources.kafka import KafkaSource
 from trimtab.job.query.sources.rate import RateSource
-from trimtab.job.query.sources.stored import StoredSource
+from trimtab.job.query.sources.stored import DeltaSource, FilesSource
 
 SOURCES: Mapping[type, Callable[[Any, int | None], Source]] = {
     endpoints.KafkaSourceDocument: KafkaSource,
     endpoints.RateSourceDocument: RateSource,
-    endpoints.DeltaSourceDocument: StoredSource,
-    endpoints.FilesSourceDocument: StoredSource,
+    endpoints.DeltaSourceDocument: DeltaSource,
+    endpoints.FilesSourceDocument: FilesSource,
 }
 """The class of each kind of source, by its document."""
 

@@ -20,7 +20,6 @@ from trimtab.api.knobs import (
 from trimtab.api.topics import is_pattern
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import SOURCE
-from trimtab.job.query import real_time
 from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.formats import aside as kept_aside
 from trimtab.job.query.formats import undecodable
@@ -50,8 +49,6 @@ CLOSEST_REPLICA = {
 }
 
 READ_COMMITTED = "read_committed"
-
-COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 MOST_FETCHED = 32 << 20
 """Upper limit of a fetch size, in bytes: each task holds one fetch in memory."""
@@ -158,7 +155,7 @@ class KafkaSource:
         if self._decoder is not None:
             frame = self._decoded(frame, self._decoder)
         if at_once:
-            return real_time.aged(frame, SOURCE, *_read())
+            return ages.when_read(frame, SOURCE, *_read())
         return frame.observe(SOURCE, *_read(), *ages.observations("timestamp"))
 
     def _decoded(self, frame: DataFrame, decoder: Decoder) -> DataFrame:

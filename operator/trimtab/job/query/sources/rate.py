@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,21 +11,15 @@ from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import SOURCE
 from trimtab.job.query.checkpoint import Checkpoint, Offsets
 from trimtab.job.query.sources import ages
-from trimtab.job.termination import Cause, JobFailureError
-from trimtab.kafka.admin import KafkaIdentity
-
-COLUMNS = ("timestamp", "value")
+from trimtab.job.query.sources.plain import PlainSource
 
 
-class RateSource:
+class RateSource(PlainSource):
     """Makes so many rows for each second since the checkpoint began, which are its offsets.
 
     So the rows of a pause are made after it, all at once, with the times at which they were due.
     """
 
-    knobs = ()
-    phases = ("latest_offset",)
-    session_conf: Mapping[str, str] = {}
     on_replay = "the same rows are made again"
 
     def __init__(self, document: endpoints.RateSourceDocument, aside: int | None = None) -> None:
@@ -37,23 +31,6 @@ class RateSource:
             "rowsPerSecond": str(self._rows),
             "numPartitions": str(self._partitions),
         }
-
-    @property
-    def topics(self) -> list[str]:
-        """None."""
-        return []
-
-    def require(self) -> None:
-        """Nothing can be missing."""
-
-    def meaning(self, causes: Sequence[Cause]) -> JobFailureError | None:
-        """None: no failure is its own."""
-        del causes
-        return None
-
-    def identity(self) -> KafkaIdentity | None:
-        """None: its offsets belong to the checkpoint alone."""
-        return None
 
     def partition_count(self) -> int:
         """Tasks that make the rows of a batch."""
@@ -68,13 +45,6 @@ class RateSource:
         begin = checkpoint.position(batch_id - 1) if batch_id else 0
         end = checkpoint.position(batch_id)
         return None if begin is None or end is None else (end - begin) * self._rows
-
-    def fitted(
-        self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
-    ) -> dict[str, float]:
-        """Nothing: it has no knobs."""
-        del knobs, record_bytes, partitions
-        return {}
 
     def read(
         self,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from trimtab.api import contract, endpoints
 from trimtab.errors import TransformError
@@ -14,70 +16,48 @@ from trimtab.job import gateway
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import SOURCE
 from trimtab.job.query import delta, tables
-from trimtab.job.query.checkpoint import Checkpoint, Offsets
+from trimtab.job.query.checkpoint import Offsets
 from trimtab.job.query.sources import ages
-from trimtab.job.termination import Cause, JobFailureError, Reason
-from trimtab.kafka.admin import KafkaIdentity
+from trimtab.job.query.sources.plain import PlainSource
+from trimtab.job.termination import JobFailureError, Reason
 
 PARTITIONS = 8
 """Tasks of a first shuffle: how many read a batch depends on its files."""
 
+Document = endpoints.DeltaSourceDocument | endpoints.FilesSourceDocument
 
-class StoredSource:
-    """Reads what is added, in batches of files."""
 
-    knobs = ()
-    phases = ("latest_offset",)
+class StoredSource(PlainSource, ABC):
+    """Reads what is added, in batches of files; the checkpoint knows to what its offsets belong."""
+
     on_replay = "the same files are read again"
 
-    def __init__(
-        self,
-        document: endpoints.DeltaSourceDocument | endpoints.FilesSourceDocument,
-        aside: int | None = None,
-    ) -> None:
-        """Every row can be read, so `aside` means nothing."""
-        del aside
-        self._document = document
-        self._options = _options(document)
+    def __init__(self, document: Document, own: Mapping[str, object]) -> None:
+        """`own` are options of Spark's reader that its kind has; None: not set."""
+        self._uri, self._time = document.uri, document.time_column
+        self._where = f"source.{document.kind}"
+        said = {"maxFilesPerTrigger": document.max_files, **own}
+        self._options = {name: str(value) for name, value in said.items() if value is not None}
 
-    @property
-    def session_conf(self) -> Mapping[str, str]:
-        """What Delta needs of Spark's session."""
-        is_delta = isinstance(self._document, endpoints.DeltaSourceDocument)
-        return delta.SESSION_CONF if is_delta else {}
+    @abstractmethod
+    def _look(self, session: SparkSession) -> str:
+        """Why it is not there; empty if it is. Raises what Spark raises for it."""
 
-    @property
-    def topics(self) -> list[str]:
-        """None."""
-        return []
+    @abstractmethod
+    def _of_kind(self, reader: DataStreamReader) -> DataStreamReader:
+        """The reader, told what to read."""
 
     def require(self) -> None:
         """Raise a healing JobFailureError if there is no table or directory yet."""
-        session, uri = SparkSession.builder.getOrCreate(), self._document.uri
-        missing = f"create it, or correct source.{self._kind}.uri"
         try:
-            if isinstance(self._document, endpoints.DeltaSourceDocument):
-                session.read.format("delta").load(uri)
-            elif not gateway.exists(session.sparkContext, uri):
-                words = f"there is no directory {uri}: {missing}"
-                raise JobFailureError(Reason.SOURCE_NOT_FOUND, words, heals=True)
+            why = self._look(SparkSession.builder.getOrCreate())
         except (PySparkException, Py4JJavaError) as error:
-            why = gateway.said(error).partition("\n")[0][:500]
-            words = f"the source cannot be read: {why}; {missing}"
+            said = gateway.said(error).partition("\n")[0][:500]
+            words = f"the source cannot be read: {said}; create it, or correct {self._where}.uri"
             raise JobFailureError(Reason.SOURCE_NOT_FOUND, words, heals=True) from error
-
-    @property
-    def _kind(self) -> str:
-        return self._document.kind
-
-    def meaning(self, causes: Sequence[Cause]) -> JobFailureError | None:
-        """None: Delta's own words say what is wrong."""
-        del causes
-        return None
-
-    def identity(self) -> KafkaIdentity | None:
-        """None: the checkpoint itself knows which table its offsets belong to."""
-        return None
+        if why:
+            words = f"{why}: create it, or correct {self._where}.uri"
+            raise JobFailureError(Reason.SOURCE_NOT_FOUND, words, heals=True)
 
     def partition_count(self) -> int:
         """Not known before the files are."""
@@ -85,19 +65,7 @@ class StoredSource:
 
     def reads(self, option: Callable[[str], str | None]) -> bool:
         """Whether a stream with these options reads the same."""
-        return option("path") == self._document.uri
-
-    def planned(self, checkpoint: Checkpoint, batch_id: int) -> int | None:
-        """Not known: the offsets count files."""
-        del checkpoint, batch_id
-        return None
-
-    def fitted(
-        self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
-    ) -> dict[str, float]:
-        """Nothing: it has no knobs."""
-        del knobs, record_bytes, partitions
-        return {}
+        return option("path") == self._uri
 
     def read(
         self,
@@ -110,27 +78,48 @@ class StoredSource:
     ) -> DataFrame:
         """The rows with all their columns; raises TransformError without that of the time."""
         del options, knobs, begin, at_once
-        said = self._document
-        reader = session.readStream.options(**self._options)
-        if isinstance(said, endpoints.FilesSourceDocument):
-            reader = reader.format(said.format).schema(said.schema_)
-        else:
-            reader = reader.format("delta")
-        frame, time = reader.load(said.uri), said.time_column
+        reader = self._of_kind(session.readStream.options(**self._options))
+        frame, time = reader.load(self._uri), self._time
         if time not in frame.columns:
             raise TransformError(
-                f"source.{self._kind}.timeColumn names {time}, which the source does not have: it"
-                f" has {', '.join(frame.columns)}"
+                f"{self._where}.timeColumn names {time}, which the source does not have: it has"
+                f" {', '.join(frame.columns)}"
             )
         return frame.observe(SOURCE, *ledger.observations(frame.columns), *ages.observations(time))
 
 
-def _options(said: endpoints.DeltaSourceDocument | endpoints.FilesSourceDocument) -> dict[str, str]:
-    """Options of Spark's reader."""
-    found: dict[str, object] = {"maxFilesPerTrigger": said.max_files}
-    if isinstance(said, endpoints.DeltaSourceDocument):
-        found["startingVersion"] = said.starting_version
-        found["skipChangeCommits"] = "true" if said.skip_change_commits else None
-    else:
-        found |= tables.SAYS_ITS_COLUMNS.get(said.format, {})
-    return {name: str(value) for name, value in found.items() if value is not None}
+class DeltaSource(StoredSource):
+    """A Delta table."""
+
+    session_conf = delta.SESSION_CONF
+
+    def __init__(self, document: endpoints.DeltaSourceDocument, aside: int | None = None) -> None:
+        """Every row can be read, so `aside` means nothing."""
+        del aside
+        skips = "true" if document.skip_change_commits else None
+        own = {"startingVersion": document.starting_version, "skipChangeCommits": skips}
+        super().__init__(document, own)
+
+    def _look(self, session: SparkSession) -> str:
+        session.read.format("delta").load(self._uri)
+        return ""
+
+    def _of_kind(self, reader: DataStreamReader) -> DataStreamReader:
+        return reader.format("delta")
+
+
+class FilesSource(StoredSource):
+    """A directory of files."""
+
+    def __init__(self, document: endpoints.FilesSourceDocument, aside: int | None = None) -> None:
+        """Every row can be read, so `aside` means nothing."""
+        del aside
+        super().__init__(document, tables.SAYS_ITS_COLUMNS.get(document.format, {}))
+        self._format, self._schema = document.format, document.schema_
+
+    def _look(self, session: SparkSession) -> str:
+        there = gateway.exists(session.sparkContext, self._uri)
+        return "" if there else f"there is no directory {self._uri}"
+
+    def _of_kind(self, reader: DataStreamReader) -> DataStreamReader:
+        return reader.format(self._format).schema(self._schema)
