@@ -67,7 +67,7 @@ bench-locality: $(STAMP) ## tasks near their data and anywhere, on three zones, 
 	$(LOCALCLUSTER) doctor --install
 	$(BIN)/python -m bench.locality
 
-# what is measured is kept: anew with BOOK=build/live/measured.json, six hours
+# what is measured is kept: anew with BOOK=build/live/measured.json, seven hours
 BOOK ?= docs/benchmarks/live/measured.json
 bench-live: $(STAMP) ## tuned from cold against a grid, defaults and lag scaling; docs/benchmarks/live.md
 	$(LOCALCLUSTER) doctor --install

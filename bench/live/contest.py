@@ -1,41 +1,26 @@
 """The contenders under the same load: trimtab from cold, the best static, defaults, lag scaling.
 
-Each starts its own pipeline. trimtab's sees the shape twice: the first time is its calibration,
-reported separately. The others learn nothing, so they see it once, after a minute.
+One clock for all: each starts a pipeline of its own about which nothing is known, and its time runs
+from the first record of the load, which comes twice: the first pass is the cold one.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 import yaml
 from bench.live.book import Book
-from bench.live.figures import Span, calibrated, changes, longest_break
-from bench.live.points import (
-    Goal,
-    Point,
-    best,
-    executor_seconds,
-    met_share,
-    throughput,
-)
-from bench.live.shapes import LOW, SHAPES, Shape, seconds
-from bench.live.site import (
-    BATCH_LIMIT,
-    EXAMPLE,
-    FLOOD,
-    PARTITIONS,
-    TOPIC,
-    Site,
-    machine_load,
-    open_site,
-    pinned,
-)
+from bench.live.figures import Span, changes, longest_break
+from bench.live.points import Goal, Point, best, executor_seconds, met_share, throughput
+from bench.live.shapes import SHAPES, seconds
+from bench.live.site import EXAMPLE, PARTITIONS, Site, machine_load, open_site, pinned
 from bench.peers.controller import Limits
 from bench.peers.keda import Keda, Parameters
+from bench.simreal.seen import Batch
 from dev.localcluster import console
 
 from bench import commit
@@ -46,7 +31,17 @@ from trimtab.tuning.snapshot import Signals
 Json = dict[str, Any]
 
 OURS, BEST, DEFAULTS, LAG = "trimtab", "best static", "Spark defaults", "scaling on lag"
-CONTENDERS = (OURS, BEST, DEFAULTS, LAG)
+PROMPT = "trimtab, profile latency"
+CONTENDERS = (OURS, PROMPT, BEST, DEFAULTS, LAG)
+
+PASSES = 2
+REPEATS = 3
+ASKED = (
+    ("step", CONTENDERS, REPEATS),
+    ("flood", (OURS, BEST, DEFAULTS, LAG), REPEATS),
+    ("cosine", (OURS, BEST, LAG), 1),
+)
+"""Each shape, who runs under it, and how often."""
 
 SPARK_EXECUTORS = 2
 """spark.executor.instances if unset; Spark's other defaults are no trigger, no batch limit, and one
@@ -55,46 +50,56 @@ call after another."""
 NO_TRIGGER, NO_LIMIT = "1ms", int(MAX_OFFSETS.maximum)
 """Batches follow each other immediately, as without a trigger, which a pipeline must have."""
 
-BY_HAND = Point(1, 1.0, 4)
-"""Where scaling on lag begins: settings that a person would choose, in the middle of the grid."""
+BY_HAND = {"latency": Point(1, 1.0, 4), "throughput": Point(1, 1.0, 4, 20_000)}
+"""Where scaling on lag begins: settings that a person would choose."""
 LAG_THRESHOLD = 1_000
 """Records per executor: what four calls of 8 ms at a time process in two seconds."""
 
 KNOBS = ("executors", "trigger", "maxOffsetsPerTrigger", "maxInFlight")
 
-QUIET_S = 60.0
 TAIL_S = 15.0
 POLL_S = 5.0
-FLOOD_S = {OURS: 600.0, BEST: 180.0, DEFAULTS: 180.0, LAG: 300.0}
-SCORED_S = 120.0
+FLOOD_S, SCORED_S = 300.0, 120.0
+"""A flood's time, and its end, whose rate is scored."""
+
+Run = tuple[str, str, int]
+"""A contender, a shape, and the number of the repetition."""
 
 
 def lacks(book: Book, contenders: Sequence[str] = CONTENDERS) -> bool:
-    """Whether one of the contenders has not run yet."""
-    return not all(_done(book, who, shape) for who in contenders for shape in (*SHAPES, "flood"))
+    """Whether a run of one of the contenders is missing."""
+    return any(_left(book, contenders))
 
 
 def measure(book: Book, until_s: float, contenders: Sequence[str] = CONTENDERS) -> None:
-    """Run the contenders' runs that the book lacks; the best static ones need a measured grid.
+    """Run what the book lacks of the contenders; the best static ones need a measured grid.
 
     Raises:
         LocalClusterError: cluster or pipeline did not respond in time.
     """
-    site = open_site()
-    for shape in SHAPES:
-        for who in contenders:
-            if time.time() < until_s and not _done(book, who, shape):
-                book.add_run(_under_load(site, book, who, shape))
-    missing = [who for who in contenders if not _done(book, who, "flood")]
-    if missing and time.time() < until_s:
-        site.fill()
-    for who in missing:
-        if time.time() < until_s:
-            book.add_run(_in_flood(site, book, who))
+    site, filled = open_site(), False
+    for who, shape, repeat in list(_left(book, contenders)):
+        if time.time() > until_s:
+            return
+        if shape == "flood":
+            if not filled:
+                site.fill()
+            filled = True
+            told = _in_flood(site, book, who)
+        else:
+            told = _under_load(site, book, who, shape)
+        book.add_run({"who": who, "shape": shape, "repeat": repeat} | told)
 
 
-def _done(book: Book, who: str, shape: str) -> bool:
-    return any((run["who"], run["shape"]) == (who, shape) for run in book.runs)
+def _left(book: Book, contenders: Sequence[str]) -> Iterator[Run]:
+    """What is still to be run; every shape and contender once before any of them again."""
+    done = {(run["who"], run["shape"], run["repeat"]) for run in book.runs}
+    for repeat in range(REPEATS):
+        for shape, asked, times in ASKED:
+            for who in asked:
+                run = (who, shape, repeat)
+                if who in contenders and repeat < times and run not in done:
+                    yield run
 
 
 def tuning(book: Book, who: str, goal: Goal) -> Json:
@@ -103,41 +108,32 @@ def tuning(book: Book, who: str, goal: Goal) -> Json:
     Raises:
         ValueError: it needs the best grid point, which is not measured yet.
     """
-    topic = TOPIC if goal == "latency" else FLOOD
-    if who == OURS:
+    if who in {OURS, PROMPT}:
         example: Json = yaml.safe_load((EXAMPLE / "pipeline.yaml").read_text())
-        return dict(example["spec"]["tuning"])
+        profile: Json = {"profile": "latency"} if who == PROMPT else {}
+        return {"initial": example["spec"]["tuning"]["initial"]} | profile
     if who == DEFAULTS:
         unlimited = {"maxOffsetsPerTrigger": NO_LIMIT, "trigger": NO_TRIGGER}
         return {"pinned": {"executors": SPARK_EXECUTORS, "maxInFlight": 1} | unlimited}
     if who == LAG:
-        return pinned(BY_HAND, topic)
+        return pinned(BY_HAND[goal])
     found = best(book.windows, goal)
     if found is None:
         raise ValueError("no grid point meets the goal: measure the grid first")
-    return pinned(found.point, topic)
+    return pinned(found.point)
 
 
 def _under_load(site: Site, book: Book, who: str, name: str) -> Json:
     """Run one contender on one shape, with the latency goal."""
-    shape = SHAPES[name]
+    length_s = seconds(SHAPES[name])
     site.begin("latency", tuning(book, who, "latency"))
-    rounds = 2 if who == OURS else 1
-    quiet: Shape = () if who == OURS else ((QUIET_S, LOW),)
-    begin_s = site.load((*quiet, *shape * rounds))
-    scored_s = begin_s + sum(length for length, _ in quiet) + seconds(shape) * (rounds - 1)
-    scored = Span(scored_s, scored_s + seconds(shape))
-    _watch(site, who, "latency", scored.end_s + TAIL_S)
-    run: Json = {"who": who, "shape": name} | _told(site, "latency", begin_s, scored)
-    if who == OURS:
-        batches = site.batches(begin_s)
-        calm_s = calibrated(batches, begin_s, scored.end_s)
-        run["calibration_s"] = round(calm_s - begin_s, 1)
-        run["calibration_violated_s"] = round(
-            (1 - met_share(batches, begin_s, calm_s)) * (calm_s - begin_s), 1
-        )
+    begin_s = site.load(SHAPES[name] * PASSES)
+    spans = [Span(begin_s + n * length_s, begin_s + (n + 1) * length_s) for n in range(PASSES)]
+    _watch(site, who, "latency", spans[-1].end_s + TAIL_S)
+    run = _told(site, "latency", begin_s, spans)
     site.end()
-    console.say(f"{who}, {name}: met {run['met']:.1%}, {run['executor_s']:.0f} executor-seconds")
+    cold, warm = run["passes"]
+    console.say(f"{who}, {name}: met {cold['met']:.1%} cold, {warm['met']:.1%} warm")
     return run
 
 
@@ -145,14 +141,13 @@ def _in_flood(site: Site, book: Book, who: str) -> Json:
     """Run one contender with more waiting records than it can process, with the throughput goal."""
     site.begin("throughput", tuning(book, who, "throughput"))
     begin_s = time.time()
-    end_s = begin_s + FLOOD_S[who]
+    end_s = begin_s + FLOOD_S
     _watch(site, who, "throughput", end_s)
-    scored = Span(end_s - SCORED_S, end_s)
-    run: Json = {"who": who, "shape": "flood"} | _told(site, "throughput", begin_s, scored)
+    run = _told(site, "throughput", begin_s, [Span(end_s - SCORED_S, end_s)])
     if site.lag() <= 0:
         console.warn(f"{who} has processed the whole flood: its rate is too low")
     site.end()
-    console.say(f"{who}, flood: {run['rate']:.0f}/s")
+    console.say(f"{who}, flood: {run['passes'][0]['rate']:.0f}/s")
     return run
 
 
@@ -166,9 +161,9 @@ def _watch(site: Site, who: str, goal: Goal, end_s: float) -> None:
 
 def _scaler(site: Site, goal: Goal) -> Callable[[], None]:
     """KEDA's law with its HPA, applied to the executors of our pipeline."""
-    topic = TOPIC if goal == "latency" else FLOOD
-    law = Keda(Limits(1, max(4, BY_HAND.executors)), Parameters(lag_threshold=LAG_THRESHOLD))
-    now = Settings(BY_HAND.executors, BY_HAND.trigger_s, BATCH_LIMIT[topic])
+    start = BY_HAND[goal]
+    law = Keda(Limits(1, max(4, start.executors)), Parameters(lag_threshold=LAG_THRESHOLD))
+    now = Settings(start.executors, start.trigger_s, start.limit)
 
     def move() -> None:
         nonlocal now
@@ -176,27 +171,19 @@ def _scaler(site: Site, goal: Goal) -> Callable[[], None]:
         seen = Signals(at_s, 0, 0, None, lag_records=site.lag(), partitions=PARTITIONS)
         wanted = law.decide(at_s, seen, now)
         if wanted.executors != now.executors:
-            point = Point(wanted.executors, BY_HAND.trigger_s, BY_HAND.calls)
-            site.apply(goal, pinned(point, topic))
+            site.apply(goal, pinned(replace(start, executors=wanted.executors)))
             now = wanted
 
     return move
 
 
-def _told(site: Site, goal: Goal, begin_s: float, scored: Span) -> Json:
-    """The figures of the scored span, and the series of the whole run for the picture."""
+def _told(site: Site, goal: Goal, begin_s: float, spans: Sequence[Span]) -> Json:
+    """The figures of the scored spans, and the series of the whole run for the picture."""
     batches = site.batches(begin_s)
     executors = site.executors(begin_s)
-    inside = [b for b in batches if scored.begin_s < b.committed_s <= scored.end_s]
     return {
         "goal": goal,
-        "seconds": round(scored.seconds, 1),
-        "met": round(met_share(batches, scored.begin_s, scored.end_s), 4),
-        "p95_s": round(fmean(b.p95_s for b in inside), 3) if inside else None,
-        "rate": round(throughput(inside), 1),
-        "executor_s": round(executor_seconds(executors, scored.begin_s, scored.end_s), 1),
-        "longest_break_s": round(longest_break(batches, scored), 1),
-        "scored_from_s": round(scored.begin_s - begin_s, 1),
+        "passes": [_pass(batches, executors, span) for span in spans],
         "machine_load": machine_load(),
         "commit": commit.head(),
         "batches": [
@@ -205,6 +192,19 @@ def _told(site: Site, goal: Goal, begin_s: float, scored: Span) -> Json:
         "executors": changes([(at - begin_s, count) for at, count in executors]),
         "settings": _settings(site),
         "decisions": _decisions(site),
+    }
+
+
+def _pass(batches: Sequence[Batch], executors: Sequence[tuple[float, float]], span: Span) -> Json:
+    """The figures of one span."""
+    inside = [b for b in batches if span.begin_s < b.committed_s <= span.end_s]
+    return {
+        "seconds": round(span.seconds, 1),
+        "met": round(met_share(batches, span.begin_s, span.end_s), 4),
+        "p95_s": round(fmean(b.p95_s for b in inside), 3) if inside else None,
+        "rate": round(throughput(inside), 1),
+        "executor_s": round(executor_seconds(executors, span.begin_s, span.end_s), 1),
+        "longest_break_s": round(longest_break(batches, span), 1),
     }
 
 

@@ -9,9 +9,6 @@ from itertools import pairwise
 from bench.live.points import TARGET_S
 from bench.simreal.seen import Batch
 
-CALM_S = 60.0
-"""Calibration is over once the goal has been met for this long."""
-
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -32,21 +29,6 @@ def changes(samples: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
         return []
     kept = [samples[0], *(b for a, b in pairwise(samples) if a[1] != b[1])]
     return [(round(at, 1), value) for at, value in [*kept, samples[-1]]]
-
-
-def calibrated(batches: Sequence[Batch], begin_s: float, end_s: float) -> float:
-    """When the goal began to be met for an uninterrupted minute; `end_s` if it never was."""
-    since_s: float | None = None
-    last_s = begin_s
-    for batch in batches:
-        if batch.p95_s > TARGET_S:
-            since_s = None
-        elif since_s is None:
-            since_s = last_s
-        if since_s is not None and batch.committed_s - since_s >= CALM_S:
-            return since_s
-        last_s = batch.committed_s
-    return end_s
 
 
 def longest_break(batches: Sequence[Batch], span: Span) -> float:

@@ -8,34 +8,36 @@ from statistics import fmean
 
 from bench.live.book import Book
 from bench.live.points import (
-    GRID,
+    GRIDS,
     TARGET_S,
     Goal,
     Point,
     Window,
-    best_latency,
-    best_throughput,
+    best,
+    beyond,
     executor_seconds,
     met_share,
     throughput,
 )
 from bench.live.shapes import HIGH
-from bench.live.site import FLOOD, TOPIC, Site, machine_load, open_site, pinned
+from bench.live.site import Site, machine_load, open_site, pinned
 from dev.localcluster import console
 
 from bench import commit
 
-WARM_S, WINDOW_S = 20.0, 120.0
+WARM_S, WINDOW_S = 15.0, 60.0
 FIRST_WARM_S = 60.0
 """Warm-up after a driver's start, while its code is compiled."""
-HOPELESS_S = 60.0
+BATCHES, LONGEST_S = 3, 180.0
+"""A window of the flood has this many batches, if they end in this time."""
+HOPELESS_S = 30.0
 """Where the window of a point that falls further and further behind is cut off: by then its rate is
 known."""
 LONG_S = 3 * 3600.0
 POLL_S = 5.0
-ENOUGH = 500_000
+ENOUGH = 1_500_000
 """Records that must wait when a window of the flood begins: more than any point processes in it."""
-REPEATS = 4
+REPEATS = 2
 """Repetitions of the best point, in addition to its window in the grid."""
 DRAIN = (0.5, 64)
 """Trigger in seconds and calls in flight for draining the backlog of a slow point."""
@@ -57,20 +59,20 @@ def measure(book: Book, until_s: float) -> None:
     """
     site = open_site()
     for goal, asked in _asked(book):
-        left = _left(book, goal, asked)
-        if left and time.time() < until_s:
+        if time.time() > until_s:
+            return
+        if left := _left(book, goal, asked):
             _MEASURES[goal](site, book, left, until_s)
 
 
 def _asked(book: Book) -> Iterator[tuple[Goal, Asked]]:
     """What to measure, in order; the later parts depend on the results of the earlier ones."""
-    yield "latency", [(p, 0) for p in GRID]
-    if best := best_latency(book.windows):
-        yield "latency", [(best.point, n + 1) for n in range(REPEATS)]
-    windows = [w for w in book.windows if w.goal == "latency" and not w.repeat]
-    yield "throughput", [(w.point, 0) for w in windows if not w.saturated]
-    if fastest := best_throughput(book.windows):
-        yield "throughput", [(fastest.point, n + 1) for n in range(REPEATS)]
+    for goal, points in GRIDS.items():
+        yield goal, [(point, 0) for point in points]
+        while more := beyond(book.windows, goal):
+            yield goal, [(point, 0) for point in more]
+        if found := best(book.windows, goal):
+            yield goal, [(found.point, n + 1) for n in range(REPEATS)]
 
 
 def _left(book: Book, goal: Goal, asked: Asked) -> Asked:
@@ -80,13 +82,13 @@ def _left(book: Book, goal: Goal, asked: Asked) -> Asked:
 
 def _latency(site: Site, book: Book, left: Asked, until_s: float) -> None:
     """Measure one window per point under the highest load of the shapes."""
-    site.begin("latency", pinned(left[0][0], TOPIC))
+    site.begin("latency", pinned(left[0][0]))
     site.load(((LONG_S, HIGH),))
     time.sleep(FIRST_WARM_S)
     for point, repeat in left:
         if time.time() > until_s:
             break
-        site.apply("latency", pinned(point, TOPIC))
+        site.apply("latency", pinned(point))
         site.wait_effective(point)
         time.sleep(WARM_S)
         window = _window(site, "latency", point, repeat)
@@ -98,11 +100,14 @@ def _latency(site: Site, book: Book, left: Asked, until_s: float) -> None:
 
 
 def _window(site: Site, goal: Goal, point: Point, repeat: int) -> Window:
-    """Watch for two minutes, or one if the point cannot keep up."""
+    """Watch for a minute, or half of one if the point cannot keep up; longer for long batches."""
     begin_s = time.time()
     saturated = False
-    while (spent_s := time.time() - begin_s) < WINDOW_S:
+    while (spent_s := time.time() - begin_s) < LONGEST_S:
         time.sleep(POLL_S)
+        few = goal == "throughput" and len(site.batches(begin_s)) < BATCHES
+        if spent_s > WINDOW_S and not few:
+            break
         behind = site.lag() > 2 * HIGH * TARGET_S
         if goal == "latency" and spent_s > HOPELESS_S and behind:
             saturated = True
@@ -133,7 +138,7 @@ def _drain(site: Site, point: Point) -> None:
     site.stop_load()
     trigger_s, calls = DRAIN
     fast = Point(point.executors, trigger_s, calls)
-    site.apply("latency", pinned(fast, TOPIC))
+    site.apply("latency", pinned(fast))
     site.kube.wait("backlog gone", 300, lambda: site.lag() < HIGH)
     site.load(((LONG_S, HIGH),))
     console.say(f"drained after {point.name}")
@@ -147,10 +152,10 @@ def _flood(site: Site, book: Book, left: Asked, until_s: float) -> None:
         if time.time() > until_s:
             return
         if waiting < ENOUGH:
-            site.begin("throughput", pinned(point, FLOOD))
+            site.begin("throughput", pinned(point))
             time.sleep(FIRST_WARM_S)
         else:
-            site.apply("throughput", pinned(point, FLOOD))
+            site.apply("throughput", pinned(point))
         site.wait_effective(point)
         time.sleep(WARM_S)
         book.add(_window(site, "throughput", point, repeat))

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
 from bench.live.book import Book
-from bench.live.contest import BEST, CONTENDERS, DEFAULTS, OURS
-from bench.live.points import (
-    CALLS,
-    EXECUTORS,
-    MET,
-    TARGET_S,
-    TRIGGERS_S,
-    Goal,
-    Point,
-    Window,
-    best,
-    spread,
-)
-from bench.live.shapes import SHAPES
+from bench.live.contest import ASKED, BEST, DEFAULTS, OURS, PROMPT
+from bench.live.points import GRIDS, MET, TARGET_S, Goal, Point, Window, best, beyond, spread
 
 Json = dict[str, Any]
 
 WITHIN = 0.10
 """How close to the best grid point the tuned pipeline should come."""
-
+COLD = 0.9
+"""The share of the seconds of the first pass in which the goal should be met."""
+PROMPTLY = 0.25
+"""How much higher the p95 of the latency profile may be than that of the best static settings."""
+SOON_S, MOST = 120.0, 0.9
+"""By when a flood should be handled at what share of the best static settings' rate."""
 
 TITLE = "# On the real cluster, from cold\n"
 MARK = "<!-- what follows is written by `make bench-live` -->"
@@ -41,34 +35,43 @@ def markdown(book: Book) -> str:
     """The tables, in Markdown."""
     return "\n\n".join(
         [
+            *(_shape(book, shape, asked) for shape, asked, _ in ASKED),
             "## The grid, latency goal",
             _grid_table(book.windows, "latency", _latency_cell),
             _best(book, "latency"),
             "## The grid, throughput goal",
             _grid_table(book.windows, "throughput", _rate_cell),
             _best(book, "throughput"),
-            *(f"## {shape}\n\n{_runs(book, shape)}" for shape in (*SHAPES, "flood")),
-            _calibrations(book),
+            f"Measured at: {', '.join(commits(book)) or 'nothing yet'}.",
         ]
     )
 
 
+def commits(book: Book) -> list[str]:
+    """The commits of all measurements, sorted."""
+    return sorted({w.commit for w in book.windows} | {run["commit"] for run in book.runs})
+
+
+# the grid
+
+
 def _grid_table(windows: Sequence[Window], goal: Goal, cell: Callable[[Window], str]) -> str:
-    """A table: one row for each executors and calls, one column for each trigger."""
-    seen = {w.point: w for w in windows if w.repeat == 0 and _tells(w, goal)}
-    head = "| executors x calls | " + " | ".join(f"{t:g} s" for t in TRIGGERS_S) + " |"
-    lines = [head, "|---" * (len(TRIGGERS_S) + 1) + "|"]
-    for executors in sorted(EXECUTORS):
-        for calls in sorted(CALLS):
-            points = [seen.get(Point(executors, t, calls)) for t in TRIGGERS_S]
-            cells = [cell(w) if w else "-" for w in points]
-            lines.append(f"| {executors} x {calls} | " + " | ".join(cells) + " |")
+    """Rows and columns are what varies: calls, and triggers or batch limits."""
+    column = "trigger_s" if goal == "latency" else "limit"
+    seen = {w.point: w for w in windows if w.repeat == 0 and w.goal == goal}
+    points = sorted({*seen, *GRIDS[goal]})
+    columns = sorted({getattr(p, column) for p in points})
+    unit = " s" if goal == "latency" else " records"
+    heads = " | ".join(f"{value:,}{unit}" for value in columns)
+    lines = [f"| executors x calls | {heads} |", "|---" * (len(columns) + 1) + "|"]
+    for executors, calls in sorted({(p.executors, p.calls) for p in points}):
+        row = {
+            getattr(p, column): p for p in points if (p.executors, p.calls) == (executors, calls)
+        }
+        found = [seen.get(row[value]) if value in row else None for value in columns]
+        cells = [cell(w) if w else "-" for w in found]
+        lines.append(f"| {executors} x {calls} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def _tells(window: Window, goal: Goal) -> bool:
-    """Whether a window belongs in the table of a goal."""
-    return window.goal == goal or (goal == "throughput" and window.saturated)
 
 
 def _latency_cell(window: Window) -> str:
@@ -89,112 +92,172 @@ def figure(window: Window) -> float:
 
 def noise(book: Book, goal: Goal) -> float:
     """Half the range over the mean of the best point's repetitions."""
+    return spread([figure(w) for w in _repeats(book, goal)])
+
+
+def _repeats(book: Book, goal: Goal) -> list[Window]:
     found = best(book.windows, goal)
-    same = [w for w in book.windows if found and (w.goal, w.point) == (found.goal, found.point)]
-    return spread([figure(w) for w in same])
+    return [w for w in book.windows if found and (w.goal, w.point) == (goal, found.point)]
 
 
 def _best(book: Book, goal: Goal) -> str:
     found = best(book.windows, goal)
     if found is None:
         return f"Best: none meets the goal of {TARGET_S:g} s in {MET:.0%} of the seconds."
-    repeats = sum(w.goal == found.goal and w.point == found.point for w in book.windows)
     what = (
         f"{found.executor_s / found.seconds:.2f} executors, p95 {found.p95_s:.2f} s"
         if goal == "latency"
         else f"{found.rate:.0f} records/s"
     )
-    told = "measured once so far"
+    repeats, told = len(_repeats(book, goal)), "measured once so far"
     if repeats > 1:
         told = f"measured {repeats} times, half the range over the mean is {noise(book, goal):.1%}"
-    return f"Best (executors x trigger x calls): **{found.point.name}**, {what}; {told}."
+    edge = [_sides(p, found.point) for p in beyond(book.windows, goal)]
+    inside = f"at the edge of what was measured: {', '.join(edge)} is missing" if edge else (
+        "worse points lie on both sides of it, as far as the knobs go"
+    )  # fmt: skip
+    name = f"**{found.point.name}**"
+    return f"Best (executors x trigger x calls x batch limit): {name}, {what}; {told}; {inside}."
 
 
-def _of(book: Book, shape: str) -> dict[str, Json]:
-    """The runs under one shape, by contender."""
-    return {run["who"]: run for run in book.runs if run["shape"] == shape}
+def _sides(missing: Point, found: Point) -> str:
+    """Where a point differs from the best one."""
+    names = {"trigger_s": "a trigger of {:g} s", "calls": "{:,} calls", "limit": "a limit of {:,}"}
+    differing = (n for n in names if getattr(missing, n) != getattr(found, n))
+    return ", ".join(names[n].format(getattr(missing, n)) for n in differing)
 
 
-def _runs(book: Book, shape: str) -> str:
-    """The table of one shape: a row for each contender."""
-    runs = _of(book, shape)
+# the contenders
+
+
+def _shape(book: Book, shape: str, asked: Sequence[str]) -> str:
+    """The table of one shape, a row for each contender and pass, and what it shows."""
     columns = FLOOD_COLUMNS if shape == "flood" else LOAD_COLUMNS
-    lines = [f"| contender | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    for who in CONTENDERS:
-        cells = [cell(runs[who]) for cell in columns.values()] if who in runs else [MISSING]
-        cells += [""] * (len(columns) - len(cells))
-        lines.append(f"| {who} | {' | '.join(cells)} |")
-    told = [verdict(runs, shape, noise(book, "throughput")), beside_defaults(runs, shape)]
-    return "\n".join([*lines, "", " ".join(filter(None, told))]).rstrip()
+    lines = [f"## {shape}", "", f"| contender | {' | '.join(columns)} |"]
+    lines.append("|---" * (len(columns) + 1) + "|")
+    runs = {who: _of(book, shape, who) for who in asked}
+    for who, repeats in runs.items():
+        if not repeats:
+            lines.append(f"| {who} | not measured yet |" + " |" * (len(columns) - 1))
+        for number in range(len(repeats[0]["passes"]) if repeats else 0):
+            cells = [cell(repeats, number) for cell in columns.values()]
+            lines.append(f"| {who} | {' | '.join(cells)} |")
+    told = _flood(runs) if shape == "flood" else _load(runs)
+    return "\n".join([*lines, "", *(f"- {each}" for each in told)]).rstrip()
 
 
-def _p95(run: Json) -> str:
-    return "-" if run["p95_s"] is None else f"{run['p95_s']:.2f} s"
+def _of(book: Book, shape: str, who: str) -> list[Json]:
+    """A contender's runs under one shape."""
+    return [run for run in book.runs if (run["shape"], run["who"]) == (shape, who)]
 
 
-def _settings(run: Json) -> str:
-    """The settings in force at the end, as the driver exported them."""
-    told = run.get("settings") or {}
-    return ", ".join(f"{name} {value}" for name, value in told.items()) or "not noted"
+Runs = Sequence[Json]
+Cell = Callable[[Runs, int], str]
 
 
-MISSING = "not measured yet"
-RATE_COLUMNS: dict[str, Callable[[Json], str]] = {
-    "executors, mean": lambda run: f"{run['executor_s'] / run['seconds']:.2f}",
-    "records/s": lambda run: f"{run['rate']:.0f}",
+def _values(runs: Runs, number: int, name: str) -> list[float]:
+    found = (run["passes"][number][name] for run in runs)
+    return [value for value in found if value is not None]
+
+
+def _range(values: Sequence[float], text: str) -> str:
+    """The mean, and the range if there are several; a dash if there are none."""
+    if not values:
+        return "-"
+    told = text.format(fmean(values))
+    low, high = (text.format(each) for each in (min(values), max(values)))
+    return told if low == high else f"{told} ({low} to {high})"
+
+
+def _column(name: str, text: str) -> Cell:
+    return lambda runs, number: _range(_values(runs, number, name), text)
+
+
+def _executors(runs: Runs, number: int) -> str:
+    each = [run["passes"][number] for run in runs]
+    return _range([one["executor_s"] / one["seconds"] for one in each], "{:.2f}")
+
+
+def _settings(runs: Runs, number: int) -> str:
+    """The settings in force at the end of each run, as the driver exported them."""
+    if number + 1 < len(runs[0]["passes"]):
+        return ""
+    each = [", ".join(f"{k} {v}" for k, v in run["settings"].items()) for run in runs]
+    return "; ".join(dict.fromkeys(each))
+
+
+FLOOD_COLUMNS: dict[str, Cell] = {
+    "runs": lambda runs, _: str(len(runs)),
+    "records/s": _column("rate", "{:.0f}"),
+    "executors": _executors,
+    "settings at the end": _settings,
 }
-FLOOD_COLUMNS = RATE_COLUMNS | {"settings at the end": _settings}
-LOAD_COLUMNS = {
-    "goal met": lambda run: f"{run['met']:.1%}",
-    "p95, mean": _p95,
-    **RATE_COLUMNS,
-    "longest break": lambda run: f"{run['longest_break_s']:.0f} s",
+LOAD_COLUMNS: dict[str, Cell] = {
+    "pass": lambda runs, number: f"{('cold', 'warm')[number]}, {len(runs)} runs",
+    "goal met": _column("met", "{:.1%}"),
+    "p95, mean": _column("p95_s", "{:.2f} s"),
+    "executors": _executors,
+    "records/s": _column("rate", "{:.0f}"),
+    "longest break": _column("longest_break_s", "{:.0f} s"),
     "settings at the end": _settings,
 }
 
 
-def verdict(runs: dict[str, Json], shape: str, noise: float) -> str:
-    """Compares ours with the best static settings, in words; empty until both have run."""
+def _mean(runs: Runs, number: int, name: str) -> float:
+    return fmean(_values(runs, number, name) or [float("inf")])
+
+
+def _target(words: str, *, met: bool) -> str:
+    return f"{words}: {'met' if met else '**missed**'}"
+
+
+def _load(runs: dict[str, list[Json]]) -> list[str]:
+    """What the runs under a load show, against what is wanted."""
     ours, static = runs.get(OURS), runs.get(BEST)
-    if ours is None or static is None:
-        return ""
-    if shape == "flood":
-        ratio = ours["rate"] / static["rate"]
-        margin = max(WITHIN, noise)
-        told = f"trimtab handles {ratio:.2f} times what the best static settings do"
-        if abs(ratio - 1) <= margin:
-            return f"{told}: within {margin:.0%}."
-        return f"{told}: {'more' if ratio > 1 else 'less'} by over {margin:.0%}."
-    ratio = ours["executor_s"] / static["executor_s"]
-    holds = ours["met"] >= MET or ours["met"] >= static["met"]
-    told = f"trimtab takes {ratio:.2f} of the executor-seconds of the best static settings"
-    goal = f"and {'meets' if holds else 'does not meet'} the goal"
-    return f"{told} ({'within' if ratio <= 1 + WITHIN else 'not within'} {WITHIN:.0%}) {goal}."
+    told = []
+    for who in (OURS, PROMPT):
+        if cold := runs.get(who):
+            held = _mean(cold, 0, "met")
+            words = f"{who}, cold: the goal is met in {held:.1%} of the seconds, {COLD:.0%} wanted"
+            told.append(_target(words, met=held >= COLD))
+    if ours and static:
+        ratio = _mean(ours, 1, "executor_s") / _mean(static, 1, "executor_s")
+        words = f"{OURS}, warm: {ratio:.2f} of the executor-seconds of the best static settings"
+        holds = _mean(ours, 1, "met") >= min(MET, _mean(static, 1, "met"))
+        words += f" ({1 + WITHIN:.2f} wanted), and the goal is {'met' if holds else 'not met'}"
+        told.append(_target(words, met=holds and ratio <= 1 + WITHIN))
+    if static and (prompt := runs.get(PROMPT)):
+        ratio = _mean(prompt, 1, "p95_s") / _mean(static, 1, "p95_s")
+        cost = _mean(prompt, 1, "executor_s") / _mean(static, 1, "executor_s")
+        words = f"{PROMPT}, warm: {ratio:.2f} of the p95 of the best static settings"
+        words += f" ({1 + PROMPTLY:.2f} wanted) at {cost:.2f} of their executor-seconds"
+        told.append(_target(words, met=ratio <= 1 + PROMPTLY and cost <= 1 + WITHIN))
+    return told + _beside_defaults(runs, "met")
 
 
-def beside_defaults(runs: dict[str, Json], shape: str) -> str:
+def _flood(runs: dict[str, list[Json]]) -> list[str]:
+    """What the runs in the flood show, against what is wanted."""
+    ours, static = runs.get(OURS), runs.get(BEST)
+    if not ours or not static:
+        return []
+    rate = _mean(static, 0, "rate")
+    ratio = _mean(ours, 0, "rate") / rate
+    words = f"{OURS} handles {ratio:.2f} times what the best static settings do ({MOST:g} wanted)"
+    told = [_target(words, met=ratio >= MOST)]
+    reached = [_reached(run["batches"], MOST * rate) for run in ours]
+    each = ", ".join("never" if at_s is None else f"{at_s:.0f} s" for at_s in reached)
+    soon = all(at_s is not None and at_s <= SOON_S for at_s in reached)
+    words = f"From cold to {MOST:.0%} of their rate: {each} ({SOON_S:.0f} s wanted)"
+    return [*told, _target(words, met=soon), *_beside_defaults(runs, "rate")]
+
+
+def _beside_defaults(runs: dict[str, list[Json]], name: str) -> list[str]:
     """Whether ours is worse than Spark's defaults, in words; empty until both have run."""
     ours, plain = runs.get(OURS), runs.get(DEFAULTS)
-    if ours is None or plain is None:
-        return ""
-    worse = ours["rate"] < plain["rate"] if shape == "flood" else ours["met"] < plain["met"]
-    return f"It is {'**worse**' if worse else 'not worse'} than Spark's defaults."
-
-
-def _calibrations(book: Book) -> str:
-    lines = ["## Calibration, from cold", "", "| shape | length | goal broken for |",
-             "|---|---|---|"]  # fmt: skip
-    lines += [
-        f"| {r['shape']} | {r['calibration_s']:.0f} s | {r['calibration_violated_s']:.0f} s |"
-        for r in book.runs
-        if "calibration_s" in r
-    ]
-    flood = _of(book, "flood")
-    if OURS in flood and BEST in flood:
-        reached_s = _reached(flood[OURS]["batches"], flood[BEST]["rate"])
-        length = "never" if reached_s is None else f"{reached_s:.0f} s"
-        lines.append(f"| flood | {length}, until a batch had the best static settings' rate | - |")
-    return "\n".join(lines)
+    if not ours or not plain:
+        return []
+    worse = _mean(ours, -1, name) < _mean(plain, -1, name)
+    return [f"It is {'**worse**' if worse else 'not worse'} than Spark's defaults"]
 
 
 def _reached(batches: Sequence[Sequence[float]], rate: float) -> float | None:
@@ -208,9 +271,10 @@ def _reached(batches: Sequence[Sequence[float]], rate: float) -> float | None:
 def decisions(book: Book) -> str:
     """What trimtab decided in each of its runs."""
     parts = []
-    for run in (r for r in book.runs if r["who"] == OURS):
+    for run in (r for r in book.runs if r["who"] in {OURS, PROMPT}):
         lines = [
             f"- {d['time']} {d['action']} {d['reason']}: {d['message']}" for d in run["decisions"]
         ]
-        parts.append("\n".join([f"## {run['shape']}", "", *lines]))
+        title = f"## {run['shape']}, {run['who']}, run {run['repeat'] + 1}"
+        parts.append("\n".join([title, "", *lines]))
     return "\n\n".join(["# What trimtab decided", *parts]) if parts else ""

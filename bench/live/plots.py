@@ -11,19 +11,19 @@ import matplotlib as mpl
 mpl.use("Agg")
 import itertools
 
-from bench.live.contest import BEST, DEFAULTS, LAG, OURS
+from bench.live.contest import BEST, DEFAULTS, LAG, OURS, PASSES, PROMPT
 from bench.live.points import TARGET_S
-from bench.live.shapes import SHAPES, at
+from bench.live.shapes import SHAPES, at, seconds
 from bench.plots import ACCENT, INK, MUTED
 from matplotlib import pyplot as plt
 
 Json = dict[str, Any]
 
-COLOURS = {OURS: ACCENT, BEST: INK, DEFAULTS: MUTED, LAG: "#5f3dc4"}
+COLOURS = {OURS: ACCENT, PROMPT: "#e8590c", BEST: INK, DEFAULTS: MUTED, LAG: "#5f3dc4"}
 
 
 def picture(path: Path, shape: str, runs: Sequence[Json]) -> None:
-    """Write the picture of one shape; the scored time begins at second 0."""
+    """Write the picture of one shape: the first run of each contender, from cold."""
     loaded = shape in SHAPES
     figure, axes = plt.subplots(
         3 if loaded else 2, 1, figsize=(11, 9 if loaded else 6), sharex=True,
@@ -31,24 +31,27 @@ def picture(path: Path, shape: str, runs: Sequence[Json]) -> None:
     )  # fmt: skip
     rates, executors = axes[0], axes[-1]
     for run in runs:
-        colour, zero_s = COLOURS[run["who"]], run["scored_from_s"]
+        colour = COLOURS[run["who"]]
         executors.step(
-            [e[0] - zero_s for e in run["executors"]], [e[1] for e in run["executors"]],
+            [e[0] for e in run["executors"]], [e[1] for e in run["executors"]],
             where="post", color=colour, label=run["who"],
         )  # fmt: skip
         if loaded:
-            seconds = [b[0] - zero_s for b in run["batches"]]
-            axes[1].plot(seconds, [b[1] for b in run["batches"]], color=colour)
+            ends = [b[0] for b in run["batches"]]
+            axes[1].plot(ends, [b[1] for b in run["batches"]], color=colour)
         else:
             _rate(rates, run, colour)
     if loaded:
-        _load(rates, shape, runs)
+        _load(rates, shape)
+        for axis in axes:
+            axis.axvline(seconds(SHAPES[shape]), color=MUTED, linestyle="--", linewidth=1)
         axes[1].axhline(TARGET_S, color=INK, linestyle=":", linewidth=1)
         axes[1].set_yscale("log")
         axes[1].set_ylabel("p95 of a batch, s")
     rates.set_ylabel("records/s")
     executors.set_ylabel("executors")
-    executors.set_xlabel("seconds; the scored time begins at 0")
+    since = "the first record; the warm pass begins at the dashed line" if loaded else "readiness"
+    executors.set_xlabel(f"seconds since {since}")
     for axis in axes:
         axis.grid(alpha=0.25)
     executors.set_ylim(bottom=0)
@@ -58,11 +61,10 @@ def picture(path: Path, shape: str, runs: Sequence[Json]) -> None:
     plt.close(figure)
 
 
-def _load(axis: Any, shape: str, runs: Sequence[Json]) -> None:
-    """The load of the scored time, and of trimtab's first round before it."""
-    length = int(max(run["seconds"] for run in runs))
-    seconds = range(-length, length)
-    axis.plot(seconds, [at(SHAPES[shape], s % length) for s in seconds], color=INK)
+def _load(axis: Any, shape: str) -> None:
+    """The load of all passes."""
+    length_s = int(seconds(SHAPES[shape]))
+    axis.plot([at(SHAPES[shape], s % length_s) for s in range(PASSES * length_s)], color=INK)
     axis.set_ylim(bottom=0)
 
 
@@ -70,7 +72,7 @@ def _rate(axis: Any, run: Json, colour: str) -> None:
     """Records/s from commit to commit."""
     batches = run["batches"]
     points = [
-        (later[0] - run["scored_from_s"], later[2] / (later[0] - at_s))
+        (later[0], later[2] / (later[0] - at_s))
         for (at_s, *_), later in itertools.pairwise(batches)
         if later[0] > at_s
     ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise, product
 from typing import Any, Literal
 
@@ -12,10 +12,9 @@ from bench.simreal.seen import Batch, rate
 
 Goal = Literal["latency", "throughput"]
 
-EXECUTORS = (4, 3, 2, 1)
-TRIGGERS_S = (0.5, 1.0, 2.0, 5.0)
-CALLS = (16, 4, 1)
-"""In descending order, so that executors only leave and no point waits for cold ones."""
+LIMIT = 6_000
+"""maxOffsetsPerTrigger under the latency goal: ten seconds of the highest load, so that a point
+that is too slow still ends batches."""
 
 TARGET_S = 5.0
 """The latency goal: 95 % of the records of a batch are committed within this time."""
@@ -30,14 +29,31 @@ class Point:
     executors: int
     trigger_s: float
     calls: int
+    limit: int = LIMIT
+    """maxOffsetsPerTrigger."""
 
     @property
     def name(self) -> str:
         """Its name in tables."""
-        return f"{self.executors} x {self.trigger_s:g} s x {self.calls}"
+        return f"{self.executors} x {self.trigger_s:g} s x {self.calls} x {self.limit:,}"
 
 
-GRID = tuple(Point(*each) for each in product(EXECUTORS, TRIGGERS_S, CALLS))
+GRIDS: Mapping[Goal, tuple[Point, ...]] = {
+    "latency": tuple(Point(*each) for each in product((2, 1), (2.0, 1.0, 0.5, 0.3), (64, 16, 8))),
+    "throughput": tuple(
+        Point(*each) for each in product((4,), (1.0,), (256, 64, 16), (320_000, 80_000, 20_000))
+    ),
+}
+"""Where the search begins. Executors, calls and triggers in descending order, so that executors
+only leave and no point waits for cold ones. The flood has all executors that the limits allow; a
+backlog fills every batch, so its trigger does not matter."""
+
+LADDERS: Mapping[str, Sequence[float]] = {
+    "trigger_s": (0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0),
+    "calls": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
+    "limit": (1_500, 5_000, 20_000, 80_000, 320_000, 1_280_000),
+}
+"""Values next to those of the grid, for a best point at its edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +123,44 @@ def best_latency(windows: Sequence[Window]) -> Window | None:
 
 
 def best_throughput(windows: Sequence[Window]) -> Window | None:
-    """The window with the most records/s; saturated windows of the latency grid count as well."""
-    rates = [w for w in windows if w.repeat == 0 and (w.goal == "throughput" or w.saturated)]
+    """The window with the most records/s."""
+    rates = [w for w in windows if w.goal == "throughput" and w.repeat == 0]
     return max(rates, key=lambda w: w.rate, default=None)
 
 
 def best(windows: Sequence[Window], goal: Goal) -> Window | None:
     """The best grid point for a goal; None if there is none yet."""
     return (best_latency if goal == "latency" else best_throughput)(windows)
+
+
+def beyond(windows: Sequence[Window], goal: Goal) -> list[Point]:
+    """Points next to the best one that are to be measured before it is known to be the best.
+
+    Empty once worse points lie on both sides of it in each dimension that the grid varies, as far
+    as the dimension goes, or if no point meets the goal.
+    """
+    found = best(windows, goal)
+    if found is None:
+        return []
+    measured = {w.point for w in windows if w.goal == goal and w.repeat == 0}
+    return [point for name in LADDERS for point in _next(found.point, name, measured)]
+
+
+def _next(point: Point, name: str, measured: set[Point]) -> list[Point]:
+    """The neighbours of a point in one dimension, on the sides on which none is measured."""
+    own = getattr(point, name)
+    along = [getattr(m, name) for m in measured if _at(m, name, own) == point]
+    if len(along) < 2:
+        return []  # not a dimension of this grid
+    lower = [v for v in LADDERS[name] if v < own][-1:] if own == min(along) else []
+    higher = [v for v in LADDERS[name] if v > own][:1] if own == max(along) else []
+    return [_at(point, name, value) for value in (*lower, *higher)]
+
+
+def _at(point: Point, name: str, value: float) -> Point:
+    """A point with another value in one dimension."""
+    changed: dict[str, Any] = {name: value}
+    return replace(point, **changed)
 
 
 def spread(figures: Sequence[float]) -> float:

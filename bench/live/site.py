@@ -25,11 +25,6 @@ PARTITIONS = 4
 FLOOD_RECORDS, FLOOD_PER_S = 4_000_000, 16_000.0
 """How many records wait in the flood, and how fast they are produced."""
 TICK_S = 3.0
-BATCH_LIMIT = {TOPIC: 6_000, FLOOD: 20_000}
-"""maxOffsetsPerTrigger of whatever does not tune it: ten seconds of the highest load, so that a
-point that is too slow still ends batches; in the flood enough to show the speed, not the fixed
-cost."""
-
 EXAMPLE = REPO / "examples/20-remote-calls"
 GOALS: dict[Goal, Json] = {
     "latency": {"latency": {"percentile": 95, "target": f"{TARGET_S:g}s", "catchUp": "60s"}},
@@ -68,13 +63,13 @@ def pipeline(goal: Goal, tuning: Json, generation: int) -> Json:
     return manifest
 
 
-def pinned(point: Point, topic: str) -> Json:
+def pinned(point: Point) -> Json:
     """A `tuning` that leaves nothing to tune."""
     return {
         "pinned": {
             "executors": point.executors,
             "trigger": f"{point.trigger_s:g}s",
-            "maxOffsetsPerTrigger": BATCH_LIMIT[topic],
+            "maxOffsetsPerTrigger": point.limit,
             "maxInFlight": point.calls,
         }
     }
@@ -120,11 +115,11 @@ class Site:
     def effective(self, point: Point) -> bool:
         """Whether the settings are in force and all executors are running."""
         told = self.status().get("effective") or {}
-        seen = (told.get("executors"), _seconds(told.get("trigger")), told.get("maxInFlight"))
+        seen = [told.get(name) for name in ("executors", "maxInFlight", "maxOffsetsPerTrigger")]
+        wanted = [point.executors, point.calls, point.limit]
         running = self.number('trimtab_executors{state="running"}')
-        return (
-            seen == (point.executors, point.trigger_s, point.calls) and running == point.executors
-        )
+        same = seen == wanted and _seconds(told.get("trigger")) == point.trigger_s
+        return same and running == point.executors
 
     def number(self, metric: str) -> float | None:
         """The sum of a metric of the pipeline; None if there is none."""

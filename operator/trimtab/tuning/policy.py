@@ -42,6 +42,8 @@ class Policy:
     lower: float = 0.5
     even: float = 0.0
     """How far both bounds move up at most where batches are even."""
+    prompt: bool = False
+    """Whether the trigger is as short as the slots allow, and not as long as the goal allows."""
     dwell_up: int = 2
     dwell_down: int = 6
     maximum: bool = False
@@ -132,6 +134,7 @@ class Policy:
             higher=higher,
             lower=lower,
             even=profile.room(tuning.bounds),
+            prompt=profile.prompt,
             dwell_up=tuning.dwell.up or profile.up,
             dwell_down=tuning.dwell.down or profile.down,
             reflex=tuning.reflex or False,

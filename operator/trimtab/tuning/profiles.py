@@ -24,6 +24,8 @@ class Profile:
     catch_up_s: float
     even: float = 0.0
     """How far both bounds move up at most where batches are even."""
+    prompt: bool = False
+    """Whether the trigger is as short as the slots allow, and not as long as the goal allows."""
 
     def room(self, said: TuningBounds) -> float:
         """How far the bounds may move up: not at all if one of them was said."""
@@ -41,7 +43,7 @@ class Profile:
 
 
 PROFILES: Mapping[Name, Profile] = {
-    Name.LATENCY: Profile(higher=0.7, lower=0.5, up=2, down=6, catch_up_s=60.0),
+    Name.LATENCY: Profile(higher=0.7, lower=0.5, up=2, down=6, catch_up_s=60.0, prompt=True),
     Name.BALANCED: Profile(higher=0.85, lower=0.75, up=2, down=4, catch_up_s=60.0, even=0.05),
     Name.COST: Profile(higher=0.9, lower=0.8, up=2, down=4, catch_up_s=60.0),
 }

@@ -75,7 +75,7 @@ class Signals:
     settings_generation: int
     rejected_generation: int
     batch: Batch | None
-    real_time: bool = False
+    real_time: bool | None = None
     """Whether the query runs in Spark's real-time mode, where records do not wait for a commit."""
     running_s: float = 0.0
     running_records: int = 0

@@ -93,3 +93,57 @@ def test_no_batch_is_let_grow_past_the_knee() -> None:
     assert offer is not None
     assert offer.settings.trigger_s * 280 <= 1000
     assert offer.settings.max_offsets <= 1000
+
+
+def roomy(profile: Any = True, **changes: Any) -> Any:
+    """50 records/s for one slot that works 8 ms on each, beside 0.1 s a batch."""
+    settings = replace(START, trigger_s=5.0)
+    asked = policy(higher=0.7, lower=0.5, prompt=profile, **changes)
+    return context(load=50.0, points=LIGHT, settings=settings, asked=asked)
+
+
+def test_with_the_latency_profile_the_trigger_is_as_short_as_the_slots_allow() -> None:
+    offer = batch_size.KNOB.release(roomy())
+    assert offer is not None
+    assert (offer.reason, offer.raises) == (Reason.TRIGGER_SHORTENED, False)
+    assert offer.settings == replace(START, trigger_s=0.5)
+    now = roomy()
+    assert (
+        now.slots_load(offer.settings) < now.light < now.slots_load(replace(START, trigger_s=0.3))
+    )
+
+
+def test_without_it_the_trigger_is_as_long_as_the_goal_allows() -> None:
+    now = roomy(profile=False, target_s=40.0)
+    offer = batch_size.KNOB.release(now)
+    assert offer is not None
+    assert offer.reason is Reason.TRIGGER_LENGTHENED
+
+
+def test_a_short_trigger_must_carry_the_recent_peak() -> None:
+    now = roomy()
+    seen = now.memory.recurrence.observe(990.0, 100.0).observe(1000.0, 50.0)
+    waves = replace(now, memory=replace(now.memory, recurrence=seen))
+    offer = batch_size.KNOB.release(waves)
+    assert offer is None or waves.carries_peak(offer.settings)
+    assert offer != batch_size.KNOB.release(now)
+
+
+def test_a_pause_that_would_break_the_goal_is_not_worth_a_shorter_trigger() -> None:
+    now = roomy()
+    slow = replace(now, memory=replace(now.memory, pause_s={"query": 30.0}))
+    assert batch_size.KNOB.release(slow) is None
+
+
+def test_a_short_trigger_that_no_longer_fits_becomes_the_shortest_that_does() -> None:
+    settings = replace(START, trigger_s=0.5)
+    asked = policy(higher=0.7, lower=0.5, prompt=True)
+    crowded = context(load=67.0, points=LIGHT, settings=settings, asked=asked)
+    offer = batch_size.KNOB.raise_(crowded)
+    assert offer is not None
+    assert offer.settings.trigger_s == 2.0
+    longest = batch_size.KNOB.raise_(replace(
+        crowded, snapshot=replace(crowded.snapshot, policy=replace(asked, prompt=False))
+    ))  # fmt: skip
+    assert longest is not None
+    assert longest.settings.trigger_s > 2.0

@@ -121,7 +121,8 @@ class Tuning(ApiModel):
     profile: Profile | None = Field(
         None,
         description="Where the bounds lie and how fast the tuner acts, as far as bounds, dwell and"
-        " the goal's catchUp do not say it: latency keeps more executors ready, cost fewer."
+        " the goal's catchUp do not say it: latency keeps more executors ready and the trigger"
+        " short, cost keeps fewer."
         " Absent: balanced.",
     )
     pinned: KnobValues | None = Field(None, description="Values that the tuner never touches.")

@@ -44,7 +44,7 @@ def signals(
         settings_generation=seen.whole("settings_generation") or 0,
         rejected_generation=seen.whole("settings_rejected_generation") or 0,
         batch=_batch(seen, LATENCY[by_broker], quantile),
-        real_time=bool(seen.number("real_time")),
+        real_time=_truth(seen.number("real_time")),
         running_s=seen.number("batch_running_seconds") or 0.0,
         running_records=seen.whole("batch_running_records") or 0,
         running_id=seen.whole("batch_running_id"),
@@ -131,6 +131,10 @@ def _calls(seen: DriverMetrics) -> dict[str, float | None]:
     stage = max(sorted(by_stage), key=by_stage.__getitem__)
     call_s = seen.number("batch_pending_call_seconds", stage)
     return {"pending_calls": by_stage[stage], "pending_call_s": call_s}
+
+
+def _truth(number: float | None) -> bool | None:
+    return None if number is None else bool(number)
 
 
 def _share(part: float | None, whole: float | None) -> float | None:

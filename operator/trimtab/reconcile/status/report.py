@@ -136,7 +136,7 @@ def _execution(old: str | None, policy: Policy | None, signals: Signals | None) 
         return None
     if policy.why_batches:
         return f"micro-batches: {policy.why_batches}"
-    if signals is None:
+    if signals is None or signals.real_time is None:
         return old
     return "real time" if signals.real_time else IN_BATCHES
 

@@ -118,9 +118,18 @@ def _fallbacks(kind: BottleneckKind, others: Iterable[Knob]) -> list[Knob]:
 
 
 def _reaching(context: Context, offers: Iterable[Proposal]) -> list[Proposal]:
-    """Offers that reach the goal, least disruptive first, then the cheapest to run."""
+    """Offers that reach the goal, least disruptive first, then the cheapest to run.
+
+    Where a short trigger was a matter of room alone, a longer one comes before more executors.
+    """
     reaching = [offer for offer in offers if offer.predicted <= context.band.higher]
-    return sorted(reaching, key=lambda o: (_final(o), context.pause_s(o.how), o.settings.executors))
+    prompt = context.policy.prompt
+
+    def order(offer: Proposal) -> tuple[bool, int, float, int]:
+        executors = offer.settings.executors
+        return _final(offer), executors * prompt, context.pause_s(offer.how), executors
+
+    return sorted(reaching, key=order)
 
 
 def _final(offer: Proposal) -> bool:

@@ -2,8 +2,10 @@
 
 In steady state a batch holds rate × max(T, D) records, so the trigger determines its size and
 maxOffsetsPerTrigger only bounds batches during catch-up. The longest trigger in `TRIGGERS_S` wins
-whose load is within the higher bound and whose batch fits in 0.9 of it: a shorter one only keeps
-the driver busy. No batch may grow past the knee, where the third of the seeds' regimes begins.
+whose load is within the higher bound and whose batch fits in 0.9 of it: a shorter one costs more
+commits and more of the driver's time. Where the policy asks for promptness, the shortest wins that
+leaves the slots room. No batch may grow past the knee, where the third of the seeds' regimes
+begins.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class BatchSize(Knob):
     fallback: ClassVar[bool] = True
 
     def raise_(self, context: Context) -> Proposal | None:
-        """The longest trigger that meets the goal, else the best one if it clearly helps."""
+        """A trigger that meets the goal, else the best one if it clearly helps."""
         if context.policy.maximum:
             return _larger(context)
         candidates = [_with_trigger(context, t) for t in TRIGGERS_S]
@@ -50,7 +52,7 @@ class BatchSize(Knob):
         reaching = [s for s in others if _predicted(context, s) <= context.band.higher
                     and _fits(context, s)]  # fmt: skip
         if reaching:
-            return _proposal(context, reaching[-1], raises=True)
+            return _proposal(context, _preferred(context, reaching), raises=True)
         best = min(others, key=lambda s: _predicted(context, s))
         if _predicted(context, best) < WORTH * context.load.value and _fits(context, best):
             return _proposal(context, best, raises=True)
@@ -60,16 +62,14 @@ class BatchSize(Knob):
         """A longer trigger, if the latency would still be below the lower bound.
 
         Or, if only the latency prevents the release of executors, the shorter trigger at which
-        fewer of them meet the goal. Neither is worth a pause that would break the goal.
+        fewer of them meet the goal. Where the policy asks for promptness, the shortest trigger that
+        leaves the slots of the fewest executors room. None is worth a pause that would break the
+        goal.
         """
-        longer = [
-            settings
-            for t in TRIGGERS_S
-            if t > context.settings.trigger_s
-            for settings in [_with_trigger(context, t)]
-            if _latency(context, settings) < context.band.lower and _fits(context, settings)
-        ]
-        settings = longer[-1] if longer else _room_for_fewer(context)
+        if context.policy.prompt and context.policy.target_s is not None:
+            settings = _longer_for_fewer(context) or _shortest(context)
+        else:
+            settings = _longest(context) or _room_for_fewer(context)
         if settings is None or not _pays(context, settings):
             return None
         return _proposal(context, settings, raises=False)
@@ -124,25 +124,66 @@ def _larger(context: Context) -> Proposal | None:
     return _proposal(context, replace(now, max_offsets=wanted), raises=True)
 
 
+def _preferred(context: Context, reaching: list[Settings]) -> Settings:
+    """The longest trigger that meets the goal; if prompt, the shortest clear of the bound."""
+    if not context.policy.prompt:
+        return reaching[-1]
+    clear = (s for s in reaching if _predicted(context, s) <= context.clear)
+    return next(clear, reaching[-1])
+
+
+def _longest(context: Context) -> Settings | None:
+    """The longest trigger whose latency would still be below the lower bound."""
+    longer = [
+        settings
+        for t in TRIGGERS_S
+        if t > context.settings.trigger_s
+        for settings in [_with_trigger(context, t)]
+        if _latency(context, settings) < context.band.lower and _fits(context, settings)
+    ]
+    return longer[-1] if longer else None
+
+
+def _longer_for_fewer(context: Context) -> Settings | None:
+    """The shortest longer trigger at which fewer executors are enough, unlike at this one."""
+    now_s = context.settings.trigger_s
+    longer = (_with_trigger(context, t) for t in TRIGGERS_S if t > now_s)
+    return next((s for s in longer if _fewer_do(context, s)), None)
+
+
+def _shortest(context: Context) -> Settings | None:
+    """The shortest trigger at which the slots have room, also for the input of late."""
+    roomy = [
+        settings
+        for settings in _shorter(context)
+        if _predicted(context, settings) < context.light and _fits(context, settings)
+        if context.carries_peak(settings)
+    ]
+    return roomy[-1] if roomy else None
+
+
 def _room_for_fewer(context: Context) -> Settings | None:
     """The longest shorter trigger at which fewer executors are enough, unlike at this one."""
+    if context.policy.target_s is None or context.one_fewer_load >= context.band.lower:
+        return None
+    return next((s for s in _shorter(context) if _fewer_do(context, s)), None)
+
+
+def _fewer_do(context: Context, settings: Settings) -> bool:
+    """Whether executors would be released at another trigger, and the goal still met."""
     now, (least, _) = context.settings, context.executor_range
-    stay = context.fixed(EXECUTORS.name) or now.executors <= least
-    if context.policy.target_s is None or stay:
-        return None
-    if context.one_fewer_load >= context.band.lower:
-        return None
-    for settings in _shorter(context):
-        one_fewer = replace(settings, executors=now.executors - 1)
-        if context.slots_load(one_fewer) >= context.band.lower:
-            continue  # none would be released there, and the trigger would be lengthened again
-        for executors in range(least, now.executors):
-            then = replace(settings, executors=executors)
-            carries = context.slots_load(then)
-            holds = context.predicted(then) <= context.band.higher and _fits(context, then)
-            if carries <= context.clear and holds and context.carries_peak(then):
-                return settings
-    return None
+    if context.fixed(EXECUTORS.name) or now.executors <= least:
+        return False
+    one_fewer = replace(settings, executors=now.executors - 1)
+    if context.slots_load(one_fewer) >= context.band.lower:
+        return False  # none would be released there, and the trigger would be moved again
+    for executors in range(least, now.executors):
+        then = replace(settings, executors=executors)
+        carries = context.slots_load(then)
+        holds = context.predicted(then) <= context.band.higher and _fits(context, then)
+        if carries <= context.clear and holds and context.carries_peak(then):
+            return True
+    return False
 
 
 def _shorter(context: Context) -> list[Settings]:
