@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality demo-bottlenecks check fix generate docs release venv lint types contracts unit clean
+.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality bench-real-time demo-bottlenecks check fix generate docs release venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -66,6 +66,10 @@ bench-producer: $(STAMP) ## the producer tuner against a grid search, quiet and 
 bench-locality: $(STAMP) ## tasks near their data and anywhere, on three zones, three quarters of an hour; build/locality
 	$(LOCALCLUSTER) doctor --install
 	$(BIN)/python -m bench.locality
+
+bench-real-time: $(STAMP) ## real-time mode beside micro-batches on the local cluster, half an hour; build/real-time
+	$(LOCALCLUSTER) doctor --install
+	$(BIN)/python -m bench.real_time
 
 # what is measured is kept: anew with BOOK=build/live/measured.json, seven hours
 BOOK ?= docs/benchmarks/live/measured.json

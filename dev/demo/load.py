@@ -11,6 +11,8 @@ from dev.demo.kube import DemoError, Json, Kube
 from dev.localcluster.paths import REPO
 
 CODE = Path("dev/loadgen")
+AGES_S = 300.0
+"""For reading both topics of a run."""
 BOOTSTRAP = "events-kafka-0.events-kafka.{namespace}.svc:9092"
 
 
@@ -108,7 +110,19 @@ def result(kube: Kube, name: str) -> Json:
 
 def verify(kube: Kube, image: str, summary: Json, limit_s: float) -> Json:
     """Read the whole output and count what was lost and what came twice."""
-    data = {"summary.json": json.dumps(summary)}
+    return _read(kube, image, summary, limit_s, ["verify", "--topic", "clicks-out"])
+
+
+def ages(kube: Kube, image: str, summary: Json, topics: tuple[str, str], skip_s: float) -> Json:
+    """Read input and output, and say how old records were when they were written."""
+    source, topic = topics
+    asked = ["ages", "--source", source, "--topic", topic, "--skip", f"{skip_s:g}"]
+    return _read(kube, image, summary, AGES_S, asked)
+
+
+def _read(kube: Kube, image: str, summary: Json, limit_s: float, arguments: list[str]) -> Json:
+    """Run a command on what `produce` has printed, as a Job of the command's name."""
+    name, data = arguments[0], {"summary.json": json.dumps(summary)}
     kube.apply(
         {
             "apiVersion": "v1",
@@ -117,10 +131,9 @@ def verify(kube: Kube, image: str, summary: Json, limit_s: float) -> Json:
             "data": data,
         }
     )
-    bootstrap = BOOTSTRAP.format(namespace=kube.namespace)
-    kube.call("delete", "job", "verify", "--ignore-not-found")
-    arguments = ["verify", "--bootstrap", bootstrap, "--topic", "clicks-out",
-                 "--summary", "/opt/summary/summary.json"]  # fmt: skip
-    kube.apply(job(kube, "verify", image, arguments))
-    kube.wait("count what came out", limit_s, lambda: finished(kube, "verify"))
-    return result(kube, "verify")
+    arguments += ["--bootstrap", BOOTSTRAP.format(namespace=kube.namespace)]
+    arguments += ["--summary", "/opt/summary/summary.json"]
+    kube.call("delete", "job", name, "--ignore-not-found")
+    kube.apply(job(kube, name, image, arguments))
+    kube.wait("count what came out", limit_s, lambda: finished(kube, name))
+    return result(kube, name)

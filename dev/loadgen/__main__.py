@@ -1,4 +1,4 @@
-"""`python -m dev.loadgen produce|verify`: JSON on stdout; verify exits 1 on any difference.
+"""`python -m dev.loadgen produce|verify|ages`: JSON on stdout; verify exits 1 on any difference.
 
 SIGHUP ends the current step of the schedule.
 """
@@ -14,6 +14,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from dev.loadgen.ages import measure
 from dev.loadgen.produce import parse_schedule, produce
 from dev.loadgen.verify import verify
 
@@ -36,7 +37,11 @@ def main() -> int:
     producing.add_argument("--hot", type=float, default=0.0, help="share sent to partition 0")
     verifying = commands.add_parser("verify", help="read the output of a run and count")
     verifying.add_argument("--summary", type=Path, required=True, help="what produce printed")
-    for command in (producing, verifying):
+    aging = commands.add_parser("ages", help="read input and output of a run, and compare times")
+    aging.add_argument("--source", required=True, help="the topic that was produced to")
+    aging.add_argument("--skip", type=float, default=0.0, help="seconds at the start to leave out")
+    aging.add_argument("--summary", type=Path, required=True, help="what produce printed")
+    for command in (producing, verifying, aging):
         command.add_argument("--bootstrap", required=True)
         command.add_argument("--topic", required=True)
     args = parser.parse_args()
@@ -49,6 +54,10 @@ def main() -> int:
         sys.stdout.write(json.dumps(summary.document()) + "\n")
         return 0
     told = json.loads(args.summary.read_text())
+    if args.command == "ages":
+        found = measure(args.bootstrap, (args.source, args.topic), told["run"], args.skip)
+        sys.stdout.write(json.dumps(found) + "\n")
+        return 0
     verdict = verify(
         args.bootstrap,
         args.topic,

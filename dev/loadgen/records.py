@@ -18,7 +18,7 @@ def value(run: str, sequence: int, size: int) -> bytes:
 
 def identity(payload: bytes | None) -> tuple[str, int] | None:
     """(run, sequence) of a value; None if it is not one of ours."""
-    found = _IDENTITY.match(payload or b"")
+    found = _IDENTITY.search(payload or b"")
     return (found[1].decode(), int(found[2])) if found else None
 
 

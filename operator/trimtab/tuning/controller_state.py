@@ -218,6 +218,10 @@ class ControllerState:
             self, generation=generation, settings=settings, trial=None, evidence=NOT_SEEN
         )
 
+    def paused(self, now_s: float) -> ControllerState:
+        """The memory after a change of ours that pauses the pipeline."""
+        return replace(self, paused_at_s=(*self.paused_at_s, now_s)[-MAX_PAUSES:])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the status; `from_dict` restores the same memory.
 

@@ -16,8 +16,9 @@ from trimtab.api.quantities import counted
 from trimtab.api.reasons import Reason
 from trimtab.tuning import knobs
 from trimtab.tuning.context import Context, Proposal, Veto
+from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.governance import restraint
-from trimtab.tuning.snapshot import Signals
+from trimtab.tuning.snapshot import ExternalConstraints, Signals, Snapshot
 from trimtab.tuning.trials.outcome import expires_after_s
 from trimtab.tuning.trials.verdicts import holds
 
@@ -51,16 +52,27 @@ def locked(context: Context, proposal: Proposal) -> Veto | None:
 def others_changing(context: Context, proposal: Proposal) -> Veto | None:
     """As many pipelines as a policy allows are in the middle of a change already."""
     del proposal
-    words = context.snapshot.constraints.others_changing
+    return crowded(context.snapshot.constraints)
+
+
+def crowded(constraints: ExternalConstraints) -> Veto | None:
+    """The same for any change."""
+    words = constraints.others_changing
     return Veto(Reason.TOO_MANY_CHANGES, words) if words else None
 
 
 def pauses(context: Context, proposal: Proposal) -> Veto | None:
     """The disruption budget: a maximum of changes per hour that pause the pipeline."""
-    most, now_s = context.policy.pauses_per_hour, context.snapshot.now_s
-    if most is None or proposal.how is How.LIVE:
+    live = proposal.how is How.LIVE
+    return None if live else paused_often(context.snapshot, context.memory)
+
+
+def paused_often(snapshot: Snapshot, memory: ControllerState) -> Veto | None:
+    """The same for a change that is known to pause it."""
+    most, now_s = snapshot.policy.pauses_per_hour, snapshot.now_s
+    if most is None:
         return None
-    recent = [at_s for at_s in context.memory.paused_at_s if now_s - at_s < HOUR_S]
+    recent = [at_s for at_s in memory.paused_at_s if now_s - at_s < HOUR_S]
     if len(recent) < most:
         return None
     left_s = HOUR_S - (now_s - min(recent)) if recent else HOUR_S
@@ -73,10 +85,15 @@ def pauses(context: Context, proposal: Proposal) -> Veto | None:
 
 def window(context: Context, proposal: Proposal) -> Veto | None:
     """Changes are made only in their windows; some policies except raises."""
-    closed = context.snapshot.constraints.closed
-    if not closed.message or (closed.raises and proposal.raises):
+    return closed(context.snapshot.constraints, raises=proposal.raises)
+
+
+def closed(constraints: ExternalConstraints, *, raises: bool) -> Veto | None:
+    """The same for any change that raises or releases."""
+    now = constraints.closed
+    if not now.message or (now.raises and raises):
         return None
-    return Veto(Reason.WINDOW_CLOSED, closed.message)
+    return Veto(Reason.WINDOW_CLOSED, now.message)
 
 
 def contradictory(context: Context, proposal: Proposal) -> Veto | None:

@@ -8,14 +8,19 @@ commits: an interval twice as long halves their share.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import EXECUTORS, TRIGGER
 from trimtab.api.quantities import counted
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.v1alpha1.tuning import Mode
+from trimtab.tuning import guards, knobs
+from trimtab.tuning.context import Veto
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision, Step, hold
+from trimtab.tuning.governance.restraint import within
+from trimtab.tuning.recommendation import Recommendation
+from trimtab.tuning.recommending import how_to_approve, withdrawn
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Signals, Snapshot
 
@@ -38,16 +43,26 @@ def step(snapshot: Snapshot, memory: ControllerState) -> Step | None:
 
 
 def _slots(snapshot: Snapshot, memory: ControllerState, partitions: int) -> Step | None:
-    """As many executors as have a slot for each partition."""
-    policy, now = snapshot.policy, memory.settings.executors
-    needed = math.ceil(partitions / (memory.settings.cores or policy.cores))
+    """As many executors as have a slot for each partition, as far as limits and policies allow."""
+    policy, now = snapshot.policy, memory.settings
+    needed = math.ceil(partitions / (now.cores or policy.cores))
     wanted = min(max(needed, policy.min_executors), policy.max_executors)
+    budget = snapshot.constraints.budget_executors
+    if budget is not None:
+        wanted = min(wanted, max(budget, now.executors))
+    settings = within(policy, replace(now, executors=wanted))
     words = f"in real-time mode, {counted(partitions, 'partition')} need a slot each at once"
-    if wanted != now and not policy.fixes(EXECUTORS.name):
-        reason = Reason.EXECUTORS_RAISED if wanted > now else Reason.EXECUTORS_RELEASED
-        return _move(snapshot, memory, replace(memory.settings, executors=wanted), reason, words)
-    if now < needed:
-        words += f": {counted(needed, 'executor')}, and there are {now}; raise their limit"
+    if settings.executors != now.executors and not policy.fixes(EXECUTORS.name):
+        raises = settings.executors > now.executors
+        reason = Reason.EXECUTORS_RAISED if raises else Reason.EXECUTORS_RELEASED
+        load, then = (needed / each.executors for each in (now, settings))
+        return _move(
+            snapshot, memory, _Move("parallelism", settings, reason, words, load, then, raises)
+        )
+    if now.executors < needed:
+        words += (
+            f": {counted(needed, 'executor')}, and there are {now.executors}; raise their limit"
+        )
         return hold(memory, Reason.GOAL_INFEASIBLE, words), memory
     return None
 
@@ -65,26 +80,81 @@ def _interval(snapshot: Snapshot, memory: ControllerState, signals: Signals) -> 
         f" {policy.target_s:g} s"
     )
     if batch.latency_s <= policy.target_s:
-        return hold(memory, Reason.WITHIN_BOUNDS, words), memory
-    now_s = memory.settings.trigger_s
-    longer = next((each for each in INTERVALS_S if each > now_s), None)
-    if longer is None or policy.fixes(TRIGGER.name):
+        return hold(memory, Reason.WITHIN_BOUNDS, words), withdrawn(memory)
+    now = memory.settings
+    longer = next((each for each in INTERVALS_S if each > now.trigger_s), now.trigger_s)
+    settings = within(policy, replace(now, trigger_s=longer))
+    if settings.trigger_s <= now.trigger_s or policy.fixes(TRIGGER.name):
         return hold(memory, Reason.SATURATED, f"{words}: the interval cannot be longer"), memory
     words += ": records wait where an interval ends, and a longer one has fewer ends"
-    longer_settings = replace(memory.settings, trigger_s=longer)
-    return _move(snapshot, memory, longer_settings, Reason.TRIGGER_LENGTHENED, words)
+    load = batch.latency_s / policy.target_s
+    then = load * now.trigger_s / settings.trigger_s
+    move = _Move("batch-size", settings, Reason.TRIGGER_LENGTHENED, words, load, then, raises=True)
+    return _move(snapshot, memory, move)
 
 
-def _move(
-    snapshot: Snapshot, memory: ControllerState, settings: Settings, reason: Reason, words: str
-) -> Step:
-    """Change the settings if trimtab may now; there is no trial, as nothing else could be tried."""
-    changes = memory.settings.differences(settings)
-    if snapshot.policy.mode is not Mode.AUTO:
-        words = f"{words}; the mode does not allow {', '.join(changes)}"
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A change that this law wants."""
+
+    knob: str
+    settings: Settings
+    reason: Reason
+    words: str
+    load: float
+    then: float
+    """The load afterwards, at best."""
+    raises: bool
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the query restarts for it."""
+        return self.reason is Reason.TRIGGER_LENGTHENED
+
+
+def _move(snapshot: Snapshot, memory: ControllerState, move: _Move) -> Step:
+    """Make a change, or ask for it; there is no trial, as nothing else could be tried."""
+    policy = snapshot.policy
+    changes = memory.settings.differences(move.settings)
+    if policy.mode is Mode.OBSERVE:
+        words = f"{move.words}; the mode does not allow {', '.join(changes)}"
         return hold(memory, Reason.OBSERVE_ONLY, words), memory
-    closed = snapshot.constraints.closed
-    if closed.message:
-        return hold(memory, Reason.WINDOW_CLOSED, closed.message), memory
-    decision = Decision(Action.CHANGE, reason, words, settings, changes)
-    return decision, memory.enforced(settings)
+    if veto := _veto(snapshot, memory, move):
+        return hold(memory, veto.reason, veto.message), memory
+    decision = Decision(Action.CHANGE, move.reason, move.words, move.settings, changes)
+    if policy.mode is Mode.RECOMMEND or knobs.named(move.knob).fields & policy.approval:
+        standing, memory = _recommended(snapshot, memory, move)
+        if snapshot.constraints.approved != standing.generation:
+            words = f"{move.words}; {how_to_approve(standing, snapshot.constraints.approved)}"
+            return replace(decision, action=Action.RECOMMEND, message=words), memory
+        record = replace(memory.advice_record, approved=memory.advice_record.approved + 1)
+        memory = replace(memory, advice_record=record)
+        words = f"{move.words}; recommendation {standing.generation} was approved"
+        decision = replace(decision, message=words)
+    memory = memory.paused(snapshot.now_s) if move.pauses else memory
+    return decision, withdrawn(memory).enforced(move.settings)
+
+
+def _veto(snapshot: Snapshot, memory: ControllerState, move: _Move) -> Veto | None:
+    """Why policies do not allow it now; the guards of the other law ask the same."""
+    return (
+        guards.closed(snapshot.constraints, raises=move.raises)
+        or guards.crowded(snapshot.constraints)
+        or (guards.paused_often(snapshot, memory) if move.pauses else None)
+    )
+
+
+def _recommended(
+    snapshot: Snapshot, memory: ControllerState, move: _Move
+) -> tuple[Recommendation, ControllerState]:
+    """The recommendation of this change, the standing one if it is the same."""
+    old, record = memory.recommendation, memory.advice_record
+    if old and (old.settings, old.of_settings) == (move.settings, memory.generation):
+        return old, memory
+    record = replace(record, given=record.given + 1)
+    new = Recommendation(
+        generation=record.given, of_settings=memory.generation, knob=move.knob, raises=move.raises,
+        settings=move.settings, load=round(move.load, 3), predicted=round(move.then, 3),
+        since_s=snapshot.now_s,
+    )  # fmt: skip
+    return new, replace(memory, recommendation=new, advice_record=record)

@@ -59,10 +59,14 @@ def recommend(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> S
         message = f"{message}; recommendation {number} was approved"
         decision = replace(decision, action=Action.CHANGE, message=message)
         return decision, open_(replace(context, memory=memory), asked)
-    words = f"{message}; approve it with the annotation {ANNOTATION}={standing.generation}"
-    if number is not None:
-        words += f" ({number} was another one)"
+    words = f"{message}; {how_to_approve(standing, number)}"
     return replace(decision, message=words), replace(memory, recommendation=standing)
+
+
+def how_to_approve(standing: Recommendation, number: int | None) -> str:
+    """What a person does to approve it, and that `number` approves another one, if it does."""
+    words = f"approve it with the annotation {ANNOTATION}={standing.generation}"
+    return words if number is None else f"{words} ({number} was another one)"
 
 
 def withdrawn(memory: ControllerState) -> ControllerState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dev.loadgen.ages import ages
 from dev.loadgen.produce import cut, due, parse_schedule
 from dev.loadgen.records import Tally, identity, value
 
@@ -45,3 +46,14 @@ def test_a_tally_tells_lost_from_duplicated() -> None:
 def test_an_identity_survives_upper_casing() -> None:
     assert identity(value(RUN, 7, 40).upper()) == (RUN, 7)
     assert identity(None) is None
+    assert identity(b"seen: " + value(RUN, 7, 40)) == (RUN, 7)
+
+
+def test_the_age_of_a_record_is_from_its_input_to_its_output() -> None:
+    sent = [(n, 1_000_000 + 100 * n) for n in range(200)]
+    written = [(n, at + n) for n, at in sent]
+    found = ages(sent, [*written, (999, 5)], skip_s=10)
+    assert found["records"] == 100
+    assert (found["p50_ms"], found["p95_ms"], found["p100_ms"]) == (149, 194, 199)
+    assert found["windows"] == [[10, 194]]
+    assert ages([], [], 0)["p95_ms"] is None

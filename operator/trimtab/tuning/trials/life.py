@@ -9,7 +9,7 @@ from trimtab.api.reasons import Action, Reason, Regime
 from trimtab.tuning import knobs, regime
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.controller_state import MAX_PAUSES, ControllerState, Trial
+from trimtab.tuning.controller_state import ControllerState, Trial
 from trimtab.tuning.decision import Decision, Step
 from trimtab.tuning.dwell import NOT_SEEN
 from trimtab.tuning.snapshot import Snapshot
@@ -41,7 +41,7 @@ def open_(context: Context, proposal: Proposal) -> ControllerState:
         rate_before=round(rate, 3),
     )
     if proposal.how is not How.LIVE:
-        memory = replace(memory, paused_at_s=(*memory.paused_at_s, now_s)[-MAX_PAUSES:])
+        memory = memory.paused(now_s)
     if knobs.named(proposal.knob).oscillates:
         memory = _turned(context, memory, raises=proposal.raises)
     memory = regime.switch(memory, Regime.WITHIN, now_s)
