@@ -232,8 +232,12 @@ SECURED_REFUSED: tuple[Row, ...] = (
         {"bootstrapServers": "k:9093", "topic": "out", "authentication": {"type": "tls"}},
         "authentication tls takes certificateAndKey",
     ),
-    ("spec.sink.kafka.tls", {}, "a KafkaCluster has neither TLS nor logins"),
-    ("spec.source.kafka.authentication", SCRAM, "a KafkaCluster has neither TLS nor logins"),
+    ("spec.sink.kafka.tls", {}, "the KafkaCluster says whether there are TLS and logins"),
+    (
+        "spec.source.kafka.authentication",
+        SCRAM,
+        "the KafkaCluster says whether there are TLS and logins",
+    ),
     (
         "spec.source.kafka",
         secured(SCRAM, tls={"trustedCertificates": [{"secretName": "S_", "certificate": "c"}]}),
@@ -654,6 +658,11 @@ KAFKA_REFUSED: tuple[Row, ...] = (
     ("spec.topics.0.retentionBytes", -2, "should be greater than or equal to -1"),
     ("spec.topics.0.retentionBytes", (1 << 20) - 1, "write -1 for no limit"),
     ("spec.topics.0.retentionBytes", 10**15 + 1, "should be less than or equal to"),
+    ("spec.security", {"tls": False}, "write tls: true, or leave security out"),
+    ("spec.security", {"scram": False, "users": ["a"]}, "users log in by SCRAM"),
+    ("spec.security", {"users": ["pipelines"]}, "the user pipelines is there already"),
+    ("spec.security", {"users": ["A b"]}, "users"),
+    ("spec.security", {"acls": True}, "acls"),
 )
 
 KAFKA_TAKEN: tuple[tuple[str, Any], ...] = (
@@ -661,4 +670,7 @@ KAFKA_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.topics", [{"name": f"t{ms}", "retentionMs": ms} for ms in (-1, 1000, 10**12)]),
     ("spec.topics", [{"name": f"t{n}", "retentionBytes": n} for n in (-1, 1 << 20, 10**15)]),
     ("spec.spread", "Preferred"),
+    ("spec.security", {}),
+    ("spec.security", {"scram": False}),
+    ("spec.security", {"tls": True, "scram": True, "users": ["reports", "audit"]}),
 )

@@ -1,6 +1,6 @@
 """Whether a broker is in sync; its pod's readiness probe.
 
-    in_sync.py [ID [PORT]]        ID defaults to $POD_INDEX, PORT to 9092
+    in_sync.py [ID [PORT]]        ID defaults to $POD_INDEX, PORT to $PROBE_PORT or 9092
 
 Exits 0 if the broker answers, is not fenced, reaches the controllers, and is in the ISR of every
 partition that it holds a copy of; else 1, after a line that says why. So if the pods of all
@@ -130,7 +130,7 @@ def check_controllers(broker: socket.socket) -> None:
 def main() -> int:
     """Print why the broker is not in sync, if it is not."""
     node = int(sys.argv[1] if len(sys.argv) > 1 else os.environ["POD_INDEX"])
-    port = int(sys.argv[2]) if len(sys.argv) > 2 else 9092
+    port = int(sys.argv[2]) if len(sys.argv) > 2 else int(os.environ.get("PROBE_PORT", "9092"))
     try:
         with socket.create_connection(("localhost", port), TIMEOUT_S) as broker:
             check_partitions(broker, node)

@@ -121,6 +121,41 @@ class Telemetry(Protocol):
         """Series in an answer of Prometheus that were not read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its private key, as PEM; a key is in PKCS#8."""
+
+    certificate: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """From when until when a certificate is valid, in seconds since 1970."""
+
+    from_s: float
+    until_s: float
+
+
+class Certificates(Protocol):
+    """Makes what a secured Kafka cluster needs."""
+
+    def authority(self, name: str, now_s: float, days: float) -> Pair:
+        """A new authority."""
+
+    def issue(self, signer: Pair, hosts: Sequence[str], now_s: float, days: float) -> Pair:
+        """A certificate for these host names; raises ValueError if the signer's key is none."""
+
+    def validity(self, certificate: str) -> Validity | None:
+        """When a certificate is valid; None if it is none."""
+
+    def signed(self, certificate: str, authority: str) -> bool:
+        """Whether an authority has signed a certificate."""
+
+    def password(self) -> str:
+        """A new password."""
+
+
 class Clock(Protocol):
     """Wall time."""
 

@@ -61,7 +61,8 @@ def cluster() -> Iterator[tuple[Kube, dict[str, str]]]:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
         installed = paths.state / f"installed-by-{run}"
         if not run or not installed.exists():
-            values = [f"python.secretName={INDEX_SECRET}", *(ANOTHER_USER if WHOLE else ())]
+            values = [f"python.secretName={INDEX_SECRET}", "kafkaSecurity.enabled=true"]
+            values += ANOTHER_USER if WHOLE else ()
             deploy.install(kube, tags, TICK_S, values)
             installed.touch()
     yield kube, tags

@@ -20,7 +20,7 @@ OF_KUBERNETES = {
 CONDITIONS = {"Reconciling", "Stalled", "UpdateAvailable"}
 """Conditions that are no reason too."""
 EVENTS = {
-    "BrokerReplaced", "DriftRepaired", "JvmAdvice", "LateRecords", "LedgerMismatch",
+    "BrokerReplaced", "DriftRepaired", "JvmAdvice", "KeysRenewed", "LateRecords", "LedgerMismatch",
     "PartitionsAdvice", "RecordsMissing", "RunDeadlineExceeded", "RunDrained", "RunStarted",
     "SinkChanged", "TopicsKept",
 }  # fmt: skip

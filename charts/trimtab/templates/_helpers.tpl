@@ -117,6 +117,13 @@ capabilities: {drop: [ALL]}
   verbs: [get, patch]
 {{- end }}
 
+{{/* What it may do besides if KafkaClusters may have spec.security: their certificates and logins. */}}
+{{- define "trimtab.secretRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create, get, patch]
+{{- end }}
+
 {{/* What it may do besides where it watches all namespaces. */}}
 {{- define "trimtab.clusterRules" -}}
 - apiGroups: [trimtab.dev]

@@ -15,3 +15,7 @@ BROKER_PORT = 9092
 """Where brokers serve clients and each other."""
 CONTROLLER_PORT = 9093
 """Where the brokers of a cluster agree."""
+PEERS_PORT = 9094
+"""Where the brokers of a secured cluster serve each other, and the Job that makes topics."""
+PROBE_PORT = 9095
+"""Where the readiness probe asks a broker of a secured cluster, on loopback."""

@@ -16,6 +16,7 @@ from typing import Any, cast
 import kopf
 
 from trimtab import http
+from trimtab.adapters.certificates import OwnCertificates
 from trimtab.adapters.clock import WallClock
 from trimtab.adapters.drivers import DriverEndpoints
 from trimtab.adapters.election import Election
@@ -56,7 +57,10 @@ def run(config: OperatorSettings, kubeconfig: str | None) -> int:
         config.prometheus_login,
     )  # fmt: skip
     drivers = None if config.direct_tick_s is None else DriverEndpoints()
-    loop = ControlLoop(cluster, metrics, telemetry, clock, config, drivers=drivers)
+    loop = ControlLoop(
+        cluster, metrics, telemetry, clock, config, drivers=drivers,
+        certificates=OwnCertificates(),
+    )  # fmt: skip
     stop, died = threading.Event(), threading.Event()
     _wire_settings(kubeconfig)
     _wire_watches(loop.cache, config.namespaces)

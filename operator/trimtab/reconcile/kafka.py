@@ -10,12 +10,13 @@ from trimtab.api.common import faults
 from trimtab.api.v1alpha1.kafka import ROLL_ANNOTATION, KafkaClusterSpec, KafkaClusterStatus
 from trimtab.ports import Manifest, key_of
 from trimtab.reconcile.apply.children import write_children
+from trimtab.reconcile.apply.keys import keep
 from trimtab.reconcile.apply.topics import make_topics
 from trimtab.reconcile.decide import roll
 from trimtab.reconcile.decide.volumes import CLAIM, volumes
 from trimtab.reconcile.observe import partitions
 from trimtab.reconcile.observe.brokers import Brokers, Words, observe
-from trimtab.reconcile.observe.refusals import WRITTEN, joined
+from trimtab.reconcile.observe.refusals import WRITTEN, Refusal, joined
 from trimtab.reconcile.status import kafka as status
 from trimtab.reconcile.tick import TickContext
 from trimtab.workloads.common import KAFKA_LABEL
@@ -47,19 +48,27 @@ def _work(
     parent: Manifest, spec: KafkaClusterSpec, old: KafkaClusterStatus, tick: TickContext
 ) -> status.Report:
     """Write what differs, and take one step with the brokers, the volumes and the topics."""
-    live = _stateful_set(parent, tick)
+    live, consent = _stateful_set(parent, tick), _consent(parent)
+    brokers = _brokers(parent, spec, tick)
+    material = keep(parent, spec, tick, lambda held: roll.all_run(brokers, choices(spec, held)))
+    if isinstance(material, Refusal):
+        refused = (False, material.reason, material.message)
+        return status.Report(refused, brokers, _grow(parent, spec, tick))
     older = taken_over(live) if live else None
     refusal = tick.writer.replace(older, parent) if older else WRITTEN
-    refusal = write_children(parent, children(parent, spec, tick.config, live), tick, refusal)
-    wish, consent = choices(spec), _consent(parent)
-    brokers = _roll(parent, spec, tick) if refusal == WRITTEN else _brokers(parent, spec, tick)
+    made = children(parent, spec, tick.config, live, material)
+    refusal = write_children(parent, made, tick, refusal)
+    wish = choices(spec, material)
+    brokers = _brokers(parent, spec, tick)
+    if refusal == WRITTEN:
+        brokers = _roll(parent, spec, wish, tick)
     storage = _grow(parent, spec, tick)
     wanted = _with_raised(parent, spec, old, tick)
     ready = status.brokers_state(brokers, roll.outdated(brokers, wish, consent))
     if refusal != WRITTEN:
         ready = (False, refusal.reason, refusal.message)
     elif ready is None:
-        ready = make_topics(parent, wanted, tick)
+        ready = make_topics(parent, wanted, tick, material)
     return status.Report(
         ready=ready,
         brokers=brokers,
@@ -95,12 +104,12 @@ def _brokers(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Bro
     return observe(_stateful_set(parent, tick), name, spec.replicas, tick.cache)
 
 
-def _roll(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> Brokers:
+def _roll(parent: Manifest, spec: KafkaClusterSpec, wish: str, tick: TickContext) -> Brokers:
     """Replace the next broker, if one is due and may go; returns what the brokers are then.
 
     What the watches have told may be seconds old, so all brokers are read again before one goes.
     """
-    wish, consent = choices(spec), _consent(parent)
+    consent = _consent(parent)
     brokers = _brokers(parent, spec, tick)
     if roll.next_one(brokers, wish, consent) is None:
         return brokers

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from trimtab.api.kinds import watched_in
 from trimtab.ports import (
+    Certificates,
     Clock,
     Cluster,
     DriverSource,
@@ -47,11 +48,16 @@ class ControlLoop:
     def __init__(
         self, cluster: Cluster, metrics: MetricSource, telemetry: Telemetry, clock: Clock,
         config: OperatorSettings, *, drivers: DriverSource | None = None,
+        certificates: Certificates | None = None,
     ) -> None:  # fmt: skip
-        """Without `drivers`, only the metric source is asked."""
+        """Without `drivers`, only the metric source is asked.
+
+        Without `certificates`, no Kafka cluster is secured.
+        """
         self.cache = ObjectCache()
         self._cluster, self._sensing = cluster, Sensing(metrics, drivers, telemetry, config)
         self._telemetry, self._clock, self._config = telemetry, clock, config
+        self._certificates = certificates
         self._fleet = Fleet()
         self._synced_s: float | None = None
         self._reads_drivers = drivers is not None
@@ -87,7 +93,7 @@ class ControlLoop:
         context = TickContext(
             self.cache, self._cluster, writer, self._config, self._telemetry, started_s,
             executors, by_owner(each for kind in LEFT for each in self.cache.all(kind)),
-            drivers(pods), policies(self.cache),
+            drivers(pods), policies(self.cache), self._certificates,
         )  # fmt: skip
         for parent in () if quick else self.cache.all("KafkaCluster"):
             with contained(parent):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trimtab.ports import Cluster, Manifest, Name, Telemetry
+from trimtab.ports import Certificates, Cluster, Manifest, Name, Telemetry
 from trimtab.reconcile.apply.writer import Writer
 from trimtab.reconcile.observe.cache import ObjectCache
 from trimtab.reconcile.observe.policies import Policies
@@ -30,3 +30,5 @@ class TickContext:
     """The names of all drivers' pods, by the uid of the StatefulSet that made them."""
     policies: Policies
     """The policies above the pipelines."""
+    certificates: Certificates | None = None
+    """What makes certificates; None: nobody here does."""

@@ -15,6 +15,7 @@ from trimtab.api.listening import (
     DRIVER_PORT,
     FIXED_PORTS,
     METRICS_PORT,
+    PEERS_PORT,
     UI_PORT,
 )
 from trimtab.api.network import Egress
@@ -63,20 +64,24 @@ def pipeline_policies(
     ]  # fmt: skip
 
 
-def broker_policies(parent: Manifest, config: OperatorSettings) -> list[Manifest]:
+def broker_policies(
+    parent: Manifest, config: OperatorSettings, *, secured: bool = False
+) -> list[Manifest]:
     """Who may reach the brokers of a cluster; none if policies are off."""
     if config.network is None:
         return []
     name = parent["metadata"]["name"]
     labels = {KAFKA_LABEL: name}
     brokers = _pods(labels, "kafka")
+    job = _pods(labels, "kafka-topics")
     clients = [
         _ANYWHERE | _pods({}, "driver", "executor"),
-        _pods(labels, "kafka-topics"),
+        *(() if secured else [job]),
         *config.network.kafka_from,
     ]
     ingress = [
         _rule("from", [brokers], BROKER_PORT, CONTROLLER_PORT),
+        *([_rule("from", [brokers, job], PEERS_PORT)] if secured else ()),
         _rule("from", clients if config.network.kafka_from else (), BROKER_PORT),
     ]
     return [_policy(parent, f"{name}-kafka", labels | {COMPONENT_LABEL: "kafka"}, ingress)]

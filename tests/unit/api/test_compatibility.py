@@ -28,6 +28,7 @@ DURATIONS = (
 NARROWED = {
     "kafkaclusters.yaml": (
         ": new rule: the name is also that of Services",
+        ".spec: new rule: whether there are TLS and logins cannot change",  # of a new field
         ".spec.resources.memory: new rule: write at least 512Mi",
         ".spec.topics[].retentionMs: maximum was None, is 1000000000000",
         ".spec.topics[].retentionMs: new rule: write -1 to keep records forever",
@@ -61,7 +62,7 @@ NARROWED = {
             for end in ("source", "sink")
             for words in (
                 "authentication needs tls",
-                "a KafkaCluster has neither TLS nor logins",
+                "the KafkaCluster says whether there are TLS and logins",
                 "the Kafka's listener and the KafkaUser say",
                 "write exactly one of cluster",  # wider: strimzi is new
             )

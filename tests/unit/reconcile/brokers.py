@@ -9,6 +9,7 @@ from typing import Any
 from tests.unit.reconcile.stage import NAMESPACE, broker_pod
 from tests.unit.workloads.manifests import CONFIG, Json, changed, example
 
+from trimtab.adapters.certificates import OwnCertificates
 from trimtab.adapters.memory import ManualClock, MemoryCluster, MemoryMetrics, MemoryTelemetry
 from trimtab.api.v1alpha1.kafka import ROLL_ANNOTATION
 from trimtab.errors import BadInputError
@@ -40,8 +41,9 @@ class Kafka:
         """A new operator process, maybe of another version."""
         config = dataclasses.replace(CONFIG, kafka_image=image)
         self.loop = ControlLoop(
-            self.cluster, MemoryMetrics(), MemoryTelemetry(), self.clock, config
-        )
+            self.cluster, MemoryMetrics(), MemoryTelemetry(), self.clock, config,
+            certificates=OwnCertificates(),
+        )  # fmt: skip
 
     def tick(self, *, listed: bool = True) -> list[str]:
         """Ten seconds later; returns the brokers that the operator replaced."""

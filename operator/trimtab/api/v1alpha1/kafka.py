@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, field_validator
 from trimtab.api.common import ApiModel, Condition, Name, StatusModel, Topic, cel
 from trimtab.api.memory import BROKER_MIN_BYTES
 from trimtab.api.quantities import Cpu, Quantity, at_least
+from trimtab.api.v1alpha1.kafka_security import KafkaSecurity
 from trimtab.api.v1alpha1.pod_template import PodTemplate
 
 ROLL_ANNOTATION = "trimtab.dev/roll"
@@ -137,8 +138,21 @@ class BrokerResources(ApiModel):
     ] = Field(1 << 30, description="Memory limit of each broker's pod.")
 
 
+_SECURITY = "(has({0}.security) ? [true, {0}.security.scram] : [false])"
+
+
 class KafkaClusterSpec(ApiModel):
     """Brokers in combined KRaft mode, storage and topics."""
+
+    model_config = ConfigDict(
+        json_schema_extra=cel(
+            (
+                f"{_SECURITY.format('self')} == {_SECURITY.format('oldSelf')}",
+                "whether there are TLS and logins cannot change, as brokers are replaced one at a"
+                " time: create a new cluster and mirror to it",
+            )
+        )
+    )
 
     replicas: int = Field(
         1,
@@ -156,6 +170,11 @@ class KafkaClusterSpec(ApiModel):
         None, alias="podTemplate", description="More of the pods of the brokers and of the topics."
     )
     resources: BrokerResources = Field(default_factory=BrokerResources)
+    security: KafkaSecurity | None = Field(
+        None,
+        description="TLS and logins, with Secrets that the operator keeps, if the chart lets it"
+        " (kafkaSecurity.enabled). Absent: whoever reaches the brokers may do everything.",
+    )
     spread: Literal["Required", "Preferred"] = Field(
         "Required",
         description="Required: no node gets a second broker while another has none, and a broker"

@@ -19,8 +19,8 @@ _ONE_KAFKA = (
     " and bootstrapServers: host:port",
 )
 _NO_SECURITY_HERE = (
-    "a KafkaCluster has neither TLS nor logins: remove tls and authentication, or write"
-    " bootstrapServers: host:port"
+    "the KafkaCluster says whether there are TLS and logins: remove tls and authentication, or"
+    " write bootstrapServers: host:port"
 )
 _STRIMZI_SAYS = (
     "the Kafka's listener and the KafkaUser say how it is reached: remove tls and authentication"

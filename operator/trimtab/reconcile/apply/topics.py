@@ -12,15 +12,20 @@ from trimtab.reconcile.status.kafka import TOPICS_READY, State
 from trimtab.reconcile.tick import TickContext
 from trimtab.workloads.common import COMPONENT_LABEL, HASH_ANNOTATION, KAFKA_LABEL
 from trimtab.workloads.kafka import topics
+from trimtab.workloads.kafka.material import Material
 from trimtab.workloads.ownership import controller, ours, own
 
 RETRY_S = 300.0
 """Seconds between the failure of a Job and the next one; its pods have tried for minutes."""
 
 
-def make_topics(parent: Manifest, spec: KafkaClusterSpec, tick: TickContext) -> State:
-    """Have the topics made as the spec says."""
-    wanted = topics.topics_job(parent, spec, tick.config) if spec.topics else None
+def make_topics(
+    parent: Manifest, spec: KafkaClusterSpec, tick: TickContext, material: Material | None = None
+) -> State:
+    """Have the topics and the users made as the spec says."""
+    wanted = None
+    if spec.topics or (spec.security and spec.security.logins):
+        wanted = topics.topics_job(parent, spec, tick.config, material)
     _forget_others(parent, spec, wanted, tick)
     if wanted is None:
         return True, "BrokersReady", "all brokers are ready"

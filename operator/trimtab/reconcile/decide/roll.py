@@ -52,3 +52,9 @@ def next_one(brokers: Brokers, choices: str, consent: str | None) -> Broker | No
     if down:
         return down[0] if down[0] in going else None
     return going[0] if going else None
+
+
+def all_run(brokers: Brokers, choices: str) -> bool:
+    """Whether all brokers are in sync, and run what the spec chooses."""
+    same = all(broker.choices == choices for broker in brokers.found)
+    return same and brokers.ready == brokers.replicas

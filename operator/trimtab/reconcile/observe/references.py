@@ -11,6 +11,7 @@ from trimtab.api.common import faults, get_condition
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, KafkaClusterStatus
 from trimtab.api.v1alpha1.kafka_reference import KafkaReference, share_server
+from trimtab.api.v1alpha1.kafka_security import client
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.api.v1alpha1.query import LOOP
 from trimtab.api.v1alpha1.transform import RequirementsFile
@@ -135,11 +136,12 @@ def _of_cluster(cache: ObjectCache, namespace: str, name: str) -> KafkaConnectio
         spec = KafkaClusterSpec.model_validate(found["spec"])
     except ValidationError as error:
         status = KafkaClusterStatus.model_validate(found.get("status") or {})
-        if status.bootstrap_servers:
+        if status.bootstrap_servers and not found["spec"].get("security"):
             return KafkaConnection(status.bootstrap_servers)
         message = f"the spec of KafkaCluster {name!r} is wrong: {faults(error)}"
         return "InvalidSpec", message[:1000]
-    return KafkaConnection(bootstrap_servers(name, namespace, spec.replicas))
+    servers = bootstrap_servers(name, namespace, spec.replicas)
+    return KafkaConnection(servers, client(name, spec.security))
 
 
 def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:

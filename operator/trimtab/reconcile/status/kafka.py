@@ -24,7 +24,7 @@ TOPICS_READY = "TopicsReady"
 STORAGE_GROWING = "StorageGrowing"
 STALLED = frozenset({
     "InvalidSpec", "TopicsFailed", CHILD_REFUSED, NAME_TAKEN, "Unschedulable", "ImageCannotStart",
-    "BrokerCannotStart", "BrokerFailed", "DiskFull",
+    "BrokerCannotStart", "BrokerFailed", "DiskFull", "SecretsNotAllowed",
 })  # fmt: skip
 """Reasons of Ready that do not go away without a person."""
 

@@ -8,7 +8,7 @@ told from pods that an older operator made.
 from __future__ import annotations
 
 from trimtab.api import placement
-from trimtab.api.listening import BROKER_PORT, CONTROLLER_PORT
+from trimtab.api.listening import BROKER_PORT, CONTROLLER_PORT, PROBE_PORT
 from trimtab.api.memory import BROKER_HEAP_SHARE
 from trimtab.api.quantities import format_quantity, parse_quantity
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec, Storage
@@ -25,7 +25,8 @@ from trimtab.workloads.common import (
     resources,
     scratch,
 )
-from trimtab.workloads.kafka import names
+from trimtab.workloads.kafka import listeners, names
+from trimtab.workloads.kafka.material import Material
 
 COMPONENT = "kafka"
 CHOICES_ANNOTATION = "trimtab.dev/choices-hash"
@@ -39,14 +40,15 @@ IN_SYNC = ["python3", "-I", "/opt/kafka/in_sync.py"]
 UPDATES = {"type": "OnDelete"}
 
 
-def choices(spec: KafkaClusterSpec) -> str:
-    """The hash of what users choose for the brokers' pods.
+def choices(spec: KafkaClusterSpec, material: Material | None = None) -> str:
+    """The hash of what users choose for the brokers' pods, and of their certificate.
 
     Without defaults, which a newer operator may change, and without what is empty.
     """
     fields = {"image", "resources", "pod_template", "spread"}
     chosen = spec.model_dump(mode="json", include=fields, exclude_defaults=True)
-    return digest({field: choice for field, choice in chosen.items() if choice})
+    stores = {"stores": material.stores} if material else {}
+    return digest({field: choice for field, choice in chosen.items() if choice} | stores)
 
 
 def disruption_budget(parent: Manifest, spec: KafkaClusterSpec) -> list[Manifest]:
@@ -88,9 +90,9 @@ def taken_over(live: Manifest) -> Manifest | None:
 
 def stateful_set(
     parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings, properties: str,
-    live: Manifest | None,
+    live: Manifest | None, *, material: Material | None = None,
 ) -> Manifest:  # fmt: skip
-    """The brokers; `live` is the StatefulSet that there is."""
+    """The brokers; `live` is the StatefulSet that there is, `material` what the Secrets hold."""
     name = parent["metadata"]["name"]
     selector = names.labels(name, COMPONENT)
     template = {
@@ -98,7 +100,7 @@ def stateful_set(
             "labels": MANAGED_BY | selector,
             "annotations": {
                 INPUTS_ANNOTATION: digest(properties),
-                CHOICES_ANNOTATION: choices(spec),
+                CHOICES_ANNOTATION: choices(spec, material),
             },
         },
         "spec": {
@@ -111,6 +113,7 @@ def stateful_set(
             "volumes": [
                 *scratch("tmp")[0],
                 {"name": "config", "configMap": {"name": names.config_name(name)}},
+                *listeners.stores(parent, spec)[0],
             ],
         },
     }
@@ -169,7 +172,7 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     heap_mib = int(spec.resources.memory * BROKER_HEAP_SHARE) >> 20
     index = "metadata.labels['apps.kubernetes.io/pod-index']"
-    client = f"CLIENT://{names.address(name, namespace, '$(POD_INDEX)')}:{BROKER_PORT}"
+    told = listeners.advertised(spec, names.address(name, namespace, "$(POD_INDEX)"))
     return {
         "name": "kafka",
         "image": spec.image or config.kafka_image,
@@ -177,11 +180,12 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
         "env": [
             placement.variable("POD_INDEX", index),
             *placement.variables(),
+            *([{"name": "PROBE_PORT", "value": str(PROBE_PORT)}] if spec.security else ()),
             {"name": "KAFKA_CLUSTER_ID", "value": names.cluster_id(namespace, name)},
             {"name": "KAFKA_HEAP_OPTS", "value": f"-Xms{heap_mib}m -Xmx{heap_mib}m"},
             {
                 "name": "KAFKA_OVERRIDES",
-                "value": f"node.id=$(POD_INDEX) advertised.listeners={client}"
+                "value": f"node.id=$(POD_INDEX) advertised.listeners={told}"
                 f" broker.rack=$({placement.ZONE_VARIABLE})",
             },
         ],
@@ -196,6 +200,7 @@ def _broker(parent: Manifest, spec: KafkaClusterSpec, config: OperatorSettings) 
             *scratch("tmp")[1],
             {"name": names.VOLUME, "mountPath": DATA},
             {"name": "config", "mountPath": "/etc/kafka"},
+            *listeners.stores(parent, spec)[1],
         ],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }

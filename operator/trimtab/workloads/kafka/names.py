@@ -11,6 +11,8 @@ from trimtab.workloads.common import COMPONENT_LABEL, KAFKA_LABEL
 
 VOLUME = "data"
 """The volume of a broker, and its claim's template."""
+PEER_CONFIG = "peer.properties"
+"""Key of the ConfigMap with the configuration of a client that is as good as a broker."""
 
 
 def brokers_name(cluster: str) -> str:
@@ -39,10 +41,20 @@ def address(cluster: str, namespace: str, ordinal: int | str) -> str:
     return f"{service}-{ordinal}.{service}.{namespace}.svc"
 
 
+def hosts(cluster: str, namespace: str, replicas: int) -> list[str]:
+    """Every name by which brokers are reached."""
+    short = [address(cluster, namespace, i) for i in range(replicas)]
+    return [*short, *(f"{host}.cluster.local" for host in short)]
+
+
 def bootstrap_servers(cluster: str, namespace: str, replicas: int) -> str:
     """host:port of every broker, by their stable names."""
-    hosts = (address(cluster, namespace, i) for i in range(replicas))
-    return ",".join(f"{host}:{BROKER_PORT}" for host in hosts)
+    return servers(cluster, namespace, replicas, BROKER_PORT)
+
+
+def servers(cluster: str, namespace: str, replicas: int, port: int) -> str:
+    """The same at another port."""
+    return ",".join(f"{address(cluster, namespace, i)}:{port}" for i in range(replicas))
 
 
 def cluster_id(namespace: str, name: str) -> str:
