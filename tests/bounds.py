@@ -301,6 +301,9 @@ REGISTRY = {"url": "https://registry:8081"}
 LOGIN = {"username": "u", "passwordSecret": PASSWORD}
 
 
+MESSAGES = {"descriptorSet": "CgA=", "message": "shop.v1.Order"}
+
+
 def avro(**registry: Any) -> dict[str, Any]:
     """A format with a registry."""
     return {"avro": {"schema": RECORD, "schemaRegistry": REGISTRY | registry}}
@@ -313,6 +316,10 @@ FORMATS_REFUSED: tuple[Row, ...] = tuple(
         ({"json": {"schema": "id STRING"}, "avro": {"schema": RECORD}}, "write exactly one format"),
         ({"xml": {}}, "xml"),
         ({"json": {}}, "schema"),
+        ({"protobuf": MESSAGES, "avro": {"schema": RECORD}}, "write exactly one format"),
+        ({"protobuf": {"message": "shop.Order"}}, "descriptorSet"),
+        ({"protobuf": MESSAGES | {"descriptorSet": "{}"}}, "descriptorSet"),
+        ({"protobuf": MESSAGES | {"message": "shop Order"}}, "message"),
         ({"avro": {}}, "schema"),
         ({"avro": {"schemaRegistry": REGISTRY}}, "schema"),
         ({"json": {"schema": ""}}, "json.schema"),
@@ -328,6 +335,8 @@ FORMATS_TAKEN: tuple[tuple[str, Any], ...] = tuple(
     for value in (
         {"json": {"schema": "id STRING NOT NULL, amount DOUBLE"}},
         {"avro": {"schema": RECORD}},
+        {"protobuf": MESSAGES},
+        {"protobuf": MESSAGES | {"message": "Order", "framed": True}},
         avro(url="http://registry.kafka.svc:8081/v1"),
         avro(authentication=LOGIN, trustedCertificates=AUTHORITY),
     )

@@ -34,7 +34,7 @@ def test_a_goal_below_a_second_is_met_and_changes_lose_and_duplicate_nothing(sta
     stage.wait_replaced("clicks-driver-0", driver)
     stage.wait_ready()
     stage.next_step()
-    result = stage.delivered()
+    result = stage.delivered(ledger=False)  # the transform leaves no trace of offsets
     assert (result["lost"], result["duplicated"]) == (0, 0)
     assert result["delivered"] == result["produced"] > 1_000
     reasons = stage.kube.call("get", "events", "-o", "jsonpath={.items[*].message}")

@@ -61,13 +61,19 @@ def renew(stage: Stage, name: str) -> None:
     stage.wait_long(f"{name} anew", 90, lambda: secret_uid(stage, name) not in {None, before})
 
 
+def restarts(stage: Stage) -> int:
+    """How often the driver has started anew in its pod."""
+    (container,) = (stage.kube.get("pod", "clicks-driver-0") or {})["status"]["containerStatuses"]
+    return int(container["restartCount"])
+
+
 def test_pipelines_log_in_and_go_on_with_renewed_keys(stage: Stage) -> None:
     stage.apply(vault(), writer(), reader())
     stage.wait_ready(480)
     goes_on(stage, "the start")
-    driver = stage.uid("clicks-driver-0")
+    starts = restarts(stage)
     renew(stage, LOGIN)
-    stage.wait_replaced("clicks-driver-0", driver, 240)
+    stage.wait_long("the driver takes the password", 240, lambda: restarts(stage) > starts)
     goes_on(stage, "another password")
     broker = stage.uid("vault-kafka-0")
     renew(stage, BROKER)

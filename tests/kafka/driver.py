@@ -112,6 +112,7 @@ class Driver:
                 [*module, "--metrics-port", str(self.port)],
                 env={
                     **os.environ,
+                    "PYSPARK_PYTHON": sys.executable,  # as in the image
                     "PYTHONPATH": path,
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "SPARK_CONF_DIR": str(self.conf),

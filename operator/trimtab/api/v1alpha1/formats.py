@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from trimtab.api.common import ApiModel, cel
+from trimtab.api.common import ApiModel, cel, require_one
 from trimtab.api.v1alpha1.kafka_client import CertificateSecret, PasswordSecret, SecretKey, Text
 
 RECORD = "record"
@@ -119,20 +119,45 @@ class AvroFormat(ApiModel):
         return schema
 
 
-_ONE = "write exactly one format: json: {schema: ...} or avro: {schema: ...}"
+class ProtobufFormat(ApiModel):
+    """Each value is one message of Protocol Buffers."""
+
+    descriptor_set: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/\s]+={0,2}\s*$")] = Field(
+        alias="descriptorSet",
+        max_length=65536,
+        description="What protoc --include_imports --descriptor_set_out writes, in base64.",
+    )
+    message: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")] = Field(
+        max_length=512, description="The full name of the message, like shop.v1.Order."
+    )
+    framed: bool = Field(
+        False,
+        description="Each value begins with a zero byte, the id of a schema and the place of the"
+        " message in it, as serializers of Confluent write it.",
+    )
+
+
+_ONE = (
+    "write exactly one format: json: {schema: ...}, avro: {schema: ...} or protobuf:"
+    " {descriptorSet: ..., message: ...}"
+)
 
 
 class Format(ApiModel):
-    """What the values of records are: exactly one of json and avro."""
+    """What the values of records are: exactly one of json, avro and protobuf."""
 
-    model_config = {"json_schema_extra": cel(("has(self.json) != has(self.avro)", _ONE))}
+    model_config = {
+        "json_schema_extra": cel(
+            ("[has(self.json), has(self.avro), has(self.protobuf)].exists_one(f, f)", _ONE)
+        )
+    }
     json_: JsonFormat | None = Field(None, alias="json")
     avro: AvroFormat | None = None
+    protobuf: ProtobufFormat | None = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if (self.json_ is None) == (self.avro is None):
-            raise ValueError(_ONE)
+        require_one((self.json_, self.avro, self.protobuf), _ONE)
         return self
 
     @property

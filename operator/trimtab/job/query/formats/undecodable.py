@@ -18,6 +18,7 @@ from trimtab.api.v1alpha1.formats import ERROR, RECORD, Format
 from trimtab.job.query.formats.avro import AvroDecoder
 from trimtab.job.query.formats.decoder import DECODED, Decoder, invalid, position
 from trimtab.job.query.formats.json import JsonDecoder
+from trimtab.job.query.formats.protobuf import ProtobufDecoder
 from trimtab.job.termination import Cause, JobFailureError, Reason
 
 _FAILED = re.compile(r"trimtab cannot decode (?P<what>\S+/\d+ at \d+: [^\n]*?)(?= SQLSTATE|\n|$)")
@@ -27,6 +28,8 @@ def decoder_of(document: Format) -> Decoder:
     """The decoder of a format."""
     if document.avro is not None:
         return AvroDecoder(document.avro)
+    if document.protobuf is not None:
+        return ProtobufDecoder(document.protobuf)
     assert document.json_ is not None  # a format is exactly one
     return JsonDecoder(document.json_)
 
