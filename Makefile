@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 include dev/dev.mk
 
-.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality bench-real-time demo-bottlenecks check fix generate docs release venv lint types contracts unit clean
+.PHONY: help demo test test-long test-faults test-kills bench-control bench-simulator bench-producer bench-live bench-regimes bench-forecast bench-locality bench-real-time bench-sinks demo-bottlenecks check fix generate docs release venv lint types contracts unit clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -58,6 +58,9 @@ demo-bottlenecks: $(STAMP) ## each bottleneck and its cure three times on the lo
 
 bench-regimes: $(STAMP) ## the batch size that the law finds on a real driver, 5 minutes; docs/benchmarks/regimes.md
 	TRIMTAB_PAGE=docs/benchmarks/regimes.md $(BIN)/pytest tests/kafka/test_regimes.py -q
+
+bench-sinks: $(STAMP) ## the tuner with a Delta table and with PostgreSQL as the sink, twenty minutes; build/sinks
+	$(BIN)/python -m bench.sinks
 
 bench-producer: $(STAMP) ## the producer tuner against a grid search, quiet and busy, an hour; build/producer
 	$(BIN)/python -m bench.producer

@@ -474,6 +474,7 @@ REAL_TIME_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec", {"execution": "auto", "runs": {}}),
 )
 
+WHEEL = {"uri": "s3a://lake/jobs/orders-1.2-py3-none-any.whl", "sha256": "ab" * 32}
 PACKAGES = {"module": "a:b", "requirements": {"configMap": {"name": "clicks-packages"}}}
 """A transform with packages of its own."""
 
@@ -501,6 +502,16 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     ("spec.transform.python", {"script": "clicks"}, "script"),
     ("spec.transform.python", {"module": "a:b", "requirements": {}}, "configMap"),
     ("spec.transform.python", PACKAGES | {"requirements": {"text": "geo"}}, "text"),
+    *(
+        ("spec.transform.python", {"module": "a:b", "archives": [WHEEL | wrong]}, words)
+        for wrong, words in (
+            ({"uri": "file:///opt/a.whl"}, "a pod has no such file"),
+            ({"uri": "s3a://lake/a.py"}, "uri"),
+            ({"uri": "s3a://lake/a.whl?v=1"}, "uri"),
+            ({"sha256": "AB" * 32}, "sha256"),
+            ({"sha256": "ab"}, "sha256"),
+        )
+    ),
     *(
         ("spec.transform.python.requirements.configMap", wrong, words)
         for wrong, words in (
@@ -615,6 +626,10 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.transform.python", {"script": "/opt/app/clicks.py", "args": ["--region", "eu"]}),
     ("spec.transform.python", PACKAGES),
     ("spec.transform.python.requirements", {"configMap": {"name": "p", "key": "prod.txt"}}),
+    (
+        "spec.transform.python",
+        {"module": "a:b", "archives": [WHEEL, WHEEL | {"uri": "gs://b/c.zip"}]},
+    ),
     *FORMATS_TAKEN,
     ("spec.deadLetters", MANY),
     ("spec", {**DECODED, "deadLetters": MANY | {"maxPerBatch": 10_000}}),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from dev.demo.kube import condition
 from dev.localcluster.paths import REPO
 from tests.e2e.conftest import Stage, pipeline
 
@@ -13,6 +14,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 NEW_CHECKPOINTS = True
 
 EXAMPLE = REPO / "examples/30-windows"
+PAIRS = 40
 
 
 def deduplicating(**spec: Any) -> dict[str, Any]:
@@ -71,3 +73,46 @@ def test_rows_that_spark_makes_meet_their_goal_without_a_kafka(stage: Stage) -> 
     stage.wait_long("Prometheus knows of rows", 60, lambda: (stage.metric(rows) or 0) > 0)
     assert stage.metric(f"sum(trimtab_lag_records{{{own}}})") is None
     assert "lag" not in stage.status()
+
+
+def test_two_topics_are_joined(stage: Stage) -> None:
+    """examples/90-joined-streams: each order with its payment, once."""
+    stage.forget()
+    folder = REPO / "examples/90-joined-streams"
+    topics = yaml.safe_load((folder / "kafka.yaml").read_text())
+    topics["metadata"]["name"] = "joins"
+    example = yaml.safe_load((folder / "pipeline.yaml").read_text())["spec"]
+    shared = {"volumeClaim": {"shared": True, "storageClassName": "shared"}}
+    source = {"kafka": {"cluster": "joins", "topics": ["orders", "payments"],
+                        "startingOffsets": "earliest"}}  # fmt: skip
+    sink = {"kafka": {"cluster": "joins", "topic": "paid-orders"}}
+    stage.apply(topics, yaml.safe_load((folder / "transform.yaml").read_text()))
+    stage.wait_long("the second Kafka", 240, lambda: ready(stage))
+    for topic in ("orders", "payments"):
+        lines = "".join(f"o{number}:{topic}\n" for number in range(PAIRS))
+        tool(stage, "ConsoleProducer", "--topic", topic, "--property", "parse.key=true",
+             "--property", "key.separator=:", text=lines)  # fmt: skip
+    parts = {"source": source, "sink": sink, "transform": example["transform"]}
+    stage.apply(pipeline(**parts, checkpoint=shared, tuning=pinned(2)))
+    stage.wait_ready()
+    stage.wait_long("all pairs", 240, lambda: joined(stage) >= PAIRS)
+    assert joined(stage) == PAIRS
+    stage.kube.call("delete", "tkc", "joins")
+
+
+def ready(stage: Stage) -> bool:
+    """Whether the Kafka of the example is there."""
+    return condition(stage.kube.get("tkc", "joins"), "Ready") == "True"
+
+
+def tool(stage: Stage, name: str, *arguments: str, text: str | None = None) -> str:
+    """One of Kafka's tools in the broker's pod."""
+    command = ("kafka", f"org.apache.kafka.tools.{name}", "--bootstrap-server", "localhost:9092")
+    stdin = ("-i",) if text else ()
+    return stage.kube.call("exec", *stdin, "joins-kafka-0", "--", *command, *arguments, text=text)
+
+
+def joined(stage: Stage) -> int:
+    """Records of the topic of pairs."""
+    said = tool(stage, "GetOffsetShell", "--topic", "paid-orders")
+    return sum(int(line.rpartition(":")[2]) for line in said.split())

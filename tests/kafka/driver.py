@@ -193,4 +193,5 @@ class Driver:
         """Wait for a failing end; what the termination log says."""
         code = self.process.wait(timeout_s)
         assert code == 1, self.tail()
-        return json.loads((self.directory / "termination.json").read_text())
+        told: dict[str, str] = json.loads((self.directory / "termination.json").read_text())
+        return told

@@ -19,6 +19,7 @@ from trimtab.api.knobs import KNOBS
 from trimtab.api.reasons import BottleneckKind
 from trimtab.api.reasons import Reason as Decided
 from trimtab.api.untouched import UNTOUCHED
+from trimtab.api.v1alpha1.environment import EnvVar
 from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
 from trimtab.api.v1alpha1.pipeline import Execution, StreamPipelineSpec
@@ -48,7 +49,7 @@ PARTS: dict[str, Any] = {
     "source": Source, "sink": Sink, "sinks": Sinks, "transform": Transform,
     "deadLetters": DeadLetters,
     "volumes": Volumes, "podTemplate": PipelinePodTemplate, "goal": Goal, "runs": Runs,
-    "execution": Execution,
+    "execution": Execution, "env": list[EnvVar],
 }  # fmt: skip
 """Parts of the spec of a pipeline, shown by themselves."""
 

@@ -37,6 +37,7 @@ from trimtab.api.v1alpha1.environment import EnvSource
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate, TopologySpread
 from trimtab.api.v1alpha1.tables import Table
+from trimtab.api.v1alpha1.transform import Archive
 from trimtab.api.v1alpha1.volumes import Volume
 from trimtab.errors import ContractError
 
@@ -135,6 +136,9 @@ class TransformDocument(Document):
     jar: str | None = Field(None, description="path of its jar; absent: it is on the class path")
     params: dict[str, str] = Field(default_factory=dict)
     tables: list[Table] | None = Field(None, description="views beside `source`; absent: none")
+    archives: list[Archive] | None = Field(
+        None, description="of modules, to read from an object store; absent: none"
+    )
     shuffle_partitions: int | None = Field(
         None, alias="shufflePartitions", description="of the state; absent: the driver chooses"
     )

@@ -22,7 +22,7 @@ from trimtab.job import event_log
 from trimtab.job.definition import Options
 from trimtab.job.executors.pod_template import keys as pod_keys
 from trimtab.job.executors.pod_template import pod_template
-from trimtab.job.modules import found
+from trimtab.job.modules import fetch, found
 from trimtab.job.query import tables
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.sources import open_source
@@ -198,10 +198,10 @@ def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int
 
 
 def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSession:
-    """Start the JVM and ship the mounted Python modules to the executors.
+    """Start the JVM and ship the user's Python modules to the executors.
 
     Raises:
-        JobFailureError: the event log has no place.
+        JobFailureError: the event log has no place, or an archive of modules is not what it was.
     """
     if POD_TEMPLATE_KEY in conf and job.executors is not None:
         template = pod_template(job.executors, job.secret_keys)
@@ -213,6 +213,8 @@ def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSessi
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(conf.get("spark.log.level", "WARN"))
-    for module in found(modules, Path(tempfile.mkdtemp(prefix="trimtab-modules-"))):
+    work = Path(tempfile.mkdtemp(prefix="trimtab-modules-"))
+    fetched = fetch(job.transform.archives or (), work, session.sparkContext)
+    for module in (*found(modules, work), *fetched):
         session.sparkContext.addPyFile(str(module))
     return session

@@ -138,8 +138,8 @@ SPECS = sorted(Path("examples").glob("[0-9]*/*.yaml"))
 SECURITY = ("authentication", "tls")
 RATE = ("source.kind", "source.rowsPerSecond", "source.partitions")
 ASKED = (
-    "transform.script", "transform.args", "transform.tables", "source.format", "deadLetters",
-    "execution", *RATE,
+    "transform.script", "transform.args", "transform.tables", "transform.archives", "source.format",
+    "deadLetters", "execution", "executors.envFrom", *RATE,
 )  # fmt: skip
 """What a document has only where somebody asks for it."""
 

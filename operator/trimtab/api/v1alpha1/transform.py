@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from trimtab.api.common import ApiModel, Name, cel, exactly_one, function_rule, require_one
 from trimtab.api.v1alpha1.kafka_client import Key
 from trimtab.api.v1alpha1.tables import Tables
 
 MAX_SHUFFLE_PARTITIONS = 1000
+LOCAL = "file:"
+_NOT_LOCAL = "a pod has no such file: write a URI of an object store, or use configMap or volumes"
 CLASS = r"^[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*)*$"
 
 
@@ -34,6 +36,27 @@ _ONE_PYTHON = (
     " stream with Pipeline.current().write(frame)"
 )
 _ARGS = "args are those of a script: write params for a function, or remove them"
+
+
+class Archive(ApiModel):
+    """A zip or a wheel of Python modules."""
+
+    uri: Annotated[str, Field(pattern=r"^[a-z][a-z0-9+.-]*://[^\s?#]+\.(zip|whl)$")] = Field(
+        max_length=1024,
+        description="Where it is, like s3a://lake/jobs/orders-1.2-py3-none-any.whl.",
+        json_schema_extra=cel((f"!self.startsWith('{LOCAL}')", _NOT_LOCAL)),
+    )
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = Field(
+        max_length=64,
+        description="Its hash, as sha256sum prints it: what was reviewed is what runs.",
+    )
+
+    @field_validator("uri")
+    @classmethod
+    def _remote(cls, uri: str) -> str:
+        if uri.startswith(LOCAL):
+            raise ValueError(_NOT_LOCAL)
+        return uri
 
 
 class PythonTransform(ApiModel):
@@ -72,6 +95,12 @@ class PythonTransform(ApiModel):
     )
     requirements: Requirements | None = Field(
         None, description="Packages that the image lacks, installed at each start of a pod."
+    )
+
+    archives: list[Archive] = Field(
+        default_factory=list,
+        max_length=4,
+        description="Zips and wheels of modules in an object store, read at each start.",
     )
 
     @model_validator(mode="after")

@@ -1,0 +1,196 @@
+"""The tuner with a Delta table and a table of PostgreSQL as the sink: `python -m bench.sinks`.
+
+A real driver (Spark in local mode, Kafka on loopback) works off a backlog with the goal
+`throughput: {max: true}`: with Spark's defaults, as it starts, and as the law of the operator tunes
+it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from bench.regimes.loop import Typical, drive, measure, typical
+from dev.kafka import KafkaBroker
+from dev.loadgen.produce import produce
+from dev.localcluster import console
+from dev.postgres import PASSWORD, Postgres
+from tests.kafka import warehouse
+from tests.kafka.driver import Driver
+
+from bench import commit
+from trimtab.tuning.controller_state import ControllerState
+from trimtab.tuning.policy import Policy
+from trimtab.tuning.settings import Settings
+
+TOPIC, PARTITIONS = "orders", 4
+PRODUCED = ((60.0, 50_000.0),)
+"""Seconds and records/s: three million records wait."""
+START = Settings(executors=1, trigger_s=1.0, max_offsets=1_000)
+UNLIMITED = Settings(executors=1, trigger_s=0.001, max_offsets=1_000_000_000)
+"""What Spark does if nobody says more: no trigger, and a batch of all that waits."""
+POLICY = Policy(
+    target_s=None, quantile=0.95, rate=None, catch_up_s=600.0, min_executors=1, max_executors=1,
+    maximum=True,
+)  # fmt: skip
+TUNE_S, DEFAULTS_S, BATCHES = 420.0, 240.0, 4
+
+SQL = "SELECT partition || '-' || offset AS id, CAST(value AS STRING) AS body FROM source"
+SCHEMA = "CREATE TABLE orders (id text PRIMARY KEY, body text)"
+
+
+@dataclass
+class Row:
+    """One sink."""
+
+    sink: str
+    defaults: str
+    start_rate: float
+    tuned_rate: float
+    tuned: str
+    decisions: list[str]
+    """Records/s, and words."""
+
+
+class Driven:
+    """A driver as the law needs it."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+
+    def metrics(self) -> dict[str, float]:
+        """Its samples."""
+        return self.driver.metrics()
+
+    def apply(self, settings: Settings) -> int:
+        """Give it settings."""
+        return self.driver.settings(
+            trigger=f"{max(1, round(settings.trigger_s * 1000))}ms",
+            maxOffsetsPerTrigger=settings.max_offsets,
+        )
+
+
+@contextmanager
+def running(folder: Path, broker: KafkaBroker, settings: Settings, sink: Any) -> Iterator[Driven]:
+    """A driver that works off the backlog from its beginning."""
+    source = {"bootstrapServers": broker.bootstrap, "topics": [TOPIC]}
+    driver = Driver(folder, broker.bootstrap, source=source, transform={"sql": SQL}, sink=sink)
+    driven = Driven(driver)
+    driven.apply(settings)
+    driver.start()
+    try:
+        yield driven
+    finally:
+        driver.kill()
+
+
+def defaults(driven: Driven) -> str:
+    """What Spark's defaults make of the backlog: one batch, if it ends."""
+    began_s = time.monotonic()
+    while (spent_s := time.monotonic() - began_s) < DEFAULTS_S:
+        seen = driven.metrics()
+        if seen.get("batch_records", 0) > 0:
+            seconds = seen['batch_duration_seconds{phase="total"}']
+            records = seen["batch_records"]
+            return f"{records / seconds:,.0f} records/s in one batch of {seconds:.0f} s"
+        if driven.driver.process.poll() is not None:
+            return f"the driver ended after {spent_s:.0f} s: one batch was too much for it"
+        time.sleep(1.0)
+    return f"no batch ended in {DEFAULTS_S:.0f} s"
+
+
+def one(name: str, folder: Path, broker: KafkaBroker, sink: Callable[[str], Any]) -> Row:
+    """All contenders with one sink; `sink` makes a new table of a name."""
+    with running(folder / f"{name}-defaults", broker, UNLIMITED, sink("by_default")) as driven:
+        by_default = defaults(driven)
+    with running(folder / f"{name}-tuned", broker, START, sink("tuned")) as driven:
+        driven.driver.until(lambda m: m.get("batches_total", 0) > 2, 300)
+        at_start = _typical(driven, START)
+        memory = ControllerState(driven.driver.generation, START)
+        story = drive(driven, POLICY, memory, TUNE_S)
+        final = story.final or START
+        at_end = _typical(driven, final)
+    decisions = [f"{d.action} {d.reason}: {d.message}" for d in story.decisions]
+    told = f"trigger {final.trigger_s:g} s, batch limit {final.max_offsets:,}"
+    return Row(name, by_default, at_start.rate, at_end.rate, told, decisions)
+
+
+def _typical(driven: Driven, settings: Settings) -> Typical:
+    seen = measure(driven, settings, [settings.max_offsets], BATCHES, 90)
+    return typical(seen, settings.trigger_s)[settings.max_offsets]
+
+
+def page(rows: Sequence[Row], commit: str, load: float) -> str:
+    """The page in Markdown."""
+    lines = [
+        "# The tuner with a Delta table and a database as the sink", "",
+        f"`make bench-sinks` at commit {commit}: one real driver (Spark in local mode, Kafka on",
+        "loopback) works off three million waiting records into a Delta table on a local disk, and",
+        "into a PostgreSQL on the same machine, with the goal `throughput: {max: true}`. It begins",
+        f"with batches of {START.max_offsets:,} records and a trigger of {START.trigger_s:g} s, on",
+        f"one executor. The machine's load average was {load:.0f}.", "",
+        "| sink | Spark's defaults | at the start | tuned | gain | settings at the end |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {row.sink} | {row.defaults} | {row.start_rate:,.0f} records/s"
+            f" | **{row.tuned_rate:,.0f} records/s** | × {row.tuned_rate / row.start_rate:.1f}"
+            f" | {row.tuned} |"
+            for row in rows
+        ), "",
+        "Spark's defaults are no trigger and no batch limit: the first batch holds all that waits.",
+        "",
+    ]  # fmt: skip
+    for row in rows:
+        lines += [f"## {row.sink}", "", *(f"- {each}" for each in row.decisions), ""]
+    return "\n".join(lines)
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("build/sinks"))
+def main(out: Path) -> None:
+    """Run both sinks, and write sinks.json and sinks.md."""
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        file = folder / "secrets" / warehouse.SECRET / warehouse.KEY
+        file.parent.mkdir(parents=True)
+        file.write_text(PASSWORD)
+        os.environ["TRIMTAB_SECRETS"] = str(folder / "secrets")
+        broker, database = KafkaBroker(folder / "kafka"), Postgres()
+        broker.start()
+        database.start()
+        try:
+            broker.create_topic(TOPIC, PARTITIONS)
+            produce(broker.bootstrap, TOPIC, PRODUCED)
+            rows = [one(name, folder, broker, sink) for name, sink in _sinks(folder, database)]
+        finally:
+            database.remove()
+            broker.stop()
+    (out / "sinks.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    text = page(rows, commit.head(), os.getloadavg()[1])
+    (out / "sinks.md").write_text(text)
+    console.say(text)
+
+
+def _sinks(folder: Path, database: Postgres) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    yield "Delta", lambda name: {"kind": "delta", "uri": str(folder / "tables" / name)}
+
+    def table(_: str) -> Any:
+        database.run("DROP TABLE IF EXISTS orders")
+        database.run(SCHEMA)
+        told = {"kind": "jdbc", "url": database.url, "table": "orders", "keys": ["id"]}
+        return told | warehouse.LOGIN
+
+    yield "PostgreSQL", table
+
+
+if __name__ == "__main__":
+    main()
