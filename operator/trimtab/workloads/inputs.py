@@ -14,7 +14,7 @@ UNSET = (
     ("executors", "checkpointClaim"), ("executors", "scratchBytes"),
     ("transform", "shufflePartitions"), ("transform", "script"), ("transform", "args"),
     ("transform", "class"), ("transform", "jar"),
-    ("transform", "tables"),
+    ("transform", "tables"), ("transform", "archives"),
     ("source", "includeHeaders"), ("source", "commitGroup"),
     ("source", "format"), ("source", "groupIdPrefix"), ("source", "options"), ("sink", "options"),
     *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
