@@ -60,48 +60,29 @@ class Row:
     """Records/s, and words."""
 
 
-class Driven:
-    """A driver as the law needs it."""
-
-    def __init__(self, driver: Driver) -> None:
-        self.driver = driver
-
-    def metrics(self) -> dict[str, float]:
-        """Its samples."""
-        return self.driver.metrics()
-
-    def apply(self, settings: Settings) -> int:
-        """Give it settings."""
-        return self.driver.settings(
-            trigger=f"{max(1, round(settings.trigger_s * 1000))}ms",
-            maxOffsetsPerTrigger=settings.max_offsets,
-        )
-
-
 @contextmanager
-def running(folder: Path, broker: KafkaBroker, settings: Settings, sink: Any) -> Iterator[Driven]:
+def running(folder: Path, broker: KafkaBroker, settings: Settings, sink: Any) -> Iterator[Driver]:
     """A driver that works off the backlog from its beginning."""
     source = {"bootstrapServers": broker.bootstrap, "topics": [TOPIC]}
     driver = Driver(folder, broker.bootstrap, source=source, transform={"sql": SQL}, sink=sink)
-    driven = Driven(driver)
-    driven.apply(settings)
+    driver.apply(settings)
     driver.start()
     try:
-        yield driven
+        yield driver
     finally:
         driver.kill()
 
 
-def defaults(driven: Driven) -> str:
+def defaults(driver: Driver) -> str:
     """What Spark's defaults make of the backlog: one batch, if it ends."""
     began_s = time.monotonic()
     while (spent_s := time.monotonic() - began_s) < DEFAULTS_S:
-        seen = driven.metrics()
+        seen = driver.metrics()
         if seen.get("batch_records", 0) > 0:
             seconds = seen['batch_duration_seconds{phase="total"}']
             records = seen["batch_records"]
             return f"{records / seconds:,.0f} records/s in one batch of {seconds:.0f} s"
-        if driven.driver.process.poll() is not None:
+        if driver.process.poll() is not None:
             return f"the driver ended after {spent_s:.0f} s: one batch was too much for it"
         time.sleep(1.0)
     return f"no batch ended in {DEFAULTS_S:.0f} s"
@@ -109,22 +90,22 @@ def defaults(driven: Driven) -> str:
 
 def one(name: str, folder: Path, broker: KafkaBroker, sink: Callable[[str], Any]) -> Row:
     """All contenders with one sink; `sink` makes a new table of a name."""
-    with running(folder / f"{name}-defaults", broker, UNLIMITED, sink("by_default")) as driven:
-        by_default = defaults(driven)
-    with running(folder / f"{name}-tuned", broker, START, sink("tuned")) as driven:
-        driven.driver.until(lambda m: m.get("batches_total", 0) > 2, 300)
-        at_start = _typical(driven, START)
-        memory = ControllerState(driven.driver.generation, START)
-        story = drive(driven, POLICY, memory, TUNE_S)
+    with running(folder / f"{name}-defaults", broker, UNLIMITED, sink("by_default")) as driver:
+        by_default = defaults(driver)
+    with running(folder / f"{name}-tuned", broker, START, sink("tuned")) as driver:
+        driver.until(lambda m: m.get("batches_total", 0) > 2, 300)
+        at_start = _typical(driver, START)
+        memory = ControllerState(driver.generation, START)
+        story = drive(driver, POLICY, memory, TUNE_S)
         final = story.final or START
-        at_end = _typical(driven, final)
+        at_end = _typical(driver, final)
     decisions = [f"{d.action} {d.reason}: {d.message}" for d in story.decisions]
     told = f"trigger {final.trigger_s:g} s, batch limit {final.max_offsets:,}"
     return Row(name, by_default, at_start.rate, at_end.rate, told, decisions)
 
 
-def _typical(driven: Driven, settings: Settings) -> Typical:
-    seen = measure(driven, settings, [settings.max_offsets], BATCHES, 90)
+def _typical(driver: Driver, settings: Settings) -> Typical:
+    seen = measure(driver, settings, [settings.max_offsets], BATCHES, 90)
     return typical(seen, settings.trigger_s)[settings.max_offsets]
 
 

@@ -18,6 +18,8 @@ from typing import Any
 from dev.localcluster.controlplane import free_ports
 from tests.kafka.classes import archive, class_path
 
+from trimtab.tuning.settings import Settings
+
 REPO = Path(__file__).resolve().parents[2]
 SAMPLE = re.compile(r"^(?P<name>\w+)(\{(?P<labels>[^}]*)\})? (?P<value>\S+)$", re.M)
 UID = "uid-of-the-test"
@@ -78,6 +80,13 @@ class Driver:
         self.conf.mkdir(exist_ok=True)
         lines = "".join(f"{key} {value}\n" for key, value in keys.items())
         (self.conf / "spark-defaults.conf").write_text(lines)
+
+    def apply(self, settings: Settings) -> int:
+        """Write the trigger and the batch limit of the law's settings; returns their generation."""
+        return self.settings(
+            trigger=f"{max(1, round(settings.trigger_s * 1000))}ms",
+            maxOffsetsPerTrigger=settings.max_offsets,
+        )
 
     def settings(self, *, schema: int = 1, uid: str = UID, **knobs: Any) -> int:
         """Write the next generation of settings.json, as a ConfigMap volume would: at once."""

@@ -34,22 +34,6 @@ ENOUGH = 0.6
 """Least share of the best rate by hand: a step may be fourfold, and a machine's seconds vary."""
 
 
-class Driven:
-    """A driver as the law needs it."""
-
-    def __init__(self, driver: Driver) -> None:
-        self.driver = driver
-
-    def metrics(self) -> dict[str, float]:
-        return self.driver.metrics()
-
-    def apply(self, settings: Settings) -> int:
-        return self.driver.settings(
-            trigger=f"{round(settings.trigger_s * 1000)}ms",
-            maxOffsetsPerTrigger=settings.max_offsets,
-        )
-
-
 @pytest.fixture
 def one_partition(broker: KafkaBroker) -> str:
     """A batch is one task, and one connection to the database."""
@@ -78,12 +62,11 @@ def test_the_law_finds_the_top_of_the_second_regime(
         sink=sink,
     )
     produce(broker.bootstrap, one_partition, [(8.0, 40_000)])
-    driven = Driven(driver)
-    generation = driven.apply(START)
+    generation = driver.apply(START)
     driver.start()
     driver.until(lambda m: m.get("batches_total", 0) > 0, 300)
-    story = drive(driven, MOST, ControllerState(generation, START), 400)
-    by_hand = measure(driven, START, BY_HAND, 3, 60)
+    story = drive(driver, MOST, ControllerState(generation, START), 400)
+    by_hand = measure(driver, START, BY_HAND, 3, 60)
     assert driver.terminate(120) == 0
     if target := os.environ.get("TRIMTAB_PAGE"):
         Path(target).write_text(page(story, by_hand, commit.head(), os.getloadavg()[1]))
