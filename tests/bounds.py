@@ -441,6 +441,45 @@ STORED_REFUSED: tuple[Row, ...] = (
     ("spec", {"source": {"files": DROPPED}, "runs": {}}, "a run takes on what waits in a Kafka"),
     ("spec", {"source": {"delta": GROWING}, "deadLetters": {"topic": "d"}}, "deadLetters go to a"),
 )
+A_KAFKA = {"bootstrapServers": "a:9092", "topics": ["orders"]}
+TWO = [
+    {"name": "orders", "kafka": A_KAFKA},
+    {"name": "payments", "kafka": {"cluster": "events", "topics": ["payments"]}},
+]
+SEVERAL = {"source": None, "sources": TWO, "transform": {"sql": "SELECT * FROM orders"}}
+PAYS = {"kafka": {"cluster": "events", "topic": "payments"}}
+SEVERAL_REFUSED: tuple[Row, ...] = (
+    ("spec", {"sources": TWO}, "write exactly one of source and sources"),
+    ("spec", {"source": None}, "write exactly one of source and sources"),
+    *(
+        ("spec", SEVERAL | wrong, words)
+        for wrong, words in (
+            ({"sources": TWO[:1]}, "sources"),
+            ({"sources": [TWO[0], TWO[0]]}, "sources has one name twice"),
+            ({"sources": [TWO[0], TWO[1] | {"name": "result"}]}, "are views of trimtab"),
+            ({"sources": [TWO[0], TWO[1] | {"name": "Pay-1"}]}, "name"),
+            ({"sources": [TWO[0], {"name": "b", "kafka": {"cluster": "c"}}]}, "write topics"),
+            ({"sources": [TWO[0], {"name": "b", "rate": {}}]}, "rate"),
+            ({"sink": PAYS}, LOOP),
+            ({"sink": None, "sinks": [PAYS | {"name": "again"}]}, LOOP),
+            ({"deadLetters": {"topic": "dead"}}, "deadLetters go to a topic"),
+            ({"execution": "realTime"}, "real-time mode needs source.kafka"),
+            ({"transform": {"jvm": {"class": "a.B"}}}, "several sources take a transform in sql"),
+            ({"transform": {"python": {"script": "a.py"}}}, "several sources take"),
+            (
+                {"transform": {"sql": "SELECT 1", "tables": [{"name": "orders", "rows": ROWS}]}},
+                "a source has the name of a table",
+            ),
+        )
+    ),
+)
+SEVERAL_TAKEN: tuple[tuple[str, Any], ...] = (
+    ("spec", SEVERAL),
+    ("spec", SEVERAL | {"runs": {}, "goal": {"throughput": {"max": True}}}),
+    ("spec", SEVERAL | {"transform": {"python": {"module": "a:b"}}}),
+)
+
+
 STORED_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.source", {"delta": GROWING}),
     ("spec.source", {"delta": GROWING | FURTHER}),
@@ -485,6 +524,7 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     *SEVERAL_REFUSED,
     *STORED_REFUSED,
     *REAL_TIME_REFUSED,
+    *SEVERAL_REFUSED,
     *SECURED_REFUSED,
     *STRIMZI_REFUSED,
     *TOPICS_REFUSED,
@@ -605,6 +645,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
     *SINKS_TAKEN,
     *SEVERAL_TAKEN,
     *STORED_TAKEN,
+    *SEVERAL_TAKEN,
     *REAL_TIME_TAKEN,
     (
         "spec.transform.tables",

@@ -97,8 +97,11 @@ class Stage:
         return cls(own, tags["pipeline"])
 
     def wait_kafka(self, limit_s: float = 240) -> None:
-        self.wait_long("Kafka ready", limit_s,
-                  lambda: condition(self.kube.get("tkc", "events"), "Ready") == "True")  # fmt: skip
+        self.wait_long("Kafka ready", limit_s, lambda: self.kafka_ready("events"))
+
+    def kafka_ready(self, name: str) -> bool:
+        """Whether a KafkaCluster of the namespace is."""
+        return condition(self.kube.get("tkc", name), "Ready") == "True"
 
     def apply(self, *manifests: Json) -> None:
         self.kube.apply(*manifests)

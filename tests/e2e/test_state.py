@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from dev.demo.kube import condition
 from dev.localcluster.paths import REPO
 from tests.e2e.conftest import Stage, pipeline
 
@@ -87,7 +86,7 @@ def test_two_topics_are_joined(stage: Stage) -> None:
                         "startingOffsets": "earliest"}}  # fmt: skip
     sink = {"kafka": {"cluster": "joins", "topic": "paid-orders"}}
     stage.apply(topics, yaml.safe_load((folder / "transform.yaml").read_text()))
-    stage.wait_long("the second Kafka", 240, lambda: ready(stage))
+    stage.wait_long("the second Kafka", 240, lambda: stage.kafka_ready("joins"))
     for topic in ("orders", "payments"):
         lines = "".join(f"o{number}:{topic}\n" for number in range(PAIRS))
         tool(stage, "ConsoleProducer", "--topic", topic, "--property", "parse.key=true",
@@ -98,11 +97,6 @@ def test_two_topics_are_joined(stage: Stage) -> None:
     stage.wait_long("all pairs", 240, lambda: joined(stage) >= PAIRS)
     assert joined(stage) == PAIRS
     stage.kube.call("delete", "tkc", "joins")
-
-
-def ready(stage: Stage) -> bool:
-    """Whether the Kafka of the example is there."""
-    return condition(stage.kube.get("tkc", "joins"), "Ready") == "True"
 
 
 def tool(stage: Stage, name: str, *arguments: str, text: str | None = None) -> str:

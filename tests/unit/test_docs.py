@@ -22,6 +22,7 @@ from trimtab.api.untouched import UNTOUCHED
 from trimtab.api.v1alpha1.environment import EnvVar
 from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
+from trimtab.api.v1alpha1.origin import Sources
 from trimtab.api.v1alpha1.pipeline import Execution, StreamPipelineSpec
 from trimtab.api.v1alpha1.pod_template import PipelinePodTemplate
 from trimtab.api.v1alpha1.policies import ClusterTuningPolicySpec, TuningPolicySpec
@@ -46,7 +47,7 @@ KINDS = {
     "PolicyTest": PolicyTest,
 }
 PARTS: dict[str, Any] = {
-    "source": Source, "sink": Sink, "sinks": Sinks, "transform": Transform,
+    "source": Source, "sources": Sources, "sink": Sink, "sinks": Sinks, "transform": Transform,
     "deadLetters": DeadLetters,
     "volumes": Volumes, "podTemplate": PipelinePodTemplate, "goal": Goal, "runs": Runs,
     "execution": Execution, "env": list[EnvVar],

@@ -16,6 +16,7 @@ unless the user or the chart asks for it, so that older drivers read what says n
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, ValidationError
@@ -25,6 +26,7 @@ from trimtab.api.endpoints import (
     DeadLettersDocument,
     Document,
     KafkaSourceDocument,
+    SeveralSourcesDocument,
     SinkDocument,
     SourceDocument,
 )
@@ -221,8 +223,15 @@ class Job(Document):
 
     @property
     def kafka_source(self) -> KafkaSourceDocument | None:
-        """The Kafka that it reads from; None if it reads from none."""
+        """The one Kafka that it reads from; None if it reads from none, or from several."""
         return self.source if isinstance(self.source, KafkaSourceDocument) else None
+
+    @property
+    def kafka_sources(self) -> Mapping[str, KafkaSourceDocument]:
+        """All that it reads from Kafka, by the names of their views; one alone has no name."""
+        if isinstance(self.source, SeveralSourcesDocument):
+            return {each.name: each.source for each in self.source.sources}
+        return {"": self.source} if isinstance(self.source, KafkaSourceDocument) else {}
 
     @property
     def secret_keys(self) -> tuple[SecretKey, ...]:

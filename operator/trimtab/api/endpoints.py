@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from trimtab.api.connection import KafkaConnection
+from trimtab.api.offsets import Start
 from trimtab.api.v1alpha1.formats import Format
 from trimtab.api.v1alpha1.kafka_client import (
     Authentication,
@@ -85,6 +86,30 @@ class KafkaSourceDocument(OnKafka):
         return (*super().secret_keys, *(self.format.secret_keys if self.format else ()))
 
 
+class NamedSourceDocument(Document):
+    """One of several sources: a view of its name."""
+
+    name: str
+    source: KafkaSourceDocument
+    starting_offsets: Start = Field("latest", alias="startingOffsets")
+    fail_on_data_loss: bool = Field(True, alias="failOnDataLoss")
+    isolation_level: Literal["read_uncommitted"] | None = Field(
+        None, alias="isolationLevel", description="absent: read_committed"
+    )
+
+
+class SeveralSourcesDocument(Part):
+    """Records of several Kafkas, or of topics that are read apart."""
+
+    kind: Literal["several"] = "several"
+    sources: tuple[NamedSourceDocument, ...]
+
+    @property
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """What they need."""
+        return tuple(key for each in self.sources for key in each.source.secret_keys)
+
+
 class RateSourceDocument(Part):
     """Rows that Spark makes by itself."""
 
@@ -127,6 +152,7 @@ def _kind(source: Any) -> str:
 
 SourceDocument = Annotated[
     Annotated[KafkaSourceDocument, Tag("kafka")]
+    | Annotated[SeveralSourcesDocument, Tag("several")]
     | Annotated[RateSourceDocument, Tag("rate")]
     | Annotated[DeltaSourceDocument, Tag("delta")]
     | Annotated[FilesSourceDocument, Tag("files")],

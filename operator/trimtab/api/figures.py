@@ -112,6 +112,7 @@ DRIVER: tuple[Figure, ...] = (
         "sink_write_seconds", "Seconds that each of several sinks took for the last batch", _TUNER,
         sink="",
     ),
+    gauge("source_lag_records", "Records that wait in each of several sources", _TUNER, source=""),
     gauge("slots_busy_ratio", "Mean share of task slots in use, over 5 s", _TUNER),
     gauge("gc_ratio", "Garbage collection time per task time; omitted while no task ends", _TUNER),
     gauge(

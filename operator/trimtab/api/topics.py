@@ -16,6 +16,20 @@ def is_pattern(topic: str) -> bool:
     return topic.startswith("^")
 
 
+def qualified(source: str, topic: str) -> str:
+    """A topic of one of several sources: their Kafkas may have topics of the same name.
+
+    A single source has no name, and its topics keep theirs.
+    """
+    return f"{source}/{topic}" if source else topic
+
+
+def unqualified(topic: str) -> tuple[str, str]:
+    """The source and the topic's own name; no topic's own name has a slash."""
+    source, _, own = topic.rpartition("/")
+    return source, own
+
+
 def matching(topics: Collection[str], names: Collection[str]) -> set[str]:
     """Which of some names the topics mean, as names or by a pattern."""
     patterns = [re.compile(each) for each in topics if is_pattern(each)]

@@ -154,7 +154,8 @@ def _lag(status: StreamPipelineStatus) -> str:
     if status.lag is None or status.lag.records is None:
         return "not known yet"
     age = f", the oldest {status.lag.time} old" if status.lag.time else ""
-    return f"{status.lag.records} records{age}"
+    where = f", most of them in {status.lag.most_in}" if status.lag.most_in else ""
+    return f"{status.lag.records} records{age}{where}"
 
 
 def _regime(memory: ControllerState | None, status: StreamPipelineStatus) -> str:

@@ -38,29 +38,24 @@ from trimtab.job.lifecycle.credentials import CredentialsWatch
 from trimtab.job.lifecycle.runner import Runner
 from trimtab.job.lifecycle.stop_signal import StopSignal
 from trimtab.job.query.builder import StreamBuilder
-from trimtab.job.query.checkpoint import Checkpoint, Offsets
+from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.fence import Fence, Process
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.sinks.dead_letters import DeadLetterSink
 from trimtab.job.query.sources import open_source
 from trimtab.job.session import UID_LABEL, configuration, open_session
-from trimtab.job.telemetry import announce, heartbeat
+from trimtab.job.telemetry import announce, following, heartbeat
 from trimtab.job.telemetry.arrivals import ArrivalWatch
 from trimtab.job.telemetry.driver_state import DriverState
-from trimtab.job.telemetry.group import GroupCommits
 from trimtab.job.telemetry.jvm import JvmWatch, SparkJvms
-from trimtab.job.telemetry.lag import LagPoller
 from trimtab.job.telemetry.metrics import DriverCollector
 from trimtab.job.telemetry.sampler import Sampler
 from trimtab.job.telemetry.stall import HANG_S, StallWatch
 from trimtab.job.telemetry.work import SparkWork, heap_limit
 from trimtab.job.termination import ExitCode
-from trimtab.kafka.admin import KafkaAdmin
 
 log = logging.getLogger("trimtab.job")
 
-PROBE_TIMEOUT_S = 4.0
-"""Limit of one lag poll: a later answer would be out of date."""
 SPARK_STOP_S = 8.0
 
 
@@ -202,7 +197,8 @@ def _assemble(
     checkpoint = Checkpoint.of(job.checkpoint_uri, context)
     batches = Batches(driver, wall_s)
     work = SparkWork(context)
-    listener = ProgressListener(batches.started, batches.finish, lambda: work.work().slots)
+    slots = partial(_slots, work)
+    listener = ProgressListener(batches.started, batches.finish, slots, checkpoint.sources)
     session.streams.addListener(listener)
     letters = job.dead_letters
     source = open_source(job.source, letters.max_per_batch + 1 if letters else None)
@@ -219,7 +215,7 @@ def _assemble(
     )
     sampler.start(flags.stopping)
     JvmWatch(driver, SparkJvms(context, heap)).start(flags.stopping)
-    _follow_kafka(job, driver, batches, checkpoint, flags.stopping)
+    following.start(job, driver, batches, checkpoint, flags.stopping)
     ArrivalWatch(driver, sink.arrived).start(flags.stopping)
     return Runner(
         job,
@@ -237,26 +233,9 @@ def _assemble(
     )
 
 
-def _follow_kafka(
-    job: Job,
-    driver: DriverState,
-    batches: Batches,
-    checkpoint: Checkpoint,
-    stopping: threading.Event,
-) -> None:
-    """Poll the lag, and let the batches know how long their records waited."""
-    if (source := job.kafka_source) is None:
-        return
-    kafka = KafkaAdmin(source.connection, PROBE_TIMEOUT_S)
-
-    def committed() -> Offsets | None:
-        return batches.committed or checkpoint.committed_offsets()
-
-    poller = LagPoller(driver, kafka, source.topics, committed)
-    batches.waits = poller.waits
-    poller.start(stopping)
-    if group := source.commit_group:
-        GroupCommits(partial(kafka.commit_group, group), committed).start(stopping)
+def _slots(work: SparkWork) -> int:
+    """How many tasks can run at once."""
+    return work.work().slots
 
 
 def _documents(

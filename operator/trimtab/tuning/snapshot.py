@@ -75,6 +75,8 @@ class Signals:
     settings_generation: int
     rejected_generation: int
     batch: Batch | None
+    waits_in: str | None = None
+    """Which of several sources has the most records waiting."""
     real_time: bool | None = None
     """Whether the query runs in Spark's real-time mode, where records do not wait for a commit."""
     running_s: float = 0.0

@@ -61,7 +61,7 @@ def children(
     if spec.checkpoint.claim is None:
         _stamp(stateful_set, spec)
     policies = network.pipeline_policies(
-        parent, config, ui=spec.shows_ui, kafka=bool(spec.source.kafka or spec.results.kafkas)
+        parent, config, ui=spec.shows_ui, kafka=bool(spec.origin.kafkas or spec.results.kafkas)
     )
     ui = [driver.ui_service(parent)] if spec.shows_ui else []
     budget = [] if spec.evictable else [driver.disruption_budget(parent)]
@@ -83,7 +83,7 @@ def job_definition(
         namespace=meta["namespace"],
         pipeline=meta["name"],
         pipeline_uid=meta["uid"],
-        source=spec.source.document(),
+        source=spec.origin.document(),
         transform=TransformDocument(
             sql=spec.transform.sql,
             module=python.module if python else None,
@@ -139,7 +139,7 @@ def _executors(
 
 def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
     """Whether it has what drivers of the first schema do not know."""
-    source, python = spec.source.kafka, spec.transform.python
+    source, python = spec.origin.kafka, spec.transform.python
     return any(
         (
             source and (source.tls or source.authentication or source.options),
@@ -171,13 +171,13 @@ def _checkpoint_uri(meta: Manifest, spec: StreamPipelineSpec) -> str:
 
 def source_options(spec: StreamPipelineSpec) -> SourceOptions:
     """The spec's options for reading the source: part of the tuning document."""
-    source = spec.source.kafka
+    source = spec.origin.kafka
     if source is None:
-        return SourceOptions()
+        return SourceOptions()  # several sources have each its own, in the job document
     return SourceOptions(
         starting_offsets=source.starting_offsets,
         fail_on_data_loss=source.fail_on_data_loss,
-        isolation_level=None if source.isolation_level == "read_committed" else "read_uncommitted",
+        isolation_level=source.uncommitted,
     )
 
 
@@ -219,7 +219,7 @@ def checkpoint_identity(spec: StreamPipelineSpec) -> str:
     `generation:form:hash`. The partitions of state only if the spec sets them; the number that a
     driver chose is in the checkpoint itself, as are the ids of the Kafka cluster and of its topics.
     """
-    told: list[Any] = [spec.source.offsets_of, spec.results.output_mode]
+    told: list[Any] = [spec.origin.offsets_of, spec.results.output_mode]
     if spec.transform.shuffle_partitions is not None:
         told.append(spec.transform.shuffle_partitions)
     if spec.checkpoint.uri is not None:

@@ -45,6 +45,9 @@ NARROWED = {
         ".spec.transform: new rule: write exactly one transform",  # wider: jvm is new
         ".spec.sink: new rule: write exactly one sink",  # it had to be kafka
         ".spec.source: new rule: write exactly one source",  # so too
+        ".spec: new rule: write exactly one of source and sources",  # source had to be there
+        ".spec: new rule: a source has the name of a table",  # of a field that is new
+        ".spec: new rule: several sources take",  # so too
         ".spec: new rule: write exactly one of sink and sinks",  # sink had to be there
         ".spec: new rule: the view `result` is what the sinks get",  # of fields that are new
         ".spec: new rule: deadLetters go to a topic of",  # of fields that are new

@@ -118,6 +118,20 @@ def test_of_several_sinks_the_slowest_is_known() -> None:
     assert plain.batch.slowest_sink is None
 
 
+def test_of_several_sources_the_one_with_most_that_waits_is_known() -> None:
+    driver = series("clicks", NOW_S)
+    labels = {k: v for k, v in driver["gauges"][0].labels.items() if k != "__name__"}
+    for source, waiting in (("orders", 40.0), ("payments", 900.0)):
+        name = {"__name__": "trimtab_source_lag_records", "source": source}
+        driver["gauges"].append(Sample(labels | name, waiting))
+    known = seen(driver)
+    assert isinstance(known, Signals)
+    assert known.waits_in == "payments"
+    plain = seen(series("clicks", NOW_S))
+    assert isinstance(plain, Signals)
+    assert plain.waits_in is None
+
+
 def test_an_empty_answer_gives_no_signals_and_says_so() -> None:
     words = "Prometheus has no series of this pipeline's driver"
     assert seen() == Missing(Reason.NO_METRICS, words)

@@ -69,9 +69,8 @@ def changed(manifest: Json, path: str, value: Any) -> Json:
 def reached(manifest: Json) -> StreamPipelineSpec:
     """A pipeline's spec with an address for each Kafka."""
     spec = StreamPipelineSpec.model_validate(manifest["spec"])
-    source = spec.source.kafka
     return spec.reaching(
-        source and (source if source.bootstrap_servers else source.reached(PLAIN)),
+        [each if each.bootstrap_servers else each.reached(PLAIN) for each in spec.origin.kafkas],
         [sink if sink.bootstrap_servers else sink.reached(PLAIN) for sink in spec.results.kafkas],
     )
 

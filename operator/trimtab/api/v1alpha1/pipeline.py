@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -15,13 +15,16 @@ from trimtab.api.v1alpha1.environment import EnvVar
 from trimtab.api.v1alpha1.formats import MOST_ASIDE
 from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.kafka_reference import in_one_kafka
-from trimtab.api.v1alpha1.kafka_source import KafkaSource
+from trimtab.api.v1alpha1.kafka_source import KafkaStream
 from trimtab.api.v1alpha1.limits import Limits, Resources
+from trimtab.api.v1alpha1.origin import ONE_OR_SEVERAL_SOURCES, Origin, Sources
 from trimtab.api.v1alpha1.pipeline_rules import (
     GOAL_WITHOUT_KAFKA,
     NO_REAL_TIME,
     NO_RUNS,
     RULES,
+    SEVERAL_TAKE,
+    TABLE_TAKEN,
     TOO_SMALL,
 )
 from trimtab.api.v1alpha1.pod_template import (
@@ -60,7 +63,12 @@ class StreamPipelineSpec(ApiModel):
 
     model_config = {"json_schema_extra": cel(*RULES)}
     goal: Goal
-    source: Source
+    source: Source | None = None
+    sources: Sources | None = Field(
+        None,
+        description="Several Kafkas, or topics that are read apart, each a view of its name, in"
+        " place of source.",
+    )
     transform: Transform
     sink: Sink | None = None
     sinks: Sinks | None = Field(
@@ -142,23 +150,30 @@ class StreamPipelineSpec(ApiModel):
     runs: Runs | None = Field(None, description="When the pipeline runs; absent: all the time.")
 
     @property
+    def origin(self) -> Origin:
+        """Where the records come from."""
+        return Origin(self.source, tuple(self.sources or ()))
+
+    @property
     def results(self) -> Results:
         """Where the results go."""
         return Results((self.sink,) if self.sink else tuple(self.sinks or ()))
 
     def reaching(
-        self, source: KafkaSource | None, topics: Iterable[KafkaSink]
+        self, sources: Sequence[KafkaStream], topics: Iterable[KafkaSink]
     ) -> StreamPipelineSpec:
-        """The same with what its Kafka references stand for: `topics` are those of `results`."""
-        found = iter(topics)
+        """The same with what its Kafka references stand for.
+
+        `sources` are those of `origin`, `topics` those of `results`.
+        """
+        found, origin = iter(topics), self.origin.reaching(sources)
         sinks = [
             sink.model_copy(update={"kafka": next(found)}) if sink.kafka else sink
             for sink in self.results.sinks
         ]
         written = {"sink": sinks[0]} if self.sink else {"sinks": sinks}
-        return self.model_copy(
-            update={"source": self.source.model_copy(update={"kafka": source}), **written}
-        )
+        read = {"source": origin.source, "sources": list(origin.sources) or None}
+        return self.model_copy(update={**read, **written})
 
     @property
     def shows_ui(self) -> bool:
@@ -196,7 +211,7 @@ class StreamPipelineSpec(ApiModel):
         to_kafka = self.sink is not None and self.sink.kafka is not None
         needs_batches = self.dead_letters or self.runs or self.transform.python
         awake = self.limits.executors.min > 0
-        return bool(self.source.kafka and to_kafka and by_producer and awake and not needs_batches)
+        return bool(self.origin.kafka and to_kafka and by_producer and awake and not needs_batches)
 
     @model_validator(mode="after")
     def _real_time(self) -> StreamPipelineSpec:
@@ -238,8 +253,21 @@ class StreamPipelineSpec(ApiModel):
         return self
 
     @model_validator(mode="after")
+    def _one_source_or_several(self) -> StreamPipelineSpec:
+        require_one((self.source, self.sources), ONE_OR_SEVERAL_SOURCES)
+        if self.sources:
+            names = {source.name for source in self.sources}
+            if any(table.name in names for table in self.transform.tables):
+                raise ValueError(TABLE_TAKEN)
+            if self.transform.jvm or (self.transform.python and self.transform.python.script):
+                raise ValueError(SEVERAL_TAKE)
+            if self.dead_letters:
+                raise ValueError(NO_DEAD_LETTERS)
+        return self
+
+    @model_validator(mode="after")
     def _without_kafka(self) -> StreamPipelineSpec:
-        if self.source.kafka is not None:
+        if self.origin.kafkas:
             return self
         if self.dead_letters:
             raise ValueError(NO_DEAD_LETTERS)
@@ -251,14 +279,14 @@ class StreamPipelineSpec(ApiModel):
 
     @model_validator(mode="after")
     def _no_loop(self) -> StreamPipelineSpec:
-        source = self.source.kafka
-        if source is None:
-            return self
-        if self.dead_letters and source.reads(self.dead_letters.topic):
+        source = self.origin.kafka
+        if source and self.dead_letters and source.reads(self.dead_letters.topic):
             raise ValueError(DEAD_LOOP)
-        if source.format and self.dead_letters and self.dead_letters.max_per_batch > MOST_ASIDE:
+        aside = self.dead_letters if source and source.format else None
+        if aside and aside.max_per_batch > MOST_ASIDE:
             raise ValueError(TOO_MANY_ASIDE)
         for sink in self.results.kafkas:
-            if source.reads(sink.topic) and in_one_kafka(source, sink):
-                raise ValueError(LOOP)
+            for each in self.origin.kafkas:
+                if each.reads(sink.topic) and in_one_kafka(each, sink):
+                    raise ValueError(LOOP)
         return self

@@ -47,6 +47,9 @@ class LagStatus(StatusModel):
         None, description="Records written but not yet committed by the query."
     )
     time: str | None = Field(None, max_length=32, description="Age of the oldest of them.")
+    most_in: str | None = Field(
+        None, alias="mostIn", max_length=63, description="The source with most of them, of several."
+    )
 
 
 class PaceStatus(StatusModel):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from trimtab.api.knobs import How
 from trimtab.job.batches.progress import BatchReport
 from trimtab.job.batches.timing import Split, Timing
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.offset_log import Offsets
 from trimtab.job.telemetry.driver_state import CommittedBatch, DriverState, RunningBatch
 
 HISTORY = 32

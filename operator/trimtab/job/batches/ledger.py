@@ -7,7 +7,7 @@ escape the XOR, but not the sum.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,14 @@ def observations(columns: Collection[str]) -> list[Column]:
     identity = F.xxhash64(*IDENTITY)
     total = F.sum(F.pmod(identity, F.lit(1 << _SUM_BITS))).alias("total")
     return [counted, F.bit_xor(identity).alias("xor"), total]
+
+
+def together(sides: Iterable[Side | None]) -> Side | None:
+    """What several sources have read; None if none was observed."""
+    known = [each for each in sides if each is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Side(sum(each.records for each in known))  # a join leaves no record as it was
 
 
 def side(observed: Mapping[str, Any]) -> Side | None:

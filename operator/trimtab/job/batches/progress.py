@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,13 +16,19 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from trimtab.job.batches.ledger import Side, side
-from trimtab.job.query.checkpoint import Offsets, parse_offsets
+from trimtab.job.batches.ledger import Side, side, together
+from trimtab.job.query.offset_log import Offsets, parse_offsets
 
 SOURCE = "trimtab_source"
 SINK = "trimtab_sink"
 ASIDE = "trimtab_undecodable"
 """Records that were read, and that the query never sees."""
+
+
+def observation(source: str) -> str:
+    """The observation of one of several sources; a single one has no name."""
+    return f"{SOURCE}_{source}" if source else SOURCE
+
 
 QUANTILES = (0.5, 0.95, 0.99)
 SLICES = (
@@ -102,21 +108,25 @@ class BatchReport:
         return self.committed_at - self.started_at
 
 
-def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
+def parse(
+    progress: Mapping[str, Any], slots: int = 1, names: Sequence[str] = ("",)
+) -> BatchReport | None:
     """The report of a progress event; None if the trigger ran no batch.
 
-    `slots` is how many tasks could run at once.
+    `slots` is how many tasks could run at once, `names` are those of the sources, in Spark's order.
     """
     durations = progress.get("durationMs") or {}
     if "addBatch" not in durations:
         return None
     started = datetime.fromisoformat(progress["timestamp"]).timestamp()
     committed = started + durations["triggerExecution"] / 1000
-    sources = progress["sources"]
+    once = list(dict.fromkeys(names))  # the event has a source that is read twice once, or twice
+    order = names if len(progress["sources"]) == len(names) else once
+    sources = [_named(each, name) for each, name in zip(progress["sources"], order, strict=False)]
     observed = progress.get("observedMetrics") or {}
-    seen: Mapping[str, Any] = observed.get(SOURCE) or {}
+    seen = [observed.get(observation(name)) or {} for name in once]
     state = _state(progress.get("stateOperators") or [], slots, durations["addBatch"] / 1000)
-    read, aside = side(seen), (observed.get(ASIDE) or {}).get("records", 0)
+    read, aside = together(map(side, seen)), (observed.get(ASIDE) or {}).get("records", 0)
     return BatchReport(
         run_id=progress["runId"],
         batch_id=progress["batchId"],
@@ -125,15 +135,39 @@ def parse(progress: Mapping[str, Any], slots: int = 1) -> BatchReport | None:
         started_at=started,
         committed_at=committed,
         phases=_phases(durations, state),
-        end_offsets={k: v for s in sources for k, v in _offsets(s["endOffset"]).items()},
+        end_offsets={k: v for s in sources for k, v in s["endOffset"].items()},
         limit_binding=any(_cut_short(s) for s in sources),
-        latency=_latency(seen, committed),
+        latency=_slowest([_latency(each, committed) for each in seen]),
         read=read,
         handed_on=side(observed.get(SINK) or {}),
-        bytes=seen.get("bytes"),
+        bytes=_sum(each.get("bytes") for each in seen),
         state=state,
         planned=_planned(sources),
         late=sum(o.get("numRowsDroppedByWatermark", 0) for o in progress.get("stateOperators", ())),
+    )
+
+
+def _named(source: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A source of the event, its offsets by the names that its topics have here."""
+    found = {field: _offsets(source.get(field), name) for field in _OFFSETS}
+    return {**source, **found}
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _slowest(latencies: Sequence[Latency | None]) -> Latency | None:
+    """The latency of all sources: at each quantile that of the slowest one."""
+    known = [each for each in latencies if each is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Latency(
+        quantiles={q: max(each.quantiles[q] for each in known) for q in known[0].quantiles},
+        slices=tuple(max(ages) for ages in zip(*(each.slices for each in known), strict=True)),
+        total_s=sum(each.total_s for each in known),
+        clipped=sum(each.clipped for each in known),
     )
 
 
@@ -141,7 +175,7 @@ def _planned(sources: Sequence[Mapping[str, Any]]) -> int | None:
     """Offsets from the begin to the end of all partitions; None if a begin is not known."""
     planned = 0
     for source in sources:
-        begin, end = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
+        begin, end = source["startOffset"], source["endOffset"]
         if not begin:
             return None  # the first batch ever begins where the source says
         # a partition that is new begins at its first record, which Spark does not tell
@@ -160,13 +194,16 @@ def _phases(durations: Mapping[str, int], state: StateSize | None) -> dict[str, 
 
 
 def _cut_short(source: Mapping[str, Any]) -> bool:
-    taken, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    taken, latest = source["endOffset"], source["latestOffset"]
     return bool(taken) and any(offset > taken.get(key, 0) for key, offset in latest.items())
 
 
-def _offsets(said: object) -> Offsets:
+_OFFSETS = ("startOffset", "endOffset", "latestOffset")
+
+
+def _offsets(said: object, name: str) -> Offsets:
     """The offsets of topics; empty if the source has others, or none."""
-    return parse_offsets(said) if isinstance(said, dict) else {}
+    return parse_offsets(said, name) if isinstance(said, dict) else {}
 
 
 def _latency(seen: Mapping[str, Any], committed: float) -> Latency | None:
@@ -221,15 +258,17 @@ class ProgressListener(StreamingQueryListener):
         started: Callable[[str], None],
         finished: Callable[[BatchReport], None],
         slots: Callable[[], int],
+        names: Callable[[], Sequence[str]] = lambda: ("",),
     ) -> None:
         """The callbacks run on Spark's threads and must be quick.
 
         `slots` returns how many tasks can run at once; it is called for stateful queries only.
+        `names` returns those of the sources of the query, in Spark's order.
         """
         super().__init__()
         self._started = started
         self._finished = finished
-        self._slots = slots
+        self._slots, self._names = slots, names
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 -- Spark's name
         """A query begins; Spark waits for this call to return."""
@@ -238,7 +277,8 @@ class ProgressListener(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """A trigger has ended."""
         progress = json.loads(event.progress.json)
-        report = parse(progress, self._slots() if progress.get("stateOperators") else 1)
+        slots = self._slots() if progress.get("stateOperators") else 1
+        report = parse(progress, slots, self._names())
         if report is not None:
             self._finished(report)
 

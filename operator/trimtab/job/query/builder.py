@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import cast
 
 from pyspark.errors import PySparkException
@@ -20,9 +20,11 @@ from trimtab.job.gateway import JavaObject
 from trimtab.job.lifecycle.boundary import Gate
 from trimtab.job.pending import pending_map
 from trimtab.job.query import generations, plan, real_time, stateful, transform, writer
-from trimtab.job.query.checkpoint import Checkpoint, Offsets
-from trimtab.job.query.protocols import Sink, Source
+from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.offset_log import Offsets
+from trimtab.job.query.protocols import VIEW, Sink, Source
 from trimtab.job.query.sinks.kafka import KafkaSink
+from trimtab.job.query.sources.kafka import NAME
 from trimtab.job.termination import Cause
 from trimtab.kafka.admin import KafkaIdentity
 
@@ -139,13 +141,27 @@ class StreamBuilder:
 
     def _built(self, knobs: Mapping[str, float], how: SourceOptions, *, at_once: bool) -> DataFrame:
         first = None if self._checkpoint.begun else self._inherited
-        records = self._source.read(self._session, how, knobs, first, at_once=at_once)
+        views = self._source.read(self._session, how, knobs, first, at_once=at_once)
         with pending_map.declaring() as self.stages:
-            frame = transform.apply(records, self._job.transform)
+            frame = transform.apply(views, self._job.transform)
         if not frame.isStreaming:
-            raise TransformError("the transform does not read the stream: select from `source`")
+            named = " and ".join(f"`{view}`" for view in views)
+            raise TransformError(f"the transform does not read the stream: select from {named}")
         self._require_fit(frame)
+        self._require_order(frame, views)
         return frame
+
+    def _require_order(self, frame: DataFrame, views: Collection[str]) -> None:
+        """Raise if not all sources are read, or not in the order of the offsets' log."""
+        if VIEW in views:
+            return
+        read = [name for leaf in plan.streams(frame) if (name := leaf(NAME))]
+        if missing := sorted(set(views) - set(read)):
+            raise TransformError(
+                f"{', '.join(missing)} of the sources is not read by the transform: read it, or"
+                " remove it"
+            )
+        self._checkpoint.require_sources(read)
 
     def _require_fit(self, frame: DataFrame) -> None:
         """Raise TransformError for what would be lost, or stop the query at its next start."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark import SparkContext
 
 from trimtab.api.topics import matching
 from trimtab.job import gateway
+from trimtab.job.query.offset_log import Offsets, offsets_in
 from trimtab.job.query.storage import HadoopStorage, LocalStorage, Storage, local_path
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.kafka.admin import KafkaIdentity
@@ -22,9 +22,6 @@ RUN_NUMBER = "run_number"
 
 NAMED = 8
 """Partitions that a message names."""
-
-Offsets = Mapping[tuple[str, int], int]
-"""The next offset to read by (topic, partition)."""
 
 
 class Checkpoint:
@@ -37,6 +34,7 @@ class Checkpoint:
         """`name` is that of the directory, `beside` its parent."""
         self._beside, self._name = beside, name
         self._last_read: tuple[int, Offsets | None] = (-1, None)
+        self._sources: list[str] | None = None
 
     @classmethod
     def of(cls, uri: str, context: SparkContext | None = None) -> Checkpoint:
@@ -230,6 +228,42 @@ class Checkpoint:
         """Whether a query has ever planned a batch here."""
         return self._last("offsets") is not None
 
+    def sources(self) -> list[str]:
+        """The names of the query's sources, in the order of its offset log.
+
+        One that the query reads twice is there twice. A single one has no name.
+        """
+        if self._sources is None:
+            try:
+                said = json.loads(self._beside.read(self._sources_file) or "")
+                self._sources = [str(name) for name in said["sources"]]
+            except (ValueError, KeyError, TypeError):
+                return [""]
+        return self._sources
+
+    def require_sources(self, names: list[str]) -> None:
+        """Remember the sources in the order of the offset log.
+
+        Raises JobFailureError if the log that there is has them in another one: Spark would take
+        the offsets of one for those of another.
+        """
+        known = self.sources()
+        if known == names:
+            return
+        if self.begun:
+            raise JobFailureError(
+                Reason.CHECKPOINT_INCOMPATIBLE,
+                f"the checkpoint has the query read {_listed(known)}, and it now reads"
+                f" {_listed(names)}: restore the order in which the query names its sources, or"
+                " raise checkpoint.generation to begin a new checkpoint where this one ended",
+            )
+        self._beside.replace(self._sources_file, json.dumps({"sources": names}))
+        self._sources = names
+
+    @property
+    def _sources_file(self) -> str:
+        return f"{self._name}.sources.json"
+
     def require_topics(self, topics: list[str]) -> None:
         """Raises JobFailureError if the checkpoint has offsets of a topic that is not read now.
 
@@ -252,27 +286,15 @@ class Checkpoint:
         return max((int(name) for name in names if name.isdigit()), default=None)
 
     def _offsets(self, batch_id: int) -> Offsets | None:
-        return _offsets_in(self._beside.read(f"{self._name}/offsets/{batch_id}"))
+        return offsets_in(self._beside.read(f"{self._name}/offsets/{batch_id}"), self.sources())
 
     def _initial_offsets(self) -> Offsets | None:
-        return _offsets_in(self._beside.read(f"{self._name}/sources/0/0"))
+        found: dict[tuple[str, int], int] = {}
+        for number, name in enumerate(dict.fromkeys(self.sources())):
+            log = self._beside.read(f"{self._name}/sources/{number}/0")
+            found |= offsets_in(log, [name]) or {}
+        return found or None
 
 
-def parse_offsets(document: Mapping[str, Any]) -> Offsets:
-    """Spark's JSON map {topic: {partition: offset}} as one flat map; other offsets are left out."""
-    return {
-        (topic, int(partition)): int(offset)
-        for topic, partitions in document.items()
-        if isinstance(partitions, Mapping)
-        for partition, offset in partitions.items()
-    }
-
-
-def _offsets_in(log: str | None) -> Offsets | None:
-    """The offsets in a log file; None if it is missing or has none."""
-    try:
-        last = (log or "").strip().splitlines()[-1]
-        document = json.loads(last[last.index("{") :])
-        return parse_offsets(document) or None
-    except (ValueError, IndexError, AttributeError):
-        return None
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if names != [""] else "a single source"

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pyspark import SparkContext
 
 from trimtab.api.topics import matching
-from trimtab.job.query.checkpoint import Checkpoint, Offsets
+from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.offset_log import Offsets
 from trimtab.kafka.admin import KafkaIdentity
 
 log = logging.getLogger(__name__)

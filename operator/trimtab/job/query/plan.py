@@ -57,6 +57,20 @@ def other_streams(frame: DataFrame, reads: Reads) -> list[str]:
     )
 
 
+def streams(frame: DataFrame) -> Iterator[Callable[[str], str | None]]:
+    """The options of each stream that the query reads, in the order of Spark's log of offsets."""
+    for node in in_order(gateway.analyzed_plan(frame)):
+        if str(node.nodeName()) == "StreamingRelationV2":
+            yield node.extraOptions().get
+
+
+def in_order(root: JavaObject) -> Iterator[JavaObject]:
+    """A node of a plan and all its descendants, as Spark collects them: the left ones first."""
+    yield root
+    for child in items(root.children()):
+        yield from in_order(child)
+
+
 def _is_read_by(leaf: JavaObject, reads: Reads) -> bool:
     """Whether a leaf of the plan reads what the pipeline's source does."""
     match str(leaf.nodeName()):

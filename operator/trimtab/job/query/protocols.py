@@ -12,9 +12,13 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from trimtab.api.contract import SourceOptions
-from trimtab.job.query.checkpoint import Checkpoint, Offsets
+from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.offset_log import Offsets
 from trimtab.job.termination import Cause, JobFailureError
 from trimtab.kafka.admin import KafkaIdentity
+
+VIEW = "source"
+"""The view of a source that is the only one."""
 
 
 class Source(Protocol):
@@ -80,8 +84,10 @@ class Source(Protocol):
         begin: Offsets | None,
         *,
         at_once: bool,
-    ) -> DataFrame:
-        """The records as a stream, with their side of the ledger and their ages observed.
+    ) -> Mapping[str, DataFrame]:
+        """The records as streams by the names of their views, usually one.
+
+        Their side of the ledger and their ages are observed.
 
         `at_once`: for real-time mode, which has no limits of a batch and writes before a commit.
         A new checkpoint begins at `begin` if it is given, and otherwise where the options say.

@@ -14,6 +14,7 @@ from trimtab.errors import (
 )
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
+from trimtab.kafka.several import SeveralKafkas
 
 START_TIMEOUT_S = 15.0
 """Limit of one request before a start: a Kafka that is coming up may take its time."""
@@ -41,7 +42,7 @@ def partitions_of(kafka: KafkaAdmin, topics: Sequence[str]) -> dict[str, int]:
         return kafka.partitions(topics)
 
 
-def identity_of(kafka: KafkaAdmin, topics: Sequence[str]) -> KafkaIdentity:
+def identity_of(kafka: KafkaAdmin | SeveralKafkas, topics: Sequence[str]) -> KafkaIdentity:
     """The ids of the cluster and of topics; raises a healing JobFailureError if unanswered."""
     with answered():
         return kafka.identity(topics)

@@ -1,9 +1,9 @@
-"""The user's part of the query: SQL over the view `source`, a Python function, a class."""
+"""The user's part of the query: SQL over views of the sources, a Python function, a class."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -16,11 +16,18 @@ from trimtab.job import gateway
 from trimtab.job.query import script, tables
 from trimtab.job.termination import ModuleMissingError
 
-VIEW = "source"
+SEVERAL = "several sources take a transform in sql, or a Python function of a dict of frames"
 
 
-def apply(frame: DataFrame, transform: TransformDocument) -> DataFrame:
-    """The transformed frame; raises TransformError that says what to correct."""
+def apply(views: Mapping[str, DataFrame], transform: TransformDocument) -> DataFrame:
+    """The transformed frame of the sources' streams, by the names of their views.
+
+    A Python function gets the stream of a single source, and of several all of them by name.
+
+    Raises:
+        TransformError: it does not work; says what to correct.
+    """
+    frame = next(iter(views.values()))
     sql, module, name = transform.sql, transform.module, transform.class_
     if [sql, module, transform.script, name].count(None) != 3:
         raise TransformError(
@@ -29,26 +36,31 @@ def apply(frame: DataFrame, transform: TransformDocument) -> DataFrame:
     if transform.tables:
         tables.register(frame.sparkSession, transform.tables)
     if sql is not None:
-        return _by_sql(frame, sql)
+        return _by_sql(views, sql)
     if module is not None:
-        return _by_module(frame, module, transform.params)
+        return _by_module(frame if len(views) == 1 else dict(views), module, transform.params)
+    if len(views) > 1:
+        raise TransformError(SEVERAL)
     if name is not None:
         return _by_class(frame, name, transform)
     return script.run(frame, transform, message_of)
 
 
-def _by_sql(frame: DataFrame, sql: str) -> DataFrame:
-    frame.createOrReplaceTempView(VIEW)
+def _by_sql(views: Mapping[str, DataFrame], sql: str) -> DataFrame:
+    for name, frame in views.items():
+        frame.createOrReplaceTempView(name)
     try:
         return frame.sparkSession.sql(sql)
     except PySparkException as error:
         raise TransformError(f"the SQL does not work: {message_of(error)}") from error
 
 
-def _by_module(frame: DataFrame, reference: str, params: dict[str, str]) -> DataFrame:
+def _by_module(
+    frames: DataFrame | dict[str, DataFrame], reference: str, params: dict[str, str]
+) -> DataFrame:
     function = load_function(reference)
     try:
-        result = function(frame, dict(params))
+        result = function(frames, dict(params))
     except PySparkException as error:
         raise TransformError(f"{reference} failed: {message_of(error)}") from error
     except Exception as error:

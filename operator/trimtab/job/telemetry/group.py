@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 
 from trimtab.errors import UnavailableError
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.offset_log import Offsets
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from typing import Protocol
 from trimtab.errors import UnavailableError
 from trimtab.job.batches.progress import QUANTILES
 from trimtab.job.clock import Clock, wall_s
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.offset_log import Offsets
 from trimtab.job.telemetry import retention
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
 from trimtab.job.telemetry.retention import RetentionWatch

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from trimtab.api.figure import PREFIX, Type
 from trimtab.api.figures import BY_NAME
 from trimtab.api.knobs import KNOBS, MIN_PARTITIONS, SCOPE
+from trimtab.api.topics import unqualified
 from trimtab.job.batches.ledger import SHOWN
 from trimtab.job.executors.locality import scope_loads, wait_is_inert
 from trimtab.job.telemetry.driver_state import (
@@ -207,6 +208,7 @@ def _source(driver: DriverState) -> Iterator[Metric]:
         key: lag.seconds for key, lag in partitions.items() if lag.seconds is not None
     }
     yield _family("lag_records", records)
+    yield _by("source_lag_records", _by_source(records))
     yield _family("lag_seconds", seconds)
     yield _family("partition_input", {key: lag.end for key, lag in partitions.items()})
     yield _one("lag_polled_timestamp_seconds", driver.polled_s if partitions else None)
@@ -217,6 +219,15 @@ def _source(driver: DriverState) -> Iterator[Metric]:
     yield _one("retention_deadline_seconds", expiry.seconds if expiry else None)
     yield _one("retention_seconds", expiry.kept_s if expiry else None)
     yield _one("partitions_beyond_end", None if beyond is None else sum(beyond))
+
+
+def _by_source(records: Labelled) -> dict[str, float]:
+    """The lag of each of several sources; empty for a single one, which has no name."""
+    found: dict[str, float] = {}
+    for (topic, _), waiting in records.items():
+        source, _own = unqualified(topic)
+        found[source] = found.get(source, 0) + waiting
+    return {} if "" in found else found
 
 
 def _calls(driver: DriverState) -> Iterator[Metric]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.offset_log import Offsets
 from trimtab.job.telemetry.driver_state import Expiry, PartitionLag
 from trimtab.kafka.admin import Retention
 

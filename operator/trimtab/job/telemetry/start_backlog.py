@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.offset_log import Offsets
 
 
 class StartBacklog:

@@ -54,7 +54,7 @@ def fixed(
 ) -> str:
     """Why a pipeline's topic must keep its number of partitions; empty if it may grow."""
     spec, namespace = references.spec, parent["metadata"]["namespace"]
-    source = spec.source.kafka
+    source = spec.origin.kafka
     if source is None or spec.limits.topic_partitions is None:
         return ""
     topic = source.topics[0]

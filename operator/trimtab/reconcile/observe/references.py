@@ -89,7 +89,7 @@ def _requirements(namespace: str, file: RequirementsFile, tick: TickContext) -> 
 
 
 def _topic(namespace: str, spec: StreamPipelineSpec, tick: TickContext) -> Manifest | None:
-    source = spec.source.kafka
+    source = spec.origin.kafka
     if source is None or source.strimzi is None or spec.limits.topic_partitions is None:
         return None
     return strimzi.topic(namespace, source.strimzi, source.topics[0], tick)
@@ -99,21 +99,22 @@ def _reached(
     namespace: str, spec: StreamPipelineSpec, tick: TickContext
 ) -> StreamPipelineSpec | Words:
     """The spec with the address and the login of each Kafka, or what is missing."""
-    source, topics = spec.source.kafka, []
-    if source is not None:
+    sources, topics = [], []
+    for source in spec.origin.kafkas:
         found = _connection(namespace, source, tick)
         if isinstance(found, tuple):
             return found
-        source = source.reached(found)
+        sources.append(source.reached(found))
     for sink in spec.results.kafkas:
         found = _connection(namespace, sink, tick)
         if isinstance(found, tuple):
             return found
         reached = sink.reached(found)
-        if source and source.reads(sink.topic) and share_server(source.servers, reached.servers):
-            return "InvalidSpec", LOOP
+        for each in sources:
+            if each.reads(sink.topic) and share_server(each.servers, reached.servers):
+                return "InvalidSpec", LOOP
         topics.append(reached)
-    return spec.reaching(source, topics)
+    return spec.reaching(sources, topics)
 
 
 def _connection(
@@ -146,8 +147,8 @@ def _of_cluster(cache: ObjectCache, namespace: str, name: str) -> KafkaConnectio
 
 def _not_ready(spec: StreamPipelineSpec, cache: ObjectCache, namespace: str) -> Words | None:
     """A driver created before its Kafka would only fail; one that already runs just retries."""
-    for named in (spec.source.kafka, *spec.results.kafkas):
-        name = named.cluster if named else None
+    for named in (*spec.origin.kafkas, *spec.results.kafkas):
+        name = named.cluster
         found = cache.get("KafkaCluster", namespace, name) if name else None
         status = KafkaClusterStatus.model_validate((found or {}).get("status") or {})
         ready = get_condition(status.conditions, "Ready")

@@ -44,6 +44,7 @@ def signals(
         settings_generation=seen.whole("settings_generation") or 0,
         rejected_generation=seen.whole("settings_rejected_generation") or 0,
         batch=_batch(seen, LATENCY[by_broker], quantile),
+        waits_in=_largest(seen.by("source_lag_records")),
         real_time=_truth(seen.number("real_time")),
         running_s=seen.number("batch_running_seconds") or 0.0,
         running_records=seen.whole("batch_running_records") or 0,
@@ -158,8 +159,8 @@ def _sink_s(seen: DriverMetrics) -> float | None:
     return None if share is None or work_s is None else share * work_s
 
 
-def _slowest(sinks_s: Mapping[str, float]) -> str | None:
-    return max(sinks_s, key=lambda name: sinks_s[name], default=None)
+def _largest(values: Mapping[str, float]) -> str | None:
+    return max(values, key=lambda name: values[name], default=None)
 
 
 def _batch(seen: DriverMetrics, latency: str, quantile: float) -> Batch | None:
@@ -183,7 +184,7 @@ def _batch(seen: DriverMetrics, latency: str, quantile: float) -> Batch | None:
         planning_s=_sum(seen, "planning", "latest_offset"),
         timed=bool(seen.number("batch_timed")),
         sink_s=_sink_s(seen),
-        slowest_sink=_slowest(seen.by("sink_write_seconds")),
+        slowest_sink=_largest(seen.by("sink_write_seconds")),
         state_s=_sum(seen, "state_commit"),
         latency_s=seen.number(latency, f"{quantile:g}"),
     )

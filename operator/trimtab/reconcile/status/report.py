@@ -197,7 +197,9 @@ def _lag(old: LagStatus | None, snapshot: Snapshot | None, *, fresh: bool) -> La
         if not moved:
             return old
     time = None if signals.lag_s is None else format_duration(two_digits(signals.lag_s))
-    return LagStatus(records=round(two_digits(signals.lag_records)), time=time)
+    return LagStatus(
+        records=round(two_digits(signals.lag_records)), time=time, most_in=signals.waits_in
+    )
 
 
 def _bottleneck(old: BottleneckStatus | None, decision: Decision | None) -> BottleneckStatus | None:

@@ -22,9 +22,12 @@ def advice(
 
 def _how(spec: StreamPipelineSpec, partitions: int) -> str:
     """A message saying how to raise them."""
-    source, most = spec.source.kafka, spec.limits.topic_partitions
+    source, most = spec.origin.kafka, spec.limits.topic_partitions
+    if spec.sources:
+        return "raise those of a source in its Kafka; the records of a key then go to another"
     if source is None:
-        return "raise source.rate.partitions" if spec.source.rate else "write more files"
+        rate = spec.source and spec.source.rate
+        return "raise source.rate.partitions" if rate else "write more files"
     kind = "KafkaCluster" if source.cluster else "KafkaTopic"
     moved = "the records of a key then go to another partition"
     if source.cluster is None and source.strimzi is None:

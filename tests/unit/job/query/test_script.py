@@ -39,7 +39,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def run(*lines: str, **document: Any) -> DataFrame:
         (tmp_path / "clicks.py").write_text("\n".join(["from trimtab import Pipeline", *lines]))
-        return transform.apply(SOURCE, TransformDocument(script="clicks.py", **document))
+        return transform.apply(
+            {"source": SOURCE}, TransformDocument(script="clicks.py", **document)
+        )
 
     return run
 
@@ -72,7 +74,7 @@ def test_a_script_has_the_modules_beside_it(run: Run, tmp_path: Path) -> None:
 def test_a_script_may_be_named_by_its_whole_path(tmp_path: Path) -> None:
     path = tmp_path / "whole.py"
     path.write_text("import trimtab as t; t.Pipeline.current().write(t.Pipeline.current().read())")
-    assert transform.apply(SOURCE, TransformDocument(script=str(path))) is SOURCE
+    assert transform.apply({"source": SOURCE}, TransformDocument(script=str(path))) is SOURCE
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_an_error_of_spark_is_put_in_its_words(run: Run) -> None:
 
 def test_a_script_that_is_not_there_is_named() -> None:
     with pytest.raises(ModuleMissingError, match=r"there is no script nowhere\.py in the image"):
-        transform.apply(SOURCE, TransformDocument(script="nowhere.py"))
+        transform.apply({"source": SOURCE}, TransformDocument(script="nowhere.py"))
 
 
 def test_without_trimtab_a_script_is_told_how_it_is_run() -> None:

@@ -36,7 +36,7 @@ def test_says_how_to_write_a_reference(reference: str) -> None:
 )
 def test_wants_exactly_one_kind(both: TransformDocument) -> None:
     with pytest.raises(TransformError, match="exactly one"):
-        transform.apply(None, both)  # type: ignore[arg-type]
+        transform.apply({"source": None}, both)  # type: ignore[arg-type]
 
 
 def test_a_function_that_raises_or_returns_no_frame_is_told_in_words(monkeypatch) -> None:
@@ -46,6 +46,10 @@ def test_a_function_that_raises_or_returns_no_frame_is_told_in_words(monkeypatch
     monkeypatch.setattr(samples, "broken", broken, raising=False)
     monkeypatch.setattr(samples, "empty", lambda *_: None, raising=False)
     with pytest.raises(TransformError, match="raised ValueError: no column price"):
-        transform.apply(None, TransformDocument(module="trimtab.transforms.samples:broken"))  # type: ignore[arg-type]
+        transform.apply(
+            {"source": None}, TransformDocument(module="trimtab.transforms.samples:broken")
+        )  # type: ignore[arg-type]
     with pytest.raises(TransformError, match="returned NoneType, not a DataFrame"):
-        transform.apply(None, TransformDocument(module="trimtab.transforms.samples:empty"))  # type: ignore[arg-type]
+        transform.apply(
+            {"source": None}, TransformDocument(module="trimtab.transforms.samples:empty")
+        )  # type: ignore[arg-type]

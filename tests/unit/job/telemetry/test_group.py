@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from trimtab.errors import UnavailableError
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.offset_log import Offsets
 from trimtab.job.telemetry.group import GroupCommits
 
 

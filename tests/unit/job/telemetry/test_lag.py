@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from trimtab.errors import UnavailableError
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.offset_log import Offsets
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
 from trimtab.job.telemetry.lag import (
     BEYOND_POLLS,

@@ -9,10 +9,12 @@ from trimtab.api import endpoints
 from trimtab.job.query.protocols import Source
 from trimtab.job.query.sources.kafka import KafkaSource
 from trimtab.job.query.sources.rate import RateSource
+from trimtab.job.query.sources.several import SeveralSources
 from trimtab.job.query.sources.stored import DeltaSource, FilesSource
 
 SOURCES: Mapping[type, Callable[[Any, int | None], Source]] = {
     endpoints.KafkaSourceDocument: KafkaSource,
+    endpoints.SeveralSourcesDocument: SeveralSources,
     endpoints.RateSourceDocument: RateSource,
     endpoints.DeltaSourceDocument: DeltaSource,
     endpoints.FilesSourceDocument: FilesSource,

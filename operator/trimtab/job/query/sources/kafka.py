@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
@@ -19,11 +19,13 @@ from trimtab.api.knobs import (
 )
 from trimtab.api.topics import is_pattern
 from trimtab.job.batches import ledger
-from trimtab.job.batches.progress import SOURCE
-from trimtab.job.query.checkpoint import Checkpoint, Offsets
+from trimtab.job.batches.progress import observation
+from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.formats import aside as kept_aside
 from trimtab.job.query.formats import undecodable
 from trimtab.job.query.formats.decoder import Decoder
+from trimtab.job.query.offset_log import Offsets
+from trimtab.job.query.protocols import VIEW
 from trimtab.job.query.sources import ages
 from trimtab.job.query.topics import START_TIMEOUT_S, identity_of, partitions_of, require_topics
 from trimtab.job.termination import Cause, JobFailureError
@@ -50,6 +52,9 @@ CLOSEST_REPLICA = {
 
 READ_COMMITTED = "read_committed"
 
+NAME = "trimtab.source"
+"""An option that Spark ignores: it tells the streams of a plan apart."""
+
 MOST_FETCHED = 32 << 20
 """Upper limit of a fetch size, in bytes: each task holds one fetch in memory."""
 
@@ -66,13 +71,16 @@ OPTIONS = {
 class KafkaSource:
     """Reads topics; the checkpoint holds the range of offsets of each batch."""
 
-    knobs = tuple(OPTIONS)
-    phases = ("latest_offset",)
+    knobs: Collection[str] = tuple(OPTIONS)
+    phases: Collection[str] = ("latest_offset",)
     session_conf: Mapping[str, str] = {}
     on_replay = "the same offsets are read again"
 
-    def __init__(self, document: endpoints.KafkaSourceDocument, aside: int | None = None) -> None:
-        """Connects on first use; `aside` as in `open_source`."""
+    def __init__(
+        self, document: endpoints.KafkaSourceDocument, aside: int | None = None, name: str = ""
+    ) -> None:
+        """Connects on first use; `aside` as in `open_source`, `name` as one of several."""
+        self._name = name
         self._topics = document.topics
         self._by = "subscribePattern" if any(map(is_pattern, self._topics)) else "subscribe"
         self._more = {f"kafka.{name}": each for name, each in (document.options or {}).items()}
@@ -113,6 +121,8 @@ class KafkaSource:
 
     def reads(self, option: Callable[[str], str | None]) -> bool:
         """Whether a stream with these options reads exactly these topics."""
+        if self._name:
+            return option(NAME) == self._name
         subscribed = option("subscribe") or option("subscribePattern")
         return subscribed is not None and set(str(subscribed).split(",")) == set(self._topics)
 
@@ -134,7 +144,7 @@ class KafkaSource:
         begin: Offsets | None = None,
         *,
         at_once: bool = False,
-    ) -> DataFrame:
+    ) -> Mapping[str, DataFrame]:
         """Kafka's columns, and the decoded value as the column `record` if there is a format.
 
         Each batch also yields its side of the ledger and the distribution of the records' Kafka
@@ -150,13 +160,15 @@ class KafkaSource:
             "kafka.isolation.level": options.isolation_level or READ_COMMITTED,
             **self._more,
             **({} if at_once else limits(knobs)),
+            **({NAME: self._name} if self._name else {}),
         }
         frame = session.readStream.format("kafka").options(**said).load()
         if self._decoder is not None:
             frame = self._decoded(frame, self._decoder)
+        view, observed = self._name or VIEW, observation(self._name)
         if at_once:
-            return ages.when_read(frame, SOURCE, *_read())
-        return frame.observe(SOURCE, *_read(), *ages.observations("timestamp"))
+            return {view: ages.when_read(frame, observed, *_read())}
+        return {view: frame.observe(observed, *_read(), *ages.observations("timestamp"))}
 
     def _decoded(self, frame: DataFrame, decoder: Decoder) -> DataFrame:
         frame = undecodable.decoded(frame, decoder)

@@ -9,7 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from trimtab.api import contract, endpoints
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import SOURCE
-from trimtab.job.query.checkpoint import Checkpoint, Offsets
+from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.offset_log import Offsets
+from trimtab.job.query.protocols import VIEW
 from trimtab.job.query.sources import ages
 from trimtab.job.query.sources.plain import PlainSource
 
@@ -54,13 +56,12 @@ class RateSource(PlainSource):
         begin: Offsets | None = None,
         *,
         at_once: bool = False,
-    ) -> DataFrame:
+    ) -> Mapping[str, DataFrame]:
         """The time at which each row was due, and its number.
 
         A new checkpoint begins with the row of number 0.
         """
         del options, knobs, begin, at_once
         frame = session.readStream.format("rate").options(**self._options).load()
-        return frame.observe(
-            SOURCE, *ledger.observations(frame.columns), *ages.observations("timestamp")
-        )
+        seen = (*ledger.observations(frame.columns), *ages.observations("timestamp"))
+        return {VIEW: frame.observe(SOURCE, *seen)}

@@ -16,7 +16,8 @@ from trimtab.job import gateway
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import SOURCE
 from trimtab.job.query import delta, tables
-from trimtab.job.query.checkpoint import Offsets
+from trimtab.job.query.offset_log import Offsets
+from trimtab.job.query.protocols import VIEW
 from trimtab.job.query.sources import ages
 from trimtab.job.query.sources.plain import PlainSource
 from trimtab.job.termination import JobFailureError, Reason
@@ -75,7 +76,7 @@ class StoredSource(PlainSource, ABC):
         begin: Offsets | None = None,
         *,
         at_once: bool = False,
-    ) -> DataFrame:
+    ) -> Mapping[str, DataFrame]:
         """The rows with all their columns; raises TransformError without that of the time."""
         del options, knobs, begin, at_once
         reader = self._of_kind(session.readStream.options(**self._options))
@@ -85,7 +86,8 @@ class StoredSource(PlainSource, ABC):
                 f"{self._where}.timeColumn names {time}, which the source does not have: it has"
                 f" {', '.join(frame.columns)}"
             )
-        return frame.observe(SOURCE, *ledger.observations(frame.columns), *ages.observations(time))
+        seen = (*ledger.observations(frame.columns), *ages.observations(time))
+        return {VIEW: frame.observe(SOURCE, *seen)}
 
 
 class DeltaSource(StoredSource):
