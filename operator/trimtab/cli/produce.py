@@ -10,7 +10,8 @@ from trimtab.api.connection import KafkaConnection
 from trimtab.errors import BadInputError
 from trimtab.kafka.producer import payloads, probe
 from trimtab.tuning.producer import Probe, ProducerSettings
-from trimtab.tuning.producer_search import best_of, next_probe
+from trimtab.tuning.producer_choice import best_of
+from trimtab.tuning.producer_search import next_probe
 
 KNOBS = ("batch_bytes", "in_flight", "linger_ms", "compression")
 

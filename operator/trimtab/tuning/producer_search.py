@@ -14,7 +14,6 @@ Bang-bang: back off from a probe that misses the goal, build on the fastest one 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,6 +28,7 @@ from trimtab.tuning.producer import (
     rounded,
     together,
 )
+from trimtab.tuning.producer_choice import best_of, rivals
 
 PIPE_FULL = 0.3
 """Share of f·B/R from which the requests in flight are the limit."""
@@ -66,27 +66,6 @@ class Next:
 
     settings: ProducerSettings | None
     reason: str
-
-
-def best_of(probes: Sequence[Probe], goal_s: float) -> Probe:
-    """The highest rate of the settings that are expected to meet the goal; if none are, the
-    lowest latency."""
-    late = [late_s(probes, each.settings) for each in probes]
-    holding = [p for p, s in zip(probes, late, strict=True) if s <= goal_s]
-    if holding:
-        return max(holding, key=lambda p: p.rate)
-    return min(zip(late, probes, strict=True), key=lambda each: each[0])[1]
-
-
-def late_s(probes: Sequence[Probe], settings: ProducerSettings) -> float:
-    """The p95 to expect of settings: the mean of their probes and one standard error more.
-
-    One probe says nothing of its own spread, so it stands for itself; `_once_more` repeats it where
-    that matters.
-    """
-    logs = [math.log(p.p95_s) for p in probes if p.settings == settings]
-    spread = statistics.stdev(logs) if len(logs) > 1 else 0.0
-    return math.exp(statistics.fmean(logs) + spread / math.sqrt(len(logs)))
 
 
 def next_probe(probes: Sequence[Probe], goal_s: float) -> Next:
@@ -149,13 +128,17 @@ def _search(search: Search) -> Next:
 
 
 def _once_more(search: Search, found: Next) -> Next | None:
-    """The final choice may be the best by luck, so near the goal it is probed again.
+    """The final choice may be the best by luck, so near the goal, or another, it is probed again.
 
-    The last probe is reserved for that, unless there is a miss to back off from.
+    The last probe is reserved for the former, unless there is a miss to back off from.
     """
     probes, best, goal_s = search.probes, search.best, search.goal_s
     seen = sum(p.settings == best.settings for p in probes)
-    if seen >= LOOKS or len(probes) >= MAX_PROBES or not NEAR * goal_s < best.p95_s <= goal_s:
+    if seen >= LOOKS or len(probes) >= MAX_PROBES or best.p95_s > goal_s:
+        return None
+    if found.settings is None and seen == 1 and rivals(probes, search.now, goal_s):
+        return Next(best.settings, f"once more, since others are near: {found.reason}")
+    if best.p95_s <= NEAR * goal_s:
         return None
     if found.settings is None:
         return Next(best.settings, f"once more, {found.reason}")

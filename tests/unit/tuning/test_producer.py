@@ -20,7 +20,8 @@ from trimtab.tuning.producer import (
     Probe,
     ProducerSettings,
 )
-from trimtab.tuning.producer_search import MAX_PROBES, best_of, next_probe
+from trimtab.tuning.producer_choice import best_of
+from trimtab.tuning.producer_search import MAX_PROBES, next_probe
 
 BATCHES = (16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_000_000)
 GRID = tuple(
@@ -263,3 +264,27 @@ def test_steps_that_help_only_together_are_tried_together() -> None:
         probes.append(fast(step.settings))
     best = max(p.rate for p in map(fast, GRID) if p.p95_s <= 0.2)
     assert best_of(probes, 0.2).rate >= 0.9 * best
+
+
+def test_a_rate_that_was_seen_once_is_seen_again_before_it_is_chosen() -> None:
+    """Probes of a real broker on loopback, whose first seconds without compression were fast."""
+    seen = probed([
+        (16_384, 1, "none", 38.0e6, 0.005, 0.0002), (131_072, 1, "none", 217.9e6, 0.003, 0.0004),
+        (1_000_000, 1, "none", 404.2e6, 0.010, 0.0016),
+        (1_000_000, 3, "none", 271.3e6, 0.062, 0.0093),
+        (1_000_000, 1, "lz4", 212.4e6, 0.015, 0.0024),
+        (1_000_000, 2, "none", 262.8e6, 0.035, 0.0057),
+        (1_000_000, 3, "lz4", 253.7e6, 0.046, 0.0052),
+        (1_000_000, 4, "lz4", 329.1e6, 0.045, 0.0034),
+    ])  # fmt: skip
+    lucky, steady = seen[2], seen[-1]
+    step = next_probe(seen, 0.2)
+    assert step.settings == lucky.settings
+    assert "once more" in step.reason
+    seen.append(replace(lucky, rate=207.7e6))
+    assert next_probe(seen, 0.2).settings == steady.settings
+    seen.append(replace(steady, rate=320e6))
+    assert next_probe(seen, 0.2).settings is None
+    assert best_of(seen, 0.2) is steady
+    alone = [*seen[:7], replace(steady, rate=250e6)]
+    assert next_probe(alone, 0.2).settings is None, "no other comes near"
