@@ -513,6 +513,7 @@ REAL_TIME_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec", {"execution": "auto", "runs": {}}),
 )
 
+JOBS = {"image": f"registry.example/jobs@sha256:{'0' * 64}"}
 WHEEL = {"uri": "s3a://lake/jobs/orders-1.2-py3-none-any.whl", "sha256": "ab" * 32}
 PACKAGES = {"module": "a:b", "requirements": {"configMap": {"name": "clicks-packages"}}}
 """A transform with packages of its own."""
@@ -542,6 +543,16 @@ PIPELINES_REFUSED: tuple[Row, ...] = (
     ("spec.transform.python", {"script": "clicks"}, "script"),
     ("spec.transform.python", {"module": "a:b", "requirements": {}}, "configMap"),
     ("spec.transform.python", PACKAGES | {"requirements": {"text": "geo"}}, "text"),
+    (
+        "spec.transform.python",
+        {"module": "a:b", "modulesFrom": {"image": "registry.example/jobs:1.2"}},
+        "modulesFrom.image",
+    ),
+    (
+        "spec.transform.python",
+        {"module": "a:b", "modulesFrom": JOBS | {"path": "modules"}},
+        "modulesFrom.path",
+    ),
     *(
         ("spec.transform.python", {"module": "a:b", "archives": [WHEEL | wrong]}, words)
         for wrong, words in (
@@ -671,6 +682,7 @@ PIPELINES_TAKEN: tuple[tuple[str, Any], ...] = (
         "spec.transform.python",
         {"module": "a:b", "archives": [WHEEL, WHEEL | {"uri": "gs://b/c.zip"}]},
     ),
+    ("spec.transform.python", {"module": "a:b", "modulesFrom": JOBS | {"path": "/opt/jobs"}}),
     *FORMATS_TAKEN,
     ("spec.deadLetters", MANY),
     ("spec", {**DECODED, "deadLetters": MANY | {"maxPerBatch": 10_000}}),

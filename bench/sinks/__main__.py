@@ -31,7 +31,7 @@ from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
-TOPIC, PARTITIONS = "orders", 4
+TOPIC, PARTITIONS = "orders", 12
 PRODUCED = ((60.0, 50_000.0),)
 """Seconds and records/s: three million records wait."""
 START = Settings(executors=1, trigger_s=1.0, max_offsets=1_000)
@@ -39,7 +39,7 @@ UNLIMITED = Settings(executors=1, trigger_s=0.001, max_offsets=1_000_000_000)
 """What Spark does if nobody says more: no trigger, and a batch of all that waits."""
 POLICY = Policy(
     target_s=None, quantile=0.95, rate=None, catch_up_s=600.0, min_executors=1, max_executors=1,
-    maximum=True,
+    maximum=True, cores=2, stores=True,
 )  # fmt: skip
 TUNE_S, DEFAULTS_S, BATCHES = 420.0, 240.0, 4
 
@@ -100,7 +100,7 @@ def one(name: str, folder: Path, broker: KafkaBroker, sink: Callable[[str], Any]
         final = story.final or START
         at_end = _typical(driver, final)
     decisions = [f"{d.action} {d.reason}: {d.message}" for d in story.decisions]
-    told = f"trigger {final.trigger_s:g} s, batch limit {final.max_offsets:,}"
+    told = "; ".join(START.differences(final)) or "as at the start"
     return Row(name, by_default, at_start.rate, at_end.rate, told, decisions)
 
 
@@ -114,10 +114,11 @@ def page(rows: Sequence[Row], commit: str, load: float) -> str:
     lines = [
         "# The tuner with a Delta table and a database as the sink", "",
         f"`make bench-sinks` at commit {commit}: one real driver (Spark in local mode, Kafka on",
-        "loopback) works off three million waiting records into a Delta table on a local disk, and",
-        "into a PostgreSQL on the same machine, with the goal `throughput: {max: true}`. It begins",
-        f"with batches of {START.max_offsets:,} records and a trigger of {START.trigger_s:g} s, on",
-        f"one executor. The machine's load average was {load:.0f}.", "",
+        f"loopback) works off three million waiting records of {PARTITIONS} partitions into a",
+        "Delta table on a local disk, and into a PostgreSQL on the same machine, with the goal",
+        f"`throughput: {{max: true}}`. It begins with batches of {START.max_offsets:,} records and",
+        f"a trigger of {START.trigger_s:g} s, on one executor of two cores. The machine's load",
+        f"average was {load:.0f}.", "",
         "| sink | Spark's defaults | at the start | tuned | gain | settings at the end |",
         "|---|---|---|---|---|---|",
         *(

@@ -310,6 +310,7 @@ def test_images_and_python_can_be_forbidden_to_pipelines(
     values = (
         "policy.allowedImages={ok/}",
         "policy.allowPython=false",
+        "policy.allowedListeners={shop.Seen}",
         "watchNamespaces={sql-only}",
     )
     for manifest in rendered(*values):
@@ -330,9 +331,29 @@ def test_images_and_python_can_be_forbidden_to_pipelines(
     pipeline["spec"]["transform"] = {"sql": "SELECT value FROM source"}
     assert tried(pipeline) == ""
     kafka_sink = pipeline["spec"]["sink"]
+    python = {"module": "jobs:transform", "modulesFrom": {"image": f"mine@sha256:{'0' * 64}"}}
+    pipeline["spec"]["transform"] = {"python": python}
+    assert "the image mine@sha256:" in tried(pipeline)
+    pipeline["spec"]["transform"] = {"sql": "SELECT value FROM source"}
     pipeline["spec"]["sink"] = {"foreachBatch": {"module": "orders:write"}}
     assert "allows no Python in pipelines" in tried(pipeline)
+    named = [{"name": "here", **pipeline["spec"].pop("sink")}, {"name": "there", **kafka_sink}]
+    pipeline["spec"]["sinks"] = named
+    assert "allows no Python in pipelines" in tried(pipeline)
+    pipeline["spec"]["sinks"] = named[1:]
+    assert tried(pipeline) == ""
+    del pipeline["spec"]["sinks"]
     pipeline["spec"]["sink"] = kafka_sink
+    pipeline["spec"]["transform"] = {"jvm": {"class": "shop.Clicks"}}
+    assert tried(pipeline) == "", "it comes with an allowed image"
+    pipeline["spec"]["transform"]["jvm"]["jar"] = "/mnt/jars/shop.jar"
+    assert "allows no jars beside those of images" in tried(pipeline)
+    pipeline["spec"]["transform"] = {"sql": "SELECT value FROM source"}
+    pipeline["spec"]["listeners"] = ["shop.Seen", "shop.Other", "com.example.Third"]
+    words = "does not allow the listeners shop.Other, com.example.Third: ask for them in policy."
+    assert words in tried(pipeline)
+    pipeline["spec"]["listeners"] = ["shop.Seen"]
+    assert tried(pipeline) == ""
     for manifest in (pipeline, kafka):
         manifest["spec"]["image"] = "mine:1"
         assert "the image mine:1 is none of those that the cluster allows: ok/" in tried(manifest)

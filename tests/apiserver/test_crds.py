@@ -66,6 +66,8 @@ REFUSED = [
     ("spec.source", {"delta": {"uri": "/lake/orders", "timeColumn": "at"}}, "write the URI of a"),
     ("spec.eventLog", {"uri": "/mnt/events"}, "write the URI of a directory, without a password"),
     ("spec.eventLog", {"uri": "s3a://key:secret@b/c"}, "write the URI of a directory, without"),
+    ("spec.listeners", ["shop.Seen,shop.Other"], "should match"),
+    ("spec.listeners", ["Seen"], "should match"),
     ("spec.limits.tasks", 0, "should be greater than or equal to 1"),
     ("spec.limits.executorCores", 65, "should be less than or equal to 64"),
     (

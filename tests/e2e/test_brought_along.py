@@ -1,11 +1,18 @@
-"""Several sources on the real cluster: two Kafkas whose topics have the same name, in one query."""
+"""What teams bring along, on the real cluster: two Kafkas, several sinks, modules and classes."""
 
 from __future__ import annotations
 
+import zipfile
+from pathlib import Path
+
 import pytest
+from dev.localcluster.paths import from_environment
+from tests.e2e import own_images
 from tests.e2e.conftest import Json, Stage, manifests, pipeline
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
+
+NEW_CHECKPOINTS = True
 
 RECORDS = {"events": 60, "america": 40}
 SQL = """
@@ -14,10 +21,24 @@ UNION ALL SELECT concat('us-', CAST(value AS STRING)) FROM america
 """
 
 
+TOPICS = {"orders": 2, "lines": 2, "all": 1, "every": 1, "few": 1}
+JOB = """
+from pyspark.sql import functions as F
+
+@F.udf("string")
+def told(value):
+    from shouts import words
+    return words.FIRST + value.decode()
+
+def transform(df, params):
+    return df.select(told("value").alias("value"))
+"""
+
+
 def kafka(name: str) -> Json:
     (made,) = manifests("kafka")
     made["metadata"] = {"name": name}
-    made["spec"]["topics"] = [{"name": "orders", "partitions": 2}, {"name": "all", "partitions": 1}]
+    made["spec"]["topics"] = [{"name": t, "partitions": n} for t, n in TOPICS.items()]
     return made
 
 
@@ -29,10 +50,23 @@ def tool(stage: Stage, cluster: str, name: str, *arguments: str, text: str | Non
     return stage.kube.call("exec", *stdin, pod, "--", *command, *arguments, text=text)
 
 
-def written(stage: Stage) -> int:
-    """Records of the topic that both go to."""
-    said = tool(stage, "events", "GetOffsetShell", "--topic", "all")
+def written(stage: Stage, topic: str = "all") -> int:
+    """Records of a topic, by default the one that both Kafkas' go to."""
+    said = tool(stage, "events", "GetOffsetShell", "--topic", topic)
     return sum(int(line.rpartition(":")[2]) for line in said.split())
+
+
+def values(stage: Stage, topic: str) -> list[str]:
+    """All values of a topic, sorted."""
+    limits = ("--from-beginning", "--max-messages", str(written(stage, topic)))
+    return sorted(
+        tool(stage, "events", "consumer.ConsoleConsumer", "--topic", topic, *limits).split()
+    )
+
+
+def produce(stage: Stage, first: int, end: int) -> None:
+    lines = "".join(f"{number}\n" for number in range(first, end))
+    tool(stage, "events", "ConsoleProducer", "--topic", "lines", text=lines)
 
 
 def test_two_kafkas_are_read_in_one_query_and_a_restart_repeats_nothing(stage: Stage) -> None:
@@ -63,3 +97,45 @@ def test_two_kafkas_are_read_in_one_query_and_a_restart_repeats_nothing(stage: S
     stage.wait_long("what came since", 120, lambda: written(stage) >= 102)
     assert written(stage) == 102, "and nothing twice"
     stage.kube.call("delete", "tkc", "america")
+
+
+def test_modules_and_a_class_of_images_of_ones_own_write_to_two_topics(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is not in the image is told, and nothing is lost from one job to the next."""
+    stage.apply(kafka("events"))
+    with zipfile.ZipFile(tmp_path / "shouts.zip", "w") as packed:
+        for name, text in (("__init__", ""), ("words", "FIRST = 'py-'"), ("job", JOB)):
+            packed.writestr(f"shouts/{name}.py", text)
+    image = own_images.of_modules(from_environment(), tmp_path / "shouts.zip", monkeypatch)
+    target = {"cluster": "events"}
+    parts = {
+        "source": {"kafka": target | {"topics": ["lines"], "startingOffsets": "earliest"}},
+        "sink": None,
+        "sinks": [
+            {"name": "everything", "kafka": target | {"topic": "every"}},
+            {"name": "sevens", "sql": "SELECT value FROM result WHERE value LIKE '%7'",
+             "kafka": target | {"topic": "few"}},
+        ],
+    }  # fmt: skip
+    python = {"module": "shouts.job:transform", "modulesFrom": {"image": image, "path": "/none"}}
+    stage.apply(pipeline(**parts, transform={"python": python}))
+    assert "nothing was copied from" in stage.wait_stalled("ModuleNotFound", 240)
+    python["modulesFrom"] = {"image": image}
+    stage.apply(pipeline(**parts, transform={"python": python}))
+    stage.wait_ready()
+    produce(stage, 0, 20)
+    stage.wait_long("all of the first", 120, lambda: written(stage, "every") >= 20)
+    stage.wait_long("some of the first", 60, lambda: written(stage, "few") >= 2)
+    driver = stage.uid("clicks-driver-0")
+    own = own_images.of_classes(from_environment(), stage.image)
+    jvm = {"class": "shop.Clicks", "params": {"prefix": "jvm-"}}
+    stage.apply(pipeline(**parts, image=own, transform={"jvm": jvm}))
+    stage.wait_replaced("clicks-driver-0", driver)
+    stage.wait_ready()
+    produce(stage, 20, 28)
+    stage.wait_long("all of the second", 120, lambda: written(stage, "every") >= 28)
+    stage.wait_long("some of the second", 60, lambda: written(stage, "few") >= 3)
+    known = [f"py-{n}" for n in range(20)] + [f"jvm-{n}" for n in range(20, 28)]
+    assert values(stage, "every") == sorted(known), "each once"
+    assert values(stage, "few") == ["jvm-27", "py-17", "py-7"]

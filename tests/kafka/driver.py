@@ -82,10 +82,13 @@ class Driver:
         (self.conf / "spark-defaults.conf").write_text(lines)
 
     def apply(self, settings: Settings) -> int:
-        """Write the trigger and the batch limit of the law's settings; returns their generation."""
+        """Write the law's settings, as far as they need no cluster; returns their generation."""
+        known = settings.knob_values().model_dump(by_alias=True, exclude_none=True, mode="json")
+        trigger = f"{max(1, round(settings.trigger_s * 1000))}ms"
         return self.settings(
-            trigger=f"{max(1, round(settings.trigger_s * 1000))}ms",
+            trigger=trigger,
             maxOffsetsPerTrigger=settings.max_offsets,
+            **{name: known[name] for name in ("sink", "producer") if name in known},
         )
 
     def settings(self, *, schema: int = 1, uid: str = UID, **knobs: Any) -> int:

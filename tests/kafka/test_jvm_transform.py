@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ import pytest
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from dev.loadgen.verify import read_all
-from pyspark.java_gateway import launch_gateway
 from tests.kafka.driver import Driver
+from tests.kafka.java import packed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -59,25 +58,7 @@ public class Other {
 
 @pytest.fixture(scope="module")
 def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The classes, by the compiler in Spark's own jars: there may be no JDK."""
-    folder = tmp_path_factory.mktemp("shop")
-    gateway: Any = launch_gateway()
-    try:
-        compiler = gateway.jvm.org.codehaus.janino.Compiler()
-        compiler.setDestinationDirectory(gateway.jvm.java.io.File(f"{folder}/classes"), False)
-        files = gateway.new_array(gateway.jvm.java.io.File, 2)
-        for n, (name, text) in enumerate((("Clicks", CLICKS), ("Other", OTHER))):
-            (folder / f"{name}.java").write_text(text)
-            files[n] = gateway.jvm.java.io.File(f"{folder}/{name}.java")
-        compiler.compile(files)
-    finally:
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-    with zipfile.ZipFile(folder / "shop.jar", "w") as packed:
-        for file in (folder / "classes").rglob("*.class"):
-            packed.write(file, str(file.relative_to(folder / "classes")))
-    return folder / "shop.jar"
+    return packed(tmp_path_factory.mktemp("shop"), {"Clicks": CLICKS, "Other": OTHER})
 
 
 def test_a_class_transforms_records_in_driver_and_tasks(

@@ -150,6 +150,32 @@ def test_delta_files_and_a_function_after_a_replay(
     assert first == second
 
 
+def test_one_task_for_each_slot_writes_from_the_next_batch_on(
+    broker: KafkaBroker, make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    """The change is live, and nothing is lost by it: 6 tasks on 2 slots."""
+    topic, lake = "many-partitions", tmp_path / "lake"
+    broker.create_topic(topic, 6)
+    sink = {"kind": "files", "format": "json", "uri": str(lake)}
+    source = {"bootstrapServers": broker.bootstrap, "topics": [topic]}
+    driver = make_driver(source=source, transform={"sql": SMALL}, sink=sink)
+    driver.settings(trigger="1s", maxOffsetsPerTrigger=60)
+    first = produce(broker.bootstrap, topic, [(0.5, 360)])
+    driver.start()
+    driver.until(driver.committed(first.acknowledged))
+    before = {each.name for each in lake.glob("batch=*")}
+    generation = driver.settings(trigger="1s", maxOffsetsPerTrigger=60, sink={"writers": "Slots"})
+    driver.until(lambda m: m.get("settings_generation") == generation)
+    second = produce(broker.bootstrap, topic, [(0.5, 360)])
+    driver.until(driver.committed(first.acknowledged + second.acknowledged))
+    assert driver.terminate() == 0
+    files = {each.name: len(list(each.glob("part-*"))) for each in lake.glob("batch=*")}
+    assert max(count for name, count in files.items() if name in before) == 6
+    assert max(count for name, count in files.items() if name not in before) == 2
+    lines = [json.loads(line) for f in lake.rglob("part-*") for line in f.read_text().splitlines()]
+    every_record_once([line["id"] for line in lines], broker, topic)
+
+
 def test_several_sinks_each_have_what_they_select_after_a_replay(
     broker: KafkaBroker, make_driver: Callable[..., Driver], database: Postgres, password: Path,
     tmp_path: Path,

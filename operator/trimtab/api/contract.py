@@ -39,7 +39,7 @@ from trimtab.api.v1alpha1.environment import EnvSource
 from trimtab.api.v1alpha1.kafka_client import SecretKey
 from trimtab.api.v1alpha1.pod_template import PodTemplate, TopologySpread
 from trimtab.api.v1alpha1.tables import Table
-from trimtab.api.v1alpha1.transform import Archive
+from trimtab.api.v1alpha1.transform import Archive, ModulesImage
 from trimtab.api.v1alpha1.volumes import Volume
 from trimtab.errors import ContractError
 
@@ -141,6 +141,9 @@ class TransformDocument(Document):
     archives: list[Archive] | None = Field(
         None, description="of modules, to read from an object store; absent: none"
     )
+    modules_from: ModulesImage | None = Field(
+        None, alias="modulesFrom", description="image that a folder was copied from; absent: none"
+    )
     shuffle_partitions: int | None = Field(
         None, alias="shufflePartitions", description="of the state; absent: the driver chooses"
     )
@@ -218,6 +221,7 @@ class Job(Document):
     event_log_uri: str | None = Field(
         None, alias="eventLogUri", description="absent: Spark logs no events"
     )
+    listeners: list[str] | None = Field(None, description="absent: none but trimtab's own")
     executors: Annotated[Executors | None, Field(description="absent: Spark local mode")] = None
     spark_conf: dict[str, str] = Field(default_factory=dict, alias="sparkConf")
 

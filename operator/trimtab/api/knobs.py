@@ -28,6 +28,9 @@ PROCESS, NODE, ZONE, ANY = range(len(SCOPES))
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 """How the Kafka sink packs its batches; settings hold the index."""
 
+WRITERS = ("Tasks", "Slots")
+"""What writes a batch into a table or files; settings hold the index."""
+
 
 class How(StrEnum):
     """How a change reaches the running driver, cheapest first."""
@@ -100,11 +103,13 @@ PRODUCER_COMPRESSION = Knob(
 )
 SCOPE = Knob("locality.scope", How.LIVE, 0, 0, len(SCOPES) - 1, "scope", words=SCOPES)
 
+SINK_WRITERS = Knob("sink.writers", How.LIVE, 0, 0, len(WRITERS) - 1, "", words=WRITERS)
+
 PRODUCER_KNOBS = (PRODUCER_IN_FLIGHT, PRODUCER_BATCH, PRODUCER_LINGER, PRODUCER_COMPRESSION)
 
 ALL_KNOBS = (
     EXECUTORS, TRIGGER, MAX_OFFSETS, MIN_PARTITIONS, MAX_IN_FLIGHT, SCOPE, TOPIC_PARTITIONS,
-    EXECUTOR_CORES, *PRODUCER_KNOBS,
+    EXECUTOR_CORES, *PRODUCER_KNOBS, SINK_WRITERS,
 )  # fmt: skip
 """Every knob that the control law moves."""
 
@@ -118,7 +123,7 @@ KNOBS: Mapping[str, Knob] = {
     k.name: k
     for k in (
         EXECUTORS, TRIGGER, MAX_OFFSETS, MIN_PARTITIONS, *FIXED_KNOBS, MAX_IN_FLIGHT,
-        *PRODUCER_KNOBS, SCOPE,
+        *PRODUCER_KNOBS, SINK_WRITERS, SCOPE,
     )
 }  # fmt: skip
 """Every knob that the driver applies, by name."""
@@ -179,6 +184,16 @@ class ProducerKnobs(_Group):
     )
 
 
+class SinkKnobs(_Group):
+    """How a batch gets into a table or files. Changed live, from one batch to the next."""
+
+    writers: Literal["Tasks", "Slots"] | None = Field(
+        None,
+        description="Tasks: each task of the query writes. Slots: the results are shuffled to one"
+        " writer per task slot, for fewer files and connections.",
+    )
+
+
 class LocalityKnobs(_Group):
     """How close to their data tasks run. Changed live."""
 
@@ -233,6 +248,9 @@ class KnobValues(BaseModel):
         description="Calls in flight in each task of a pending_map stage. Changed live.",
     )
     producer: ProducerKnobs | None = Field(None, description="How the Kafka sink sends.")
+    sink: SinkKnobs | None = Field(
+        None, description="How a batch gets into Delta, files or a database."
+    )
     locality: LocalityKnobs | None = Field(None, description="How close to their data tasks run.")
 
     def numbers(self) -> dict[str, float]:

@@ -66,6 +66,7 @@ class Reason(StrEnum):
     CALLS_RAISED = "CallsRaised"
     CALLS_LOWERED = "CallsLowered"
     PRODUCER_CHANGED = "ProducerChanged"
+    WRITERS_CHANGED = "WritersChanged"
     SCOPE_NARROWED = "ScopeNarrowed"
     SCOPE_WIDENED = "ScopeWidened"
     CLAMPED = "Clamped"

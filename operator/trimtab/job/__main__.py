@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -21,6 +22,7 @@ from pyspark.sql import SparkSession
 from trimtab import http
 from trimtab.api.contract import SETTINGS_KEY, Job, Settings
 from trimtab.api.knobs import EXECUTORS, SCOPE
+from trimtab.api.modules import COPIED_DIRECTORY
 from trimtab.errors import UnavailableError
 from trimtab.job import definition, gateway, termination
 from trimtab.job.batches.batches import Batches
@@ -106,12 +108,13 @@ def _drive(options: Options, stopping: threading.Event) -> ExitCode:
         _delete_old_executors(api, job)
     if api is not None and options.pod_name:
         announce.start(driver, partial(api.annotate_pod, options.pod_name), stopping)
-    sys.path.insert(0, str(options.modules))
+    folders = (options.modules, Path(COPIED_DIRECTORY))
+    sys.path[:0] = map(str, folders)
     knobs = definition.effective(settings, job)
     places = Places.of(job.kafka_source, api.node_of if api else lambda _pod: None)
     plan = _plan(job, knobs, places)
     conf = configuration(job, options, plan[0].target, plan[0].selector)
-    session = open_session(conf, options.modules, job)
+    session = open_session(conf, folders, job)
     executors = None
     if job.executors is not None:
         executors = partial(

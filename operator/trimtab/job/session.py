@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -18,7 +18,7 @@ from trimtab.api.contract import Executors, Job
 from trimtab.api.listening import BLOCK_MANAGER_PORT, DRIVER_PORT, FIXED_PORTS, UI_PORT
 from trimtab.api.memory import HEAP_MIN_BYTES, POD_MIN_BYTES
 from trimtab.api.reserved import env_faults, spark_faults
-from trimtab.job import event_log
+from trimtab.job import event_log, listeners
 from trimtab.job.definition import Options
 from trimtab.job.executors.pod_template import keys as pod_keys
 from trimtab.job.executors.pod_template import pod_template
@@ -96,6 +96,7 @@ def configuration(
     """
     _require_no_reserved(job)
     owned = OWNED | (UI if job.spark_ui else {}) | event_log.keys(job.event_log_uri)
+    owned |= listeners.keys(job.listeners or ())
     if job.spark_ui or job.event_log_uri:
         owned["spark.redaction.regex"] = REDACTED
     owned["spark.app.name"] = job.pipeline
@@ -197,11 +198,12 @@ def memory_split(pod_bytes: int, asked_overhead: int | None = None) -> tuple[int
     return heap, overhead
 
 
-def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSession:
-    """Start the JVM and ship the user's Python modules to the executors.
+def open_session(conf: Mapping[str, str], folders: Sequence[Path], job: Job) -> SparkSession:
+    """Start the JVM and ship the user's Python modules, those in `folders` too, to the executors.
 
     Raises:
-        JobFailureError: the event log has no place, or an archive of modules is not what it was.
+        JobFailureError: the event log has no place, a listener does not start, or an archive of
+            modules is not what it was.
     """
     if POD_TEMPLATE_KEY in conf and job.executors is not None:
         template = pod_template(job.executors, job.secret_keys)
@@ -211,10 +213,12 @@ def open_session(conf: Mapping[str, str], modules: Path, job: Job) -> SparkSessi
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with listeners.understood(job.listeners or ()):
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel(conf.get("spark.log.level", "WARN"))
     work = Path(tempfile.mkdtemp(prefix="trimtab-modules-"))
     fetched = fetch(job.transform.archives or (), work, session.sparkContext)
-    for module in (*found(modules, work), *fetched):
+    mounted = (module for folder in folders for module in found(folder, work))
+    for module in (*mounted, *fetched):
         session.sparkContext.addPyFile(str(module))
     return session

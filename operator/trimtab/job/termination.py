@@ -48,6 +48,7 @@ class Reason(StrEnum):
     VOLUME_MISSING = "VolumeMissing"
     DATA_LOST = "DataLost"
     CHECKPOINT_UNREACHABLE = "CheckpointUnreachable"
+    LISTENER_FAILED = "ListenerFailed"
     EVENT_LOG_UNREACHABLE = "EventLogUnreachable"
     CHECKPOINT_INCOMPATIBLE = "CheckpointIncompatible"
     CHECKPOINT_IN_USE = "CheckpointInUse"

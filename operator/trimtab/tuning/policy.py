@@ -58,6 +58,8 @@ class Policy:
     """Whether the user set a scope, initial or pinned."""
     sends: bool = False
     """Whether the results go to Kafka through a producer whose knobs may be moved."""
+    stores: bool = False
+    """Whether the results go to a table or files, whose writers may be moved."""
     locked: frozenset[str] = frozenset()
     """Knobs that a policy above this pipeline locks."""
     pauses_per_hour: int | None = None
@@ -95,6 +97,7 @@ class Policy:
         return replace(
             self,
             sends=spec.results.sends,
+            stores=spec.results.stores,
             reflex=self.reflex and spec.wants is None,
             execution=spec.execution,
             why_batches=spec.why_not_real_time if spec.execution == "auto" else "",

@@ -20,6 +20,7 @@ from trimtab.api.knobs import (
     PRODUCER_KNOBS,
     PRODUCER_LINGER,
     SCOPE,
+    SINK_WRITERS,
     TOPIC_PARTITIONS,
     TRIGGER,
     KnobValues,
@@ -49,6 +50,8 @@ class Settings:
     producer_linger_ms: int | None = None
     producer_compression: int | None = None
     """An index of `COMPRESSIONS`."""
+    writers: int | None = None
+    """What writes a batch into a table or files: an index of `WRITERS`."""
     topic_partitions: int | None = None
     """Partitions requested for the source's topic; None: none requested."""
     cores: int | None = None
@@ -96,9 +99,9 @@ class Settings:
 
     @property
     def producer(self) -> str:
-        """Identifies the way of sending; empty if nothing is set."""
-        said = self.numbers()
-        return "/".join(f"{k.name}={said[k.name]:g}" for k in PRODUCER_KNOBS if k.name in said)
+        """Identifies the way of writing; empty if nothing is set."""
+        said, ways = self.numbers(), (*PRODUCER_KNOBS, SINK_WRITERS)
+        return "/".join(f"{k.name}={said[k.name]:g}" for k in ways if k.name in said)
 
 
 _FIELDS = {
@@ -112,6 +115,7 @@ _FIELDS = {
     PRODUCER_BATCH.name: "producer_batch",
     PRODUCER_LINGER.name: "producer_linger_ms",
     PRODUCER_COMPRESSION.name: "producer_compression",
+    SINK_WRITERS.name: "writers",
     TOPIC_PARTITIONS.name: "topic_partitions",
     EXECUTOR_CORES.name: "cores",
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from trimtab.api.common import API_VERSION
 from trimtab.api.kinds import KINDS
+from trimtab.api.modules import COPIED_DIRECTORY
 from trimtab.api.packages import PACKAGES_DIRECTORY
 from trimtab.api.pod_user import PodUser
 from trimtab.api.quantities import format_quantity
@@ -27,6 +28,7 @@ SCRATCH = {
     "tmp": ("/tmp", "2Gi"),  # noqa: S108
     "work": ("/opt/work", "1Gi"),
     "packages": (PACKAGES_DIRECTORY, "2Gi"),
+    "copied": (COPIED_DIRECTORY, "1Gi"),
 }
 """What a container writes beside its volumes: path and limit by volume name."""
 SCRATCH_REQUEST = "512Mi"

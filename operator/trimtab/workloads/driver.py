@@ -32,6 +32,7 @@ from trimtab.workloads.common import (
     resources,
     scratch,
 )
+from trimtab.workloads.modules import copying
 from trimtab.workloads.names import (
     claim_name,
     driver_account,
@@ -148,7 +149,8 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         mounts.append({"name": "modules", "mountPath": MODULES_DIRECTORY})
     container = _driver(name, spec, config, mounts)
     first = installing(job.packages, container["image"], container["resources"])
-    mounts += first.mounts
+    copied = copying(job.transform.modules_from, container["resources"])
+    mounts += [*first.mounts, *copied.mounts]
     container["env"] += first.variables
     pod: Manifest = {
         "serviceAccountName": driver_account(name),
@@ -156,10 +158,10 @@ def _pod(name: str, spec: StreamPipelineSpec, job: Job, config: OperatorSettings
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": int(job.drain_timeout_s) + 15,
         "containers": [container],
-        "volumes": [*volumes, *first.volumes],
+        "volumes": [*volumes, *first.volumes, *copied.volumes],
     }
-    if first.containers:
-        pod["initContainers"] = first.containers
+    if before := [*copied.containers, *first.containers]:
+        pod["initContainers"] = before
     if nodes := spec.nodes_of("driver"):
         pod["nodeSelector"] = nodes
     return pod

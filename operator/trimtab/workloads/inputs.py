@@ -15,6 +15,7 @@ UNSET = (
     ("transform", "shufflePartitions"), ("transform", "script"), ("transform", "args"),
     ("transform", "class"), ("transform", "jar"),
     ("transform", "tables"), ("transform", "archives"),
+    ("transform", "modulesFrom"),
     ("source", "includeHeaders"), ("source", "commitGroup"),
     ("source", "format"), ("source", "groupIdPrefix"), ("source", "options"), ("sink", "options"),
     *((part, field) for part in ("source", "sink") for field in ("tls", "authentication")),
@@ -68,7 +69,7 @@ def _document(spec: StreamPipelineSpec, job: Job) -> dict[str, Any]:
     document.pop("resume")  # only a new checkpoint reads it
     # as it was when drivers and executors shared an account: a new one is no reason to restart
     document["executors"]["serviceAccount"] = driver_name(job.pipeline)
-    for field in ("hangTimeout", "sparkUI", "eventLogUri", "execution"):
+    for field in ("hangTimeout", "sparkUI", "eventLogUri", "listeners", "execution"):
         if document[field] is None:
             document.pop(field)
     if spec.image is None:

@@ -94,6 +94,7 @@ def job_definition(
             params=python.params if python else jvm.params if jvm else {},
             tables=spec.transform.tables or None,
             archives=(python.archives or None) if python else None,
+            modules_from=python.modules_from if python else None,
             shuffle_partitions=spec.transform.shuffle_partitions,
         ),
         sink=spec.results.document(),
@@ -106,6 +107,7 @@ def job_definition(
         hang_timeout_s=spec.hang_timeout,
         spark_ui=True if spec.shows_ui else None,
         event_log_uri=spec.event_log.uri if spec.event_log else None,
+        listeners=spec.listeners or None,
         executors=_executors(parent, spec, config, requirements),
         spark_conf=spec.spark_conf,
     )
@@ -147,6 +149,7 @@ def _needs_second_schema(spec: StreamPipelineSpec) -> bool:
             *(variable.value_from for variable in spec.env),
             source is None or source.topic_pattern or source.format,
             python and (python.script or python.requirements or python.archives),
+            python and python.modules_from,
             spec.transform.jvm,
             spec.sinks,
             spec.wants,

@@ -35,6 +35,7 @@ def test_a_sink_of_a_spec_is_one_of_the_driver(value: dict[str, Any]) -> None:
     open_sink(document)
     results = spec.results
     assert (results.words, results.kafkas, results.sends) == (WORDS[kind], (), False)
+    assert results.stores == (kind in {"delta", "files", "jdbc"})
 
 
 def test_a_kafka_sink_names_its_topic_and_sends() -> None:
@@ -43,6 +44,7 @@ def test_a_kafka_sink_names_its_topic_and_sends() -> None:
     assert isinstance(document, endpoints.KafkaSinkDocument)
     assert document.bootstrap_servers == "k:9092"
     assert spec.results.sends
+    assert not spec.results.stores
     assert spec.results.words.startswith("topic ")
 
 

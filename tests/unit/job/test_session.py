@@ -107,6 +107,13 @@ def test_names_of_secrets_are_known(name: str) -> None:
     assert not re.search(REDACTED, "spark.hadoop.fs.s3a.endpoint")
 
 
+def test_listeners_are_told_of_events_if_there_are_any() -> None:
+    assert "spark.extraListeners" not in configuration(job(), options({}), executors=None)
+    asked = job(listeners=["shop.Seen", "shop.Other"])
+    keys = configuration(asked, options({}), executors=None)
+    assert keys["spark.extraListeners"] == "shop.Seen,shop.Other"
+
+
 def test_executors_get_the_environment_and_the_nodes_of_the_pipeline() -> None:
     pod = POD | {"env": {"LOG_LEVEL": "info"}, "nodeSelector": {"example.com/disk": "ssd"}}
     conf = configuration(job(executors=pod), options(ENV), executors=1)

@@ -61,9 +61,10 @@ def test_the_drivers_own_words() -> None:
     assert failure(last)[0] == "TopicNotFound"
 
 
-def not_installed(**state: Any) -> tuple[str, str]:
+def not_installed(container: str = "packages", **state: Any) -> tuple[str, str]:
     made = pod({"state": {"waiting": {"reason": "PodInitializing"}}})
-    made["status"]["initContainerStatuses"] = [{"name": "packages", "image": "jobs:7"} | state]
+    made["spec"] = {"initContainers": [{"name": container, "image": "jobs@sha256:7"}]}
+    made["status"]["initContainerStatuses"] = [{"name": container, "image": "jobs:7"} | state]
     found = driver_pod(made).failure
     assert found is not None
     return found
@@ -94,6 +95,21 @@ def test_an_installer_without_words_of_its_own(state: Json, words: str) -> None:
 def test_an_installer_whose_image_cannot_be_pulled() -> None:
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "denied"}}
     assert not_installed(state=waiting) == ("ImageCannotStart", "jobs:7: denied")
+
+
+def test_modules_that_are_not_copied_are_told_with_their_image() -> None:
+    last = ended("cp: cannot stat '/modules/.': No such file or directory")
+    again = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": last["state"]}
+    for state in (last, again):
+        reason, message = not_installed("modules", **state)
+        assert reason == "ModuleNotFound"
+        assert "nothing was copied from jobs@sha256:7: cp: cannot stat '/modules" in message
+    without = {"reason": "RunContainerError", "message": 'exec: "cp": not found in $PATH'}
+    for state in ({"state": {"waiting": without}}, ended(without["message"], code=128)):
+        reason, message = not_installed("modules", **state)
+        assert (reason, 'exec: "cp": not found' in message) == ("ModuleNotFound", True)
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "denied"}}
+    assert not_installed("modules", state=waiting) == ("ImageCannotStart", "jobs:7: denied")
 
 
 def test_an_init_container_that_is_not_ours_says_nothing_of_the_driver() -> None:

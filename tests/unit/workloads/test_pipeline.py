@@ -262,7 +262,9 @@ def test_an_edit_of_goal_limits_tuning_or_source_restarts_no_driver(path: str, v
         ("hangTimeout", "1h"),
         ("sparkUI", {"enabled": True}),
         ("eventLog", {"uri": "s3a://bucket/events"}),
+        ("listeners", ["shop.Seen"]),
         ("source.kafka.includeHeaders", True),
+        ("transform.python.modulesFrom", {"image": f"jobs@sha256:{'0' * 64}"}),
     ],
 )
 def test_an_edit_of_the_job_or_the_pods_restarts_the_driver(path: str, value: Any) -> None:

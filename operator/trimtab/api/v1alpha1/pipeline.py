@@ -46,7 +46,7 @@ from trimtab.api.v1alpha1.query import (
 )
 from trimtab.api.v1alpha1.results import ONE_OR_SEVERAL, RESULT, TAKEN, Results, Sinks
 from trimtab.api.v1alpha1.runs import Runs
-from trimtab.api.v1alpha1.spark_ui import EventLog, SparkUI, require_place
+from trimtab.api.v1alpha1.spark_ui import EventLog, Listeners, SparkUI, require_place
 from trimtab.api.v1alpha1.transform import Transform
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.api.v1alpha1.volumes import Volumes
@@ -117,6 +117,11 @@ class StreamPipelineSpec(ApiModel):
     )
     event_log: EventLog | None = Field(
         None, alias="eventLog", description="Where Spark logs its events; absent: nowhere."
+    )
+    listeners: Listeners = Field(
+        default_factory=list,
+        description="Classes of the image that Spark tells of its events, such as OpenLineage's;"
+        " those that the cluster allows.",
     )
     node_selector: NodeSelector = Field(
         default_factory=dict,

@@ -93,6 +93,11 @@ class Results:
         return bool(self.kafkas)
 
     @property
+    def stores(self) -> bool:
+        """Whether tasks write a table or files, so that their number matters."""
+        return any(sink.delta or sink.files or sink.jdbc for sink in self.sinks)
+
+    @property
     def output_mode(self) -> Literal["append", "update"]:
         """What the query hands on."""
         return self.sinks[0].output_mode

@@ -1,8 +1,9 @@
-"""What Spark itself shows of a query: its web UI, and the log of its events."""
+"""What shows a query beside trimtab: Spark's web UI, the log of its events, and listeners."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
 
 from pydantic import Field
 
@@ -49,6 +50,13 @@ class EventLog(ApiModel):
             )
         ),
     )
+
+
+Listeners = Annotated[
+    list[Annotated[str, Field(max_length=256, pattern=r"^[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)+$")]],
+    Field(max_length=8),
+]
+"""Classes that Spark tells of its events."""
 
 
 def require_place(log: EventLog | None, volumes: Iterable[Volume]) -> None:

@@ -59,6 +59,20 @@ class Archive(ApiModel):
         return uri
 
 
+class ModulesImage(ApiModel):
+    """An image whose folder has Python modules."""
+
+    image: Annotated[str, Field(pattern=r"^[^\s@]+@sha256:[0-9a-f]{64}$")] = Field(
+        max_length=512,
+        description="The image by its digest, like registry.example/jobs@sha256:..., with `cp`.",
+    )
+    path: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9._-]+)+$")] = Field(
+        "/modules",
+        max_length=256,
+        description="The folder in it, with zips, wheels and .py files.",
+    )
+
+
 class PythonTransform(ApiModel):
     """A function `transform(df, params) -> DataFrame`, or a script."""
 
@@ -101,6 +115,10 @@ class PythonTransform(ApiModel):
         default_factory=list,
         max_length=4,
         description="Zips and wheels of modules in an object store, read at each start.",
+    )
+
+    modules_from: ModulesImage | None = Field(
+        None, alias="modulesFrom", description="An image with modules, copied before the driver."
     )
 
     @model_validator(mode="after")

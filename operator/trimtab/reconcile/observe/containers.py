@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from trimtab.api.modules import COPIER
 from trimtab.api.packages import INSTALLER
 from trimtab.ports import Manifest
 
@@ -21,7 +22,7 @@ def statuses(pod_status: Manifest) -> list[Manifest]:
     Those that a mesh adds say nothing of the pipeline.
     """
     before = pod_status.get("initContainerStatuses") or ()
-    own = [each for each in before if each["name"] == INSTALLER]
+    own = [each for each in before if each["name"] in {INSTALLER, COPIER}]
     return [*own, *(pod_status.get("containerStatuses") or ())]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from trimtab.api.contract import DRIVER_STATE_ANNOTATION, EXECUTORS_ANNOTATION, FORM
+from trimtab.api.modules import COPIER
 from trimtab.api.packages import INSTALLER
 from trimtab.api.quantities import parse_quantity
 from trimtab.ports import Manifest
@@ -16,7 +17,7 @@ from trimtab.reconcile.observe.containers import (
     log,
     statuses,
 )
-from trimtab.reconcile.observe.installer import not_installed
+from trimtab.reconcile.observe.installer import not_copied, not_installed
 from trimtab.workloads.common import COMPONENT_LABEL, INPUTS_ANNOTATION
 from trimtab.workloads.ownership import controller
 
@@ -83,7 +84,7 @@ def driver_pod(pod: Manifest | None) -> DriverPod:
         memory=_memory(pod),
         job=_job(pod),
         account=(pod.get("spec") or {}).get("serviceAccountName", ""),
-        failure=None if ready else _announced(meta) or _failure(status) or _outdated(pod),
+        failure=None if ready else _announced(meta) or _failure(pod) or _outdated(pod),
         executors_refused=(meta.get("annotations") or {}).get(EXECUTORS_ANNOTATION, ""),
     )
 
@@ -106,7 +107,8 @@ def _announced(meta: Manifest) -> tuple[str, str] | None:
     return (reason[:64], message) if separator else None
 
 
-def _failure(status: Manifest) -> tuple[str, str] | None:
+def _failure(pod: Manifest) -> tuple[str, str] | None:
+    status = pod.get("status", {})
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return "Unschedulable", f"no node fits the driver: {condition.get('message', '')}"
@@ -116,14 +118,24 @@ def _failure(status: Manifest) -> tuple[str, str] | None:
         reason = waiting.get("reason", "")
         if reason in IMAGE_REASONS:
             return "ImageCannotStart", f"{container['image']}: {waiting.get('message', reason)}"
+        ended = last_end(container)
+        if container.get("name") == COPIER and (
+            failed := not_copied(waiting, ended or {}, _image(pod, COPIER))
+        ):
+            return failed
         if reason in CONFIG_REASONS:
             return "DriverCannotStart", waiting.get("message", reason)
-        ended = last_end(container)
         if ended and ended.get("exitCode"):
             if container.get("name") == INSTALLER:
                 return not_installed(ended, "resources.driver.memory")
             return _ended(ended)
     return None
+
+
+def _image(pod: Manifest, name: str) -> str:
+    """The image of an init container as its spec has it; its status may have a hash alone."""
+    containers = (pod.get("spec") or {}).get("initContainers") or []
+    return next((each["image"] for each in containers if each["name"] == name), "the image")
 
 
 def _outdated(pod: Manifest) -> tuple[str, str] | None:

@@ -63,7 +63,7 @@ class Point:
     call_s: float = 0.0
     """Seconds of a call, one per record; 0 if unknown or without calls."""
     producer: str = ""
-    """How the Kafka sink sent, as in `Settings.producer`."""
+    """How the sink wrote, as in `Settings.producer`."""
     fastest_s: float = 0.0
     slowest_s: float = 0.0
     """Seconds per record of its fastest and its slowest batch; 0 if only the mean is known."""

@@ -26,6 +26,7 @@ from trimtab.tuning.knobs import (
     sending,
     split,
     topic,
+    writers,
 )
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
@@ -40,6 +41,7 @@ LADDER: tuple[Knob, ...] = (
     max_in_flight.BACK_OFF,
     locality.KNOB,
     *sending.KNOBS,
+    writers.KNOB,
     cores.KNOB,
     topic.KNOB,
     fewer.KNOB,

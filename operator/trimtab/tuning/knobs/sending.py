@@ -97,14 +97,21 @@ KNOBS: tuple[Knob, ...] = (*(Sending(step) for step in NAMES), Together())
 
 
 def _offer(context: Context, name: str, settings: Settings) -> Proposal | None:
-    """The change, with the gain that is hoped for; None if nothing is written or known of it."""
+    """The change, with the gain that is hoped for; None if nothing is sent or known of it."""
+    hoped = writing_less(context)
+    if not context.policy.sends or hoped is None:
+        return None
+    return hoped.offer(name, How.LIVE, settings, Reason.PRODUCER_CHANGED, raises=True)
+
+
+def writing_less(context: Context) -> Context | None:
+    """The context if writing took as little time as is hoped for; None if its time is unknown."""
     signals = context.snapshot.signals
     batch = signals.batch if signals else None
-    if not context.policy.sends or batch is None or not batch.sink_s:
+    if batch is None or not batch.sink_s:
         return None
     share = min(1.0, batch.sink_s / max(batch.duration_s - batch.overhead_s, 1e-3))
-    hoped = replace(context, model=context.model.slowed(1 - HOPED * share))
-    return hoped.offer(name, How.LIVE, settings, Reason.PRODUCER_CHANGED, raises=True)
+    return replace(context, model=context.model.slowed(1 - HOPED * share))
 
 
 def _at(context: Context, settings: Settings) -> Snapshot:

@@ -32,11 +32,15 @@ def test_every_document_of_the_contract_has_its_part_in_the_driver() -> None:
 def test_every_knob_has_one_home() -> None:
     """What neither the source nor a sink brings belongs to the query or its executors."""
     source: Source = open_source(KAFKA)
-    sink: Sink = open_sink(endpoints.KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out"))
+    sinks: tuple[Sink, ...] = (
+        open_sink(endpoints.KafkaSinkDocument(bootstrap_servers="kafka:9092", topic="out")),
+        open_sink(endpoints.DeltaSinkDocument(uri="/table")),
+    )
+    written = [name for sink in sinks for name in sink.knobs]
     own = {TRIGGER.name, EXECUTORS.name, SCOPE.name, MAX_IN_FLIGHT.name}
-    assert sorted([*source.knobs, *sink.knobs, *own]) == sorted(KNOBS)
+    assert sorted([*source.knobs, *written, *own]) == sorted(KNOBS)
     assert {KNOBS[name].how for name in source.knobs} == {How.QUERY}
-    assert {KNOBS[name].how for name in sink.knobs} == {How.LIVE}
+    assert {KNOBS[name].how for name in written} == {How.LIVE}
 
 
 class ToyDocument(endpoints.NoopSinkDocument):

@@ -7,10 +7,10 @@ from pyspark.sql import DataFrame
 from trimtab.api import endpoints
 from trimtab.job import gateway
 from trimtab.job.query.delta import SESSION_CONF
-from trimtab.job.query.sinks.plain import PlainSink, require_columns
+from trimtab.job.query.sinks.plain import StoringSink, require_columns
 
 
-class DeltaSink(PlainSink):
+class DeltaSink(StoringSink):
     """Appends each batch to the table in one transaction that carries the number of the batch."""
 
     on_replay = "the table refuses a batch that it has, so each record is there once"
@@ -28,6 +28,6 @@ class DeltaSink(PlainSink):
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Append the batch, unless the table has it already."""
         query = gateway.query_id(frame.sparkSession.sparkContext)
-        writer = frame.write.format("delta").mode("append")
+        writer = self.spread(frame).write.format("delta").mode("append")
         writer = writer.option("txnAppId", f"trimtab-{query}").option("txnVersion", batch_id)
         writer.partitionBy(*self._partition_by).save(self._uri)

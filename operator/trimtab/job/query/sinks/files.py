@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame
 from trimtab.api import endpoints
 from trimtab.errors import TransformError
 from trimtab.job import gateway
-from trimtab.job.query.sinks.plain import PlainSink, require_columns
+from trimtab.job.query.sinks.plain import StoringSink, require_columns
 
 COLUMN = "batch"
 """The column that the names of the directories add for readers."""
 
 
-class FilesSink(PlainSink):
+class FilesSink(StoringSink):
     """Writes each batch to `<uri>/batch=<query>-<number>`."""
 
     on_replay = "its files are replaced, so each record is there once"
@@ -40,5 +40,5 @@ class FilesSink(PlainSink):
         """Write the batch, in place of what an earlier attempt has left."""
         query = gateway.query_id(frame.sparkSession.sparkContext)
         directory = f"{self._uri}/{COLUMN}={query}-{batch_id:010d}"
-        writer = frame.write.format(self._format).mode("overwrite")
+        writer = self.spread(frame).write.format(self._format).mode("overwrite")
         writer.partitionBy(*self._partition_by).save(directory)

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from trimtab.api import endpoints
 from trimtab.job import gateway
 from trimtab.job.query.database import Database, Refusal, login, refusal
-from trimtab.job.query.sinks.plain import PlainSink, require_columns
+from trimtab.job.query.sinks.plain import StoringSink, require_columns
 from trimtab.job.query.sinks.postgres import (
     Target,
     stage_name,
@@ -29,7 +29,7 @@ from trimtab.job.query.sinks.postgres import (
 from trimtab.job.termination import JobFailureError, Reason
 
 
-class JdbcSink(PlainSink):
+class JdbcSink(StoringSink):
     """Upserts each batch into one table."""
 
     on_replay = "the database knows the batch, so nothing is written again"
@@ -67,7 +67,7 @@ class JdbcSink(PlainSink):
         with understood(self._document.table):
             with self._connected(context) as database:
                 stage = self._empty_stage(database, query)
-            writer = frame.write.format("jdbc").options(**self._login())
+            writer = self.spread(frame).write.format("jdbc").options(**self._login())
             writer.option("url", self._document.url).option("dbtable", stage).mode("append").save()
             with self._connected(context) as database:
                 database.begin()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from pyspark.sql import DataFrame
 
+from trimtab.api.knobs import SINK_WRITERS, WRITERS
 from trimtab.errors import TransformError
 
 
@@ -31,6 +32,24 @@ class PlainSink:
 
     def follow(self, knobs: Mapping[str, float]) -> None:
         """It has no knobs."""
+
+
+class StoringSink(PlainSink):
+    """A sink into which tasks of a batch write, each a file or over a connection of its own."""
+
+    knobs: Collection[str] = (SINK_WRITERS.name,)
+    _by_slots = False
+
+    def follow(self, knobs: Mapping[str, float]) -> None:
+        """Set how many tasks write the next batch."""
+        self._by_slots = knobs.get(SINK_WRITERS.name) == WRITERS.index("Slots")
+
+    def spread(self, frame: DataFrame) -> DataFrame:
+        """The batch in as many partitions as are to write it."""
+        if not self._by_slots:
+            return frame
+        # of executors, all cores that have registered, so it follows their number
+        return frame.repartition(frame.sparkSession.sparkContext.defaultParallelism)
 
 
 def require_columns(frame: DataFrame, columns: list[str], where: str) -> None:
