@@ -67,6 +67,23 @@ def test_the_batch_ends_at_the_top_of_the_second_regime() -> None:
     assert all(t.decision.action is Action.CHANGE for t in tried), "tried, and put back"
 
 
+DATABASE = {100: 0.05, 1000: 0.1, 1600: 0.25, 2000: 0.42, 4000: 1.35, 8000: 4.9, 16_000: 20}
+"""A sink that is overloaded from 2,000 records on: batches of that many carry 3,700/s."""
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.12])
+@pytest.mark.parametrize("limit", [250, 1000])
+def test_a_step_beyond_the_top_is_followed_by_smaller_ones_back(limit: int, noise: float) -> None:
+    """It stayed at 4,000 or 3,300 records, which carry 2,550 and 2,700/s."""
+    plant = {"capacity": {p: 20_000 * p for p in LINEAR}, "sink": DATABASE,
+             "batch": {"fixed_s": 0.02, "noise": noise}}  # fmt: skip
+    one = run(plant, most=1, trigger=0.5, maxOffsetsPerTrigger=limit)
+    assert rate(one) >= 0.9 * 3700
+    assert len(one.changes) < 12
+    words = [t.decision.message for t in one.changes if t.after.settings.max_offsets < 3000]
+    assert any("the most is carried between" in each for each in words)
+
+
 def test_executors_and_the_batch_limit_go_up_together_where_neither_gains_alone() -> None:
     """A batch that just fills 11 executors: a larger one gains nothing, nor does a 12th executor.
 

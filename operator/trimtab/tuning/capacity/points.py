@@ -169,6 +169,11 @@ def sent_alike(points: Sequence[Point], producer: str) -> tuple[Point, ...]:
     return tuple(p for p in points if p.producer == producer) or tuple(points)
 
 
+def batch_rate(records: float, duration_s: float, trigger_s: float) -> float:
+    """Records/s of a batch over the longer of its duration and the trigger."""
+    return records / max(duration_s, trigger_s, 1e-3)
+
+
 def same_size(a: int, b: int) -> bool:
     """Whether two record counts are in the same size class."""
     return max(a, b) <= SAME_SIZE * min(a, b)

@@ -17,6 +17,7 @@ from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.governance import restraint
 from trimtab.tuning.knobs import (
     batch_size,
+    between,
     cores,
     fewer,
     growth,
@@ -36,6 +37,7 @@ LADDER: tuple[Knob, ...] = (
     parallelism.KNOB,
     batch_size.KNOB,
     growth.KNOB,
+    between.KNOB,
     split.KNOB,
     max_in_flight.KNOB,
     max_in_flight.BACK_OFF,

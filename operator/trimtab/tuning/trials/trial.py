@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from trimtab.api.quantities import counted
 from trimtab.api.reasons import Action, Reason
-from trimtab.tuning.capacity.points import Point, same_size
+from trimtab.tuning.capacity.points import Point, batch_rate, same_size
 from trimtab.tuning.controller_state import Trial
 from trimtab.tuning.knobs import named
 from trimtab.tuning.policy import Policy
@@ -67,7 +67,7 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
         settled_s = round(trial.settled_s + batch.duration_s, 3)
         return replace(trial, batch=batch.key, settled=trial.settled + 1, settled_s=settled_s)
     judged = trial.judged + 1
-    rate = trial.rate + (batch_rate(batch, snapshot.settings) - trial.rate) / judged
+    rate = trial.rate + (_rate(batch, snapshot.settings) - trial.rate) / judged
     return replace(trial, batch=batch.key, judged=judged, rate=round(rate, 3))
 
 
@@ -187,13 +187,12 @@ def rate_before(points: Sequence[Point], batch: Batch, slots: float, settings: S
     """Records/s before a change: the mean of batches like the last one, else the last one's."""
     class_ = (slots, settings.max_in_flight or 0, settings.producer)
     alike = (
-        batch_rate(point, settings)
+        _rate(point, settings)
         for point in points
         if point.class_ == class_ and same_size(point.records, batch.records)
     )
-    return next(alike, batch_rate(batch, settings))
+    return next(alike, _rate(batch, settings))
 
 
-def batch_rate(batch: Batch | Point, settings: Settings) -> float:
-    """Records/s of a batch over the longer of its duration and the trigger."""
-    return batch.records / max(batch.duration_s, settings.trigger_s, 1e-3)
+def _rate(batch: Batch | Point, settings: Settings) -> float:
+    return batch_rate(batch.records, batch.duration_s, settings.trigger_s)
