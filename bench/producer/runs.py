@@ -92,8 +92,10 @@ def row(round_trip_ms: float, measure: Measure, goal_s: float, runs: int) -> Row
     """Measure the grid, then run the tuner some times from cold, each time beside its best."""
     candidates, lucky = _candidates(measure, goal_s)
     tried = [_tried(measure, goal_s, candidates) for _ in range(runs)]
-    best = _best(tried, goal_s)
-    lucky += [each for each in candidates[: candidates.index(best)] if _late(tried, each, goal_s)]
+    over_all = {each: [p for run in tried for p in run.candidates[each]] for each in candidates}
+    best = _best(over_all, goal_s)
+    faster = candidates[: candidates.index(best)]
+    lucky += [each for each in faster if p95_s(over_all[each]) > goal_s]
     return Row(round_trip_ms, best, lucky, [each.beside(best) for each in tried])
 
 
@@ -142,21 +144,12 @@ def _tried(measure: Measure, goal_s: float, candidates: Sequence[ProducerSetting
     return _Tried(steps, probes, beside, tuned)
 
 
-def _best(tried: Sequence[_Tried], goal_s: float) -> ProducerSettings:
-    """The candidate that was fastest over all runs, of those that met the goal over them."""
-    everything = {each: _all(tried, each) for each in tried[0].candidates}
-    holding = {each: seen for each, seen in everything.items() if p95_s(seen) <= goal_s}
+def _best(seen: Mapping[ProducerSettings, list[Probe]], goal_s: float) -> ProducerSettings:
+    """The candidate that was fastest over all its probes, of those that met the goal over them."""
+    holding = [each for each, probes in seen.items() if p95_s(probes) <= goal_s]
     if holding:
-        return max(holding, key=lambda each: rate(holding[each]))
-    return min(everything, key=lambda each: p95_s(everything[each]))
-
-
-def _late(tried: Sequence[_Tried], settings: ProducerSettings, goal_s: float) -> bool:
-    return p95_s(_all(tried, settings)) > goal_s
-
-
-def _all(tried: Sequence[_Tried], settings: ProducerSettings) -> list[Probe]:
-    return [probe for each in tried for probe in each.candidates[settings]]
+        return max(holding, key=lambda each: rate(seen[each]))
+    return min(seen, key=lambda each: p95_s(seen[each]))
 
 
 @contextlib.contextmanager

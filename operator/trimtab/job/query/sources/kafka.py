@@ -68,13 +68,27 @@ OPTIONS = {
 """The option of Spark's Kafka source for each of its knobs."""
 
 
-class KafkaSource:
-    """Reads topics; the checkpoint holds the range of offsets of each batch."""
+class OffsetSource:
+    """What one Kafka and several have in common: the checkpoint holds the offsets of each batch."""
 
     knobs: Collection[str] = tuple(OPTIONS)
     phases: Collection[str] = ("latest_offset",)
     session_conf: Mapping[str, str] = {}
     on_replay = "the same offsets are read again"
+
+    def planned(self, checkpoint: Checkpoint, batch_id: int) -> int | None:
+        """Records in a planned batch, by its offsets; None if they are not known."""
+        return checkpoint.batch_records(batch_id)
+
+    def fitted(
+        self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
+    ) -> dict[str, float]:
+        """The fetch sizes that fit a full batch, see `fetch_sizes`."""
+        return fetch_sizes(knobs, record_bytes, partitions)
+
+
+class KafkaSource(OffsetSource):
+    """Reads topics of one Kafka."""
 
     def __init__(
         self, document: endpoints.KafkaSourceDocument, aside: int | None = None, name: str = ""
@@ -91,7 +105,8 @@ class KafkaSource:
         if document.group_id_prefix:
             self._more["groupIdPrefix"] = document.group_id_prefix
         self._connection = document.connection
-        self._admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
+        self.admin = KafkaAdmin(document.connection, START_TIMEOUT_S)
+        """Asks that Kafka."""
         self._decoder = undecodable.decoder_of(document.format) if document.format else None
 
     @property
@@ -101,7 +116,7 @@ class KafkaSource:
 
     def require(self) -> None:
         """Raise JobFailureError if a topic is missing, or a healing one without an answer."""
-        found = require_topics(self._admin, self._topics, "source")
+        found = require_topics(self.admin, self._topics, "source")
         if self._decoder is not None:
             self._decoder.require(sorted(found))
 
@@ -113,11 +128,11 @@ class KafkaSource:
 
     def identity(self) -> KafkaIdentity:
         """The ids of the cluster and of the topics; raises a healing JobFailureError."""
-        return identity_of(self._admin, self._topics)
+        return identity_of(self.admin, self._topics)
 
     def partition_count(self) -> int:
         """Partitions of all topics; raises a healing JobFailureError without an answer."""
-        return sum(partitions_of(self._admin, self._topics).values())
+        return sum(partitions_of(self.admin, self._topics).values())
 
     def reads(self, option: Callable[[str], str | None]) -> bool:
         """Whether a stream with these options reads exactly these topics."""
@@ -125,16 +140,6 @@ class KafkaSource:
             return option(NAME) == self._name
         subscribed = option("subscribe") or option("subscribePattern")
         return subscribed is not None and set(str(subscribed).split(",")) == set(self._topics)
-
-    def planned(self, checkpoint: Checkpoint, batch_id: int) -> int | None:
-        """Records in a planned batch, by its offsets; None if they are not known."""
-        return checkpoint.batch_records(batch_id)
-
-    def fitted(
-        self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
-    ) -> dict[str, float]:
-        """The fetch sizes that fit a full batch, see `fetch_sizes`."""
-        return fetch_sizes(knobs, record_bytes, partitions)
 
     def read(
         self,
@@ -186,7 +191,7 @@ class KafkaSource:
         said = offsets.by_partition(start)
         if said is None and begin is None:
             return {"startingOffsets": start}
-        counts = partitions_of(self._admin, self._topics)
+        counts = partitions_of(self.admin, self._topics)
         return {"startingOffsets": json.dumps(complete(counts, start, said or {}, begin or {}))}
 
 

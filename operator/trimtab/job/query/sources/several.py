@@ -14,12 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from trimtab.api import contract, endpoints
 from trimtab.api.knobs import MAX_OFFSETS, MIN_PARTITIONS
 from trimtab.api.topics import qualified, unqualified
-from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.offset_log import Offsets
-from trimtab.job.query.sources.kafka import KafkaSource, fetch_sizes
-from trimtab.job.query.topics import START_TIMEOUT_S, identity_of
+from trimtab.job.query.sources.kafka import KafkaSource, OffsetSource
+from trimtab.job.query.topics import identity_of
 from trimtab.job.termination import Cause, JobFailureError
-from trimtab.kafka.admin import KafkaAdmin, KafkaIdentity
+from trimtab.kafka.admin import KafkaIdentity
 from trimtab.kafka.several import SeveralKafkas
 
 SHARED = (MAX_OFFSETS.name, MIN_PARTITIONS.name)
@@ -34,13 +33,8 @@ class _One:
     options: contract.SourceOptions
 
 
-class SeveralSources:
+class SeveralSources(OffsetSource):
     """Reads each of its sources as a stream of its own."""
-
-    knobs: Collection[str] = KafkaSource.knobs
-    phases: Collection[str] = KafkaSource.phases
-    session_conf: Mapping[str, str] = {}
-    on_replay = KafkaSource.on_replay
 
     def __init__(
         self, document: endpoints.SeveralSourcesDocument, aside: int | None = None
@@ -58,12 +52,7 @@ class SeveralSources:
             )
             for each in document.sources
         }
-        self._kafkas = SeveralKafkas(
-            {
-                each.name: KafkaAdmin(each.source.connection, START_TIMEOUT_S)
-                for each in document.sources
-            }
-        )
+        self._kafkas = SeveralKafkas({n: one.source.admin for n, one in self._ones.items()})
 
     @property
     def topics(self) -> list[str]:
@@ -103,16 +92,6 @@ class SeveralSources:
     def reads(self, option: Callable[[str], str | None]) -> bool:
         """Whether a stream with these options is one of them."""
         return any(one.source.reads(option) for one in self._ones.values())
-
-    def planned(self, checkpoint: Checkpoint, batch_id: int) -> int | None:
-        """Records in a planned batch, by its offsets; None if they are not known."""
-        return checkpoint.batch_records(batch_id)
-
-    def fitted(
-        self, knobs: Mapping[str, float], record_bytes: float | None, partitions: int
-    ) -> dict[str, float]:
-        """The fetch sizes that fit a full batch, see `fetch_sizes`."""
-        return fetch_sizes(knobs, record_bytes, partitions)
 
     def read(
         self,
