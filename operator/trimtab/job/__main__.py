@@ -26,7 +26,7 @@ from trimtab.api.modules import COPIED_DIRECTORY
 from trimtab.errors import UnavailableError
 from trimtab.job import definition, gateway, termination
 from trimtab.job.batches.batches import Batches
-from trimtab.job.batches.progress import ProgressListener
+from trimtab.job.batches.progress import ProgressListener, Recounted
 from trimtab.job.clock import wall_s
 from trimtab.job.cluster import ClusterApi
 from trimtab.job.definition import Options
@@ -39,12 +39,14 @@ from trimtab.job.lifecycle import settings_watch
 from trimtab.job.lifecycle.credentials import CredentialsWatch
 from trimtab.job.lifecycle.runner import Runner
 from trimtab.job.lifecycle.stop_signal import StopSignal
+from trimtab.job.query.again import Again
 from trimtab.job.query.builder import StreamBuilder
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.fence import Fence, Process
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.sinks.dead_letters import DeadLetterSink
 from trimtab.job.query.sources import open_source
+from trimtab.job.query.sources.kafka import KafkaSource
 from trimtab.job.session import UID_LABEL, configuration, open_session
 from trimtab.job.telemetry import announce, following, heartbeat
 from trimtab.job.telemetry.arrivals import ArrivalWatch
@@ -201,14 +203,22 @@ def _assemble(
     batches = Batches(driver, wall_s)
     work = SparkWork(context)
     slots = partial(_slots, work)
-    listener = ProgressListener(batches.started, batches.finish, slots, checkpoint.sources)
+    recounted: Recounted = {}
+    listener = ProgressListener(
+        batches.started, batches.finish, slots, checkpoint.sources, recounted
+    )
     session.streams.addListener(listener)
     letters = job.dead_letters
     source = open_source(job.source, letters.max_per_batch + 1 if letters else None)
     sink = open_sink(job.sink)
     if letters:
         assert job.kafka_source, "the spec would have been refused"
-        sink = DeadLetterSink(sink, letters, job.kafka_source, driver.totals.add_dead_letters)
+        assert isinstance(source, KafkaSource)
+        again = Again(source, job.transform, checkpoint)
+        counted = driver.totals.add_dead_letters
+        sink = DeadLetterSink(
+            sink, letters, job.kafka_source, counted=counted, again=again, recounted=recounted
+        )
     locality = Locality(context._jsc.sc().conf())
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)

@@ -180,6 +180,20 @@ def test_containers_that_cannot_be_made() -> None:
     assert failure(waiting) == ("DriverCannotStart", "no key")
 
 
+@pytest.mark.parametrize("name", ["driver", "packages"])
+def test_a_container_that_cannot_be_started_is_told_alike_as_it_waits_and_ends(name: str) -> None:
+    """The kubelet tells both by turns, so that the reason would flap."""
+    words = 'exec: "python3": executable file not found in $PATH'
+    waits = {"state": {"waiting": {"reason": "RunContainerError", "message": words}}}
+    over = {"terminated": {"reason": "StartError", "exitCode": 128, "message": words}}
+    again = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": over}
+    for state in (waits, {"state": over}, again):
+        made = pod({})
+        place = "containerStatuses" if name == "driver" else "initContainerStatuses"
+        made["status"][place] = [{"name": name, "image": "pipeline:1"} | state]
+        assert driver_pod(made).failure == ("DriverCannotStart", words)
+
+
 def test_pods_that_find_no_node() -> None:
     scheduled = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes: cpu"}
     assert failure({}, scheduled) == ("Unschedulable", "no node fits the driver: 0/1 nodes: cpu")

@@ -78,8 +78,9 @@ class StreamPipelineSpec(ApiModel):
     dead_letters: DeadLetters | None = Field(
         None,
         alias="deadLetters",
-        description="Where records go that cannot be decoded, and rows whose column `error` is not"
-        " null. Absent: the former fail their batch, and that column means nothing.",
+        description="Where records go that cannot be decoded or for which the transform raises an"
+        " error, and rows whose column `error` is not null. Absent: such records fail their batch,"
+        " and that column means nothing.",
     )
     execution: Execution = Field(
         "microBatch",

@@ -25,6 +25,10 @@ ASIDE = "trimtab_undecodable"
 """Records that were read, and that the query never sees."""
 
 
+Recounted = dict[int, Mapping[str, Mapping[str, Any]]]
+"""By batch: what was observed under each name when it was computed again; Spark does not see it."""
+
+
 def observation(source: str) -> str:
     """The observation of one of several sources; a single one has no name."""
     return f"{SOURCE}_{source}" if source else SOURCE
@@ -259,16 +263,19 @@ class ProgressListener(StreamingQueryListener):
         finished: Callable[[BatchReport], None],
         slots: Callable[[], int],
         names: Callable[[], Sequence[str]] = lambda: ("",),
+        recounted: Recounted | None = None,
     ) -> None:
         """The callbacks run on Spark's threads and must be quick.
 
         `slots` returns how many tasks can run at once; it is called for stateful queries only.
-        `names` returns those of the sources of the query, in Spark's order.
+        `names` returns those of the sources of the query, in Spark's order. What is `recounted`
+        takes the place of what Spark has observed.
         """
         super().__init__()
         self._started = started
         self._finished = finished
         self._slots, self._names = slots, names
+        self._recounted: Recounted = {} if recounted is None else recounted
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 -- Spark's name
         """A query begins; Spark waits for this call to return."""
@@ -277,6 +284,8 @@ class ProgressListener(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """A trigger has ended."""
         progress = json.loads(event.progress.json)
+        if seen := self._recounted.pop(progress["batchId"], None):
+            progress["observedMetrics"] = seen
         slots = self._slots() if progress.get("stateOperators") else 1
         report = parse(progress, slots, self._names())
         if report is not None:

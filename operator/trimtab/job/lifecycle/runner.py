@@ -272,7 +272,9 @@ class Runner:
         written = self._builder.writer.failure if self._builder.writer else None
         written = (self._at_once.failure if self._at_once else None) or written
         assert self._query is not None  # it has failed
-        failure = diagnose(self._query, written, self._source, self._checkpoint)
+        failure = diagnose(
+            self._query, written, self._source, self._checkpoint, self._builder.blamed
+        )
         return events.QueryFailed(failure, last_committed(self._query) is not None)
 
     def _announce(self, failure: JobFailureError | None, wait_s: float) -> None:

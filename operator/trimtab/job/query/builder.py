@@ -1,4 +1,4 @@
-"""Builds and starts the streaming query, and reads its progress and its failure from Spark."""
+"""Builds and starts the streaming query, and reads its progress from Spark."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from trimtab.api.knobs import TRIGGER
 from trimtab.errors import TransformError
 from trimtab.job import gateway
 from trimtab.job.batches.timing import Split
-from trimtab.job.gateway import JavaObject
 from trimtab.job.lifecycle.boundary import Gate
 from trimtab.job.pending import pending_map
 from trimtab.job.query import generations, plan, real_time, stateful, transform, writer
+from trimtab.job.query.again import Again, OutOfTimeError
+from trimtab.job.query.causes import RAISED
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.culprits import Culprit
 from trimtab.job.query.offset_log import Offsets
 from trimtab.job.query.protocols import VIEW, Sink, Source
 from trimtab.job.query.sinks.kafka import KafkaSink
-from trimtab.job.query.sources.kafka import NAME
-from trimtab.job.termination import Cause
+from trimtab.job.query.sources.kafka import NAME, KafkaSource
+from trimtab.job.termination import JobFailureError
 from trimtab.kafka.admin import KafkaIdentity
 
 log = logging.getLogger(__name__)
 
-MAX_CAUSES = 20
+SEARCH_S = 30.0
+"""How long the record is looked for at which a batch dies; the driver ends meanwhile."""
 
 
 class StreamBuilder:
@@ -119,6 +122,23 @@ class StreamBuilder:
                 f"the query does not start: {transform.message_of(error)}"
             ) from error
 
+    def blamed(self, batch_id: int) -> Culprit | None:
+        """The record at which a batch dies; None if that is not known soon, or of no record.
+
+        With dead letters the sink has looked for it already.
+        """
+        if not isinstance(self._source, KafkaSource) or self._job.dead_letters:
+            return None
+        again = Again(self._source, self._job.transform, self._checkpoint)
+        try:
+            found = again.culprits(
+                self._session, batch_id, self._sink.prepare, most=1, within_s=SEARCH_S
+            )
+        except (OutOfTimeError, TransformError, JobFailureError, *RAISED) as error:
+            log.info("the record at which batch %d dies is not found: %s", batch_id, error)
+            return None
+        return next(iter(found), None)
+
     def _at_once(self, to: DataStreamWriter, knobs: Mapping[str, float]) -> DataStreamWriter:
         """The query in real-time mode, whose interval is the trigger."""
         assert isinstance(self._sink, KafkaSink), "the spec would have been refused"
@@ -189,25 +209,3 @@ def last_committed(query: StreamingQuery) -> int | None:
         return None
     ran = progress.durationMs().containsKey("addBatch")
     return int(progress.batchId()) - (not ran)
-
-
-def causes_of(query: StreamingQuery, written: BaseException | None) -> list[Cause]:
-    """The exception chain that ended a query, outermost first; empty if there is none.
-
-    Spark gets an exception of a write only as the text of a Python traceback, so the writer's own
-    exception takes precedence.
-    """
-    if written is not None:
-        origin = getattr(written, "_origin", None) or getattr(written, "java_exception", None)
-        return [Cause(type(written).__name__, str(written)), *_java_chain(origin)]
-    failure = gateway.scala_query(query).exception()
-    return _java_chain(failure.get() if failure.isDefined() else None)
-
-
-def _java_chain(throwable: JavaObject) -> list[Cause]:
-    causes: list[Cause] = []
-    while throwable is not None and len(causes) < MAX_CAUSES:
-        kind, message = throwable.getClass().getName(), throwable.getMessage()
-        causes.append(Cause(str(kind), str(message or "")))
-        throwable = throwable.getCause()
-    return causes

@@ -13,15 +13,13 @@ from pyspark import SparkContext
 
 from trimtab.api.topics import matching
 from trimtab.job import gateway
+from trimtab.job.query.culprits import Span
 from trimtab.job.query.offset_log import Offsets, offsets_in
 from trimtab.job.query.storage import HadoopStorage, LocalStorage, Storage, local_path
 from trimtab.job.termination import JobFailureError, Reason
 from trimtab.kafka.admin import KafkaIdentity
 
 RUN_NUMBER = "run_number"
-
-NAMED = 8
-"""Partitions that a message names."""
 
 
 class Checkpoint:
@@ -113,20 +111,12 @@ class Checkpoint:
         except (ValueError, IndexError):
             return None
 
-    def under_way(self) -> str | None:
-        """The batch that was planned and not committed, and what it reads, in words."""
-        batch = self.replay_batch()
-        after = None if batch is None else self._offsets(batch)
-        if batch is None or after is None:
-            return None
-        before = (self._initial_offsets() if batch == 0 else self._offsets(batch - 1)) or {}
-        read = [
-            f"{topic}/{number} from {before.get((topic, number), 0)} to {end - 1}"
-            for (topic, number), end in sorted(after.items())
-            if end > before.get((topic, number), 0)
-        ]
-        more = f" and {len(read) - NAMED} more partitions" if len(read) > NAMED else ""
-        return f"batch {batch}, which reads {', '.join(read[:NAMED])}{more}" if read else None
+    def spans(self, batch_id: int) -> list[Span]:
+        """What a planned batch reads; empty if the log of its offsets is missing."""
+        before = (self._initial_offsets() if batch_id == 0 else self._offsets(batch_id - 1)) or {}
+        after = self._offsets(batch_id) or {}
+        spans = (Span(*key, before.get(key, 0), end) for key, end in sorted(after.items()))
+        return [each for each in spans if each.size > 0]
 
     def pinned(self) -> Mapping[str, str]:
         """The Spark configuration logged with the newest planned batch; empty before the first."""

@@ -5,6 +5,7 @@ It reads the limit of calls in flight at each batch, so the limit changes withou
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -17,7 +18,10 @@ from trimtab.job.batches.timing import Split
 from trimtab.job.clock import Clock, monotonic_s
 from trimtab.job.lifecycle.boundary import Gate
 from trimtab.job.pending.stage import LIMIT_PROPERTY
+from trimtab.job.query.causes import RAISED
 from trimtab.job.query.protocols import Sink
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -75,19 +79,26 @@ class BatchWriter:
             limit = str(self._live.max_in_flight)
             frame.sparkSession.sparkContext.setLocalProperty(LIMIT_PROPERTY, limit)
             split = self._write_timed(frame, batch_id) if timed else None
-            if not timed:
+            if split is None:
                 self._live.sink.write(frame, batch_id)
         except Exception as error:
             self.failure = error
             raise
         self._written(split)
 
-    def _write_timed(self, frame: DataFrame, batch_id: int) -> Split:
-        """Compute the batch, then write it; every row is computed once and written once."""
+    def _write_timed(self, frame: DataFrame, batch_id: int) -> Split | None:
+        """Compute the batch, then write it; every row is computed once and written once.
+
+        None: it cannot be computed, and nothing is written. The sink may know what to do.
+        """
         frame.persist()
         try:
             began_s = self._clock()
-            frame.count()  # computes every row, so that all are cached
+            try:
+                frame.count()  # computes every row, so that all are cached
+            except RAISED as error:
+                log.info("batch %d cannot be timed: %s", batch_id, type(error).__name__)
+                return None
             worked_out_s = self._clock()
             self._live.sink.write(frame, batch_id)
             return Split(worked_out_s - began_s, self._clock() - worked_out_s)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe.cache import ObjectCache
-from trimtab.reconcile.observe.containers import CONFIG_REASONS, IMAGE_REASONS
+from trimtab.reconcile.observe.containers import IMAGE_REASONS, not_started
 from trimtab.reconcile.observe.driver_pod import made_by
 from trimtab.workloads.kafka.brokers import CHOICES_ANNOTATION
 from trimtab.workloads.kafka.names import broker_pod
@@ -105,13 +105,13 @@ def _trouble(name: str, status: Manifest) -> Words | None:
     for container in status.get("containerStatuses") or []:
         waiting = (container.get("state") or {}).get("waiting") or {}
         reason = waiting.get("reason", "")
-        said = waiting.get("message", reason)
         if reason in IMAGE_REASONS:
+            said = waiting.get("message", reason)
             return "ImageCannotStart", f"{name}: {container['image']}: {said}"
-        if reason in CONFIG_REASONS:
-            return "BrokerCannotStart", f"{name}: {said}"
-        if words := _ended(name, container):
-            return words
+        if (words := not_started(container)) is not None:
+            return "BrokerCannotStart", f"{name}: {words}"
+        if failed := _ended(name, container):
+            return failed
     return None
 
 

@@ -15,6 +15,9 @@ IMAGE_REASONS = {
 CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 """Reasons for which a container waits, as the kubelet names them."""
 
+NEVER_STARTED = {"StartError", "ContainerCannotRun"}
+"""Reasons for which a container ends that has never run."""
+
 
 def statuses(pod_status: Manifest) -> list[Manifest]:
     """The statuses of the containers in the order in which these start, without others' init ones.
@@ -30,6 +33,16 @@ def last_end(container: Manifest) -> Manifest | None:
     """How a container ended last; None if it never has."""
     states = (container.get("state") or {}, container.get("lastState") or {})
     return next((state["terminated"] for state in states if state.get("terminated")), None)
+
+
+def not_started(container: Manifest) -> str | None:
+    """Why a container cannot be started, as it waits for that or has ended without; else None."""
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    ended = last_end(container) or {}
+    for told, reasons in ((waiting, CONFIG_REASONS), (ended, NEVER_STARTED)):
+        if (reason := told.get("reason")) in reasons:
+            return str(told.get("message") or reason)
+    return None
 
 
 def log(ended: Manifest) -> Manifest:

@@ -11,10 +11,10 @@ from trimtab.api.packages import INSTALLER
 from trimtab.api.quantities import parse_quantity
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe.containers import (
-    CONFIG_REASONS,
     IMAGE_REASONS,
     last_end,
     log,
+    not_started,
     statuses,
 )
 from trimtab.reconcile.observe.installer import not_copied, not_installed
@@ -123,8 +123,8 @@ def _failure(pod: Manifest) -> tuple[str, str] | None:
             failed := not_copied(waiting, ended or {}, _image(pod, COPIER))
         ):
             return failed
-        if reason in CONFIG_REASONS:
-            return "DriverCannotStart", waiting.get("message", reason)
+        if (words := not_started(container)) is not None:
+            return "DriverCannotStart", words
         if ended and ended.get("exitCode"):
             if container.get("name") == INSTALLER:
                 return not_installed(ended, "resources.driver.memory")

@@ -1,10 +1,24 @@
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from tests.unit.job.samples import T0, progress
 
 from trimtab.job.batches.ledger import Side
-from trimtab.job.batches.progress import AGE_SHARES, SLICES, parse
+from trimtab.job.batches.progress import (
+    AGE_SHARES,
+    ASIDE,
+    SINK,
+    SLICES,
+    SOURCE,
+    BatchReport,
+    ProgressListener,
+    Recounted,
+    parse,
+)
 
 
 def test_ages_that_were_observed_stand_for_themselves() -> None:
@@ -21,6 +35,27 @@ def test_ages_that_were_observed_stand_for_themselves() -> None:
     assert report.latency.quantiles == {0.5: 0.01, 0.95: 0.02, 0.99: 0.03}
     assert report.latency.slices[0] == 0.04
     assert (report.latency.total_s, report.latency.clipped) == (5.0, 2)
+
+
+def test_what_was_counted_again_takes_the_place_of_what_spark_has_seen() -> None:
+    """Of a batch that was computed again without some records; only of that batch."""
+    heard: list[BatchReport] = []
+    seen = progress()["observedMetrics"][SOURCE]
+    recounted: Recounted = {
+        3: {SOURCE: seen | {"records": 38}, SINK: {"records": 38}, ASIDE: {"records": 2}}
+    }
+    listener = ProgressListener(lambda _: None, heard.append, lambda: 1, lambda: ("",), recounted)
+    event: Any = SimpleNamespace(progress=SimpleNamespace(json=json.dumps(progress())))
+    listener.onQueryProgress(event)
+    listener.onQueryProgress(event)
+    assert heard[0].read is not None
+    assert heard[0].handed_on is not None
+    assert (heard[0].records, heard[0].read.records, heard[0].handed_on.records) == (40, 38, 38)
+    assert heard[0].read.differs(heard[0].handed_on) == 0
+    assert heard[0].latency is not None
+    assert heard[1].read is not None
+    assert heard[1].read.records == 40
+    assert not recounted
 
 
 def test_reads_times_phases_and_offsets() -> None:

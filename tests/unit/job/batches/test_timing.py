@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from tests.unit.job.batches.test_batches import Harness, report
 
 from trimtab.api import endpoints
@@ -118,9 +119,9 @@ def test_a_batch_that_runs_again_is_not_timed() -> None:
 class Frame:
     """A data frame that notes what is done to it."""
 
-    def __init__(self, failing: str = "") -> None:
+    def __init__(self, failing: str = "", error: Exception | None = None) -> None:
         self.done: list[str] = []
-        self._failing = failing
+        self._failing, self._error = failing, error or OSError("no room")
 
     def __getattr__(self, name: str) -> Any:
         if name in {"sparkSession", "sparkContext", "write"}:
@@ -132,7 +133,7 @@ class Frame:
             if name not in {"setLocalProperty", "format", "options"}:
                 self.done.append(name)
             if name == self._failing:
-                raise OSError("no room")
+                raise self._error
             return self
 
         return call
@@ -166,6 +167,15 @@ def test_what_fails_is_let_go_too_and_heard_of_by_nobody(failing: str) -> None:
     assert frame.done[-1] == "unpersist"
     assert heard == []
     assert isinstance(write.failure, OSError)
+
+
+def test_what_spark_cannot_compute_is_left_to_the_sink() -> None:
+    """It may know what to do with a record that fails."""
+    write, heard = writer(timed=True, gate=Gate())
+    frame = Frame("count", PySparkException("a record fails"))
+    write(frame, 7)
+    assert frame.done == ["persist", "count", "unpersist", "save"]
+    assert heard == [None]
 
 
 def test_a_closed_gate_lets_no_timed_batch_begin() -> None:

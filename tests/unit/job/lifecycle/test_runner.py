@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +19,7 @@ from trimtab.job.lifecycle.backoff import GIVE_UP_S, LONGEST_WAIT_S, Backoff
 from trimtab.job.lifecycle.boundary import RESTART_TIMEOUT_S, Gate
 from trimtab.job.lifecycle.runner import TICK_S, Runner
 from trimtab.job.lifecycle.stop_signal import StopSignal
+from trimtab.job.query.culprits import Culprit, Span
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.writer import Live
 from trimtab.job.telemetry.driver_state import DriverState, PartitionLag
@@ -106,9 +107,13 @@ class FakeBuilder:
         self.knobs: list[Mapping[str, float]] = []
         self.queries: list[FakeQuery] = []
         self.gate = Gate()
+        self.culprits: dict[int, Culprit] = {}
 
     def inherit(self, _: KafkaIdentity) -> None:
         return None
+
+    def blamed(self, batch_id: int) -> Culprit | None:
+        return self.culprits.get(batch_id)
 
     def start(self, knobs: Mapping[str, float], _how: Any, gate: Gate, *_: Any) -> FakeQuery:
         self.knobs.append(knobs)
@@ -136,11 +141,15 @@ class Checkpoint:
         self.number += 1
         return self.number
 
-    def replay_batch(self) -> int | None:
-        return None
+    planned: int | None = None
+    read: Sequence[Span] = (Span("in", 0, 3, 5),)
 
-    def under_way(self) -> str | None:
-        return "batch 7, which reads in/0 from 3 to 4"
+    def replay_batch(self) -> int | None:
+        return self.planned
+
+    def spans(self, batch_id: int) -> Sequence[Span]:
+        assert batch_id == 7
+        return self.read
 
 
 class Shell:
@@ -152,12 +161,13 @@ class Shell:
         self.away_until = 0.0
         self.driver = DriverState()
         self.builder = FakeBuilder()
+        self.checkpoint = Checkpoint()
         self.signal = StopSignal(self.clock)
         parts: dict[str, Any] = {
             "builder": self.builder,
             "driver": self.driver,
             "batches": Batches(self.driver, self.clock),
-            "checkpoint": Checkpoint(),
+            "checkpoint": self.checkpoint,
             "source": self,
             "sink": self.builder.live.sink,
             "executors": None,
@@ -298,14 +308,50 @@ def test_a_query_that_died_of_a_kafka_that_is_away_is_started_again() -> None:
     assert len(shell.builder.queries) == 2
 
 
-def test_a_query_that_its_records_may_have_ended_names_their_offsets() -> None:
+@pytest.mark.parametrize(
+    ("partitions", "words"),
+    [(1, "from 3 to 4: "), (12, "and 4 more partitions: ")],
+)
+def test_a_query_that_its_records_may_have_ended_names_their_offsets(
+    partitions: int, words: str
+) -> None:
     def script(shell: Shell) -> None:
+        shell.checkpoint.planned = 7
+        shell.checkpoint.read = [Span("in", number, 3, 5) for number in range(partitions)]
         if 1 < shell.now < 1.3:
             shell.builder.writer.failure = RuntimeError("no such customer")
             shell.builder.queries[0].isActive = False
 
-    with pytest.raises(JobFailureError, match=r"^batch 7, which reads in/0 .*no such customer"):
+    with pytest.raises(JobFailureError, match=f"^batch 7, which reads in/0 .*{words}.*no such"):
         Shell(script).runner.run()
+
+
+def test_the_record_at_which_a_batch_dies_is_named_if_it_is_found() -> None:
+    def script(shell: Shell) -> None:
+        if 1 < shell.now < 1.3:
+            shell.checkpoint.planned = 7
+            shell.builder.culprits[7] = Culprit("in", 0, 3, "no such customer: 12.")
+            shell.builder.writer.failure = RuntimeError("no such customer: 8 or 12")
+            shell.builder.queries[0].isActive = False
+
+    words = r"^in/0 at 3, in batch 7: no such customer: 12\. Correct the transform, or write dead"
+    with pytest.raises(JobFailureError, match=words):
+        Shell(script).runner.run()
+
+
+def test_no_record_is_blamed_for_what_heals() -> None:
+    def script(shell: Shell) -> None:
+        shell.checkpoint.planned = 7
+        shell.builder.culprits[7] = Culprit("in", 0, 3, "no such customer: 12")
+        if 1 < shell.now < 1.3:
+            shell.builder.writer.failure = AWAY
+            shell.builder.queries[0].isActive = False
+        if shell.now > 60:
+            shell.signal.request()
+
+    shell = Shell(script)
+    assert shell.runner.run() is ExitCode.CLEAN
+    assert len(shell.builder.queries) == 2
 
 
 def test_a_failed_runner_leaves_no_query_behind() -> None:

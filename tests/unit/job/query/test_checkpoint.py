@@ -6,6 +6,7 @@ import pytest
 
 from trimtab.api import endpoints
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.culprits import Span
 from trimtab.job.query.sources import open_source
 from trimtab.job.termination import JobFailureError
 
@@ -40,19 +41,14 @@ def test_the_planned_batch_replays_and_the_committed_one_counts(tmp_path: Path) 
     assert checkpoint.last_commit_time() is not None
 
 
-def test_the_batch_under_way_is_told_with_what_it_reads(tmp_path: Path) -> None:
+def test_what_a_planned_batch_reads(tmp_path: Path) -> None:
     checkpoint = Checkpoint.of(str(tmp_path))
-    assert checkpoint.under_way() is None
+    assert checkpoint.spans(10) == []
     plan(tmp_path, 9, 100, committed=True)
-    assert checkpoint.under_way() is None
     plan(tmp_path, 10, 130, committed=False)
-    assert (
-        checkpoint.under_way() == "batch 10, which reads in/0 from 100 to 129, in/1 from 100 to 129"
-    )
-    ends = ", ".join(f'"{number}": 200' for number in range(12))
-    (tmp_path / "offsets" / "10").write_text(f'v1\n{{}}\n{{"in": {{{ends}}}}}')
-    told = checkpoint.under_way() or ""
-    assert told.endswith("in/7 from 0 to 199 and 4 more partitions")
+    assert checkpoint.spans(10) == [Span("in", 0, 100, 130), Span("in", 1, 100, 130)]
+    (tmp_path / "offsets" / "10").write_text('v1\n{}\n{"in": {"0": 100, "1": 130, "2": 7}}')
+    assert checkpoint.spans(10) == [Span("in", 1, 100, 130), Span("in", 2, 0, 7)]
 
 
 def test_a_batch_that_begins_again_is_counted_over_starts(tmp_path: Path) -> None:
@@ -114,7 +110,7 @@ def test_rows_that_spark_makes_are_counted_by_the_seconds_of_a_batch(tmp_path: P
     (tmp_path / "offsets" / "0").unlink()
     assert source.planned(checkpoint, 1) is None
     assert checkpoint.committed_offsets() is None
-    assert checkpoint.under_way() is None
+    assert checkpoint.spans(1) == []
 
 
 def test_a_source_of_topics_refuses_the_rows_of_another_and_the_other_its_topics(

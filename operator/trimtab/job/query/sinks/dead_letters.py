@@ -1,20 +1,26 @@
 """What cannot be used goes to a topic of its own, and the rest to the sink.
 
-Such are records that could not be decoded, which the transform has never seen, and rows that the
-transform marks: its column `error` says why. Key, value and headers are written as they are, with
-the error and where the record came from as further headers.
+Such are records that could not be decoded, which the transform has never seen, records for which
+the transform raises an error, and rows that it marks: its column `error` says why. Key, value and
+headers are written as they are, with the error and where the record came from as further headers.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from trimtab.api import endpoints
 from trimtab.api.v1alpha1.formats import ERROR
 from trimtab.errors import TransformError
+from trimtab.job.batches import ledger
+from trimtab.job.batches.progress import SINK, Recounted
+from trimtab.job.query import causes
+from trimtab.job.query.again import Again, OutOfTimeError, Rest, of_a_record
+from trimtab.job.query.causes import RAISED
 from trimtab.job.query.formats import aside
 from trimtab.job.query.formats.aside import Aside
 from trimtab.job.query.protocols import Sink
@@ -23,6 +29,14 @@ from trimtab.job.query.sinks.kafka import KafkaSink
 from trimtab.job.query.sinks.keeping import kept
 from trimtab.job.query.sinks.size import MOST_SENT, sent_bytes
 from trimtab.job.termination import JobFailureError, Reason
+
+log = logging.getLogger(__name__)
+
+SEARCH_S = 300.0
+"""How long the records at which a batch dies are looked for."""
+
+NAMED = 8
+"""Records that a message names."""
 
 ORIGIN = ("topic", "partition", "offset")
 """Columns that become headers if the transform keeps them."""
@@ -44,9 +58,15 @@ class DeadLetterSink:
         inner: Sink,
         document: endpoints.DeadLettersDocument,
         source: endpoints.KafkaSourceDocument,
+        *,
         counted: Callable[[int], None],
+        again: Again,
+        recounted: Recounted,
     ) -> None:
-        """The topic is in the source's Kafka. `counted` gets how many each batch had."""
+        """The topic is in the source's Kafka. `counted` gets how many each batch had.
+
+        `again` computes a batch once more. What is then observed of it goes to `recounted`.
+        """
         topic = endpoints.KafkaSinkDocument(
             bootstrap_servers=source.bootstrap_servers,
             tls=source.tls,
@@ -57,6 +77,8 @@ class DeadLetterSink:
         self._topic = document.topic
         self._allowance = Allowance(document.max_per_batch, document.max_per_minute)
         self._counted = counted
+        self._again, self._recounted = again, recounted
+        self._most = document.max_per_batch
         self._decodes = source.format is not None
         self._most_sent = inner.most_sent if isinstance(inner, KafkaSink) else None
         self._never_handed_on = 0
@@ -101,13 +123,13 @@ class DeadLetterSink:
     def prepare(self, frame: DataFrame) -> DataFrame:
         """The frame, if its marked rows fit Kafka and the others the sink."""
         found = dict(frame.dtypes).get(ERROR)
-        if found is None and self._decodes:  # it marks none
+        if found is None:  # the transform marks none
             self._inner.prepare(frame)
             return frame
         if found != "string":
             raise TransformError(
-                f"deadLetters needs a column {ERROR} of type string, null where nothing is wrong;"
-                f" it is {found or 'missing'}"
+                f"with deadLetters, the column {ERROR} is of type string, null where nothing is"
+                f" wrong; it is {found}: cast it, or name it otherwise"
             )
         self._letters.prepare(letters(frame))
         self._inner.prepare(frame.drop(ERROR))
@@ -118,21 +140,69 @@ class DeadLetterSink:
         self._inner.follow(knobs)
 
     def write(self, frame: DataFrame, batch_id: int) -> None:
-        """Write the dead letters first; raises JobFailureError if they are too many."""
+        """Write the dead letters first; raises JobFailureError if they are too many.
+
+        A batch at whose records the transform raises an error is computed again without them.
+        """
+        raised: Exception
         with kept(frame):
-            most = self._most_sent
-            rows = frame if most is None else _with_too_large(frame, most)
-            marked = _marked(rows)  # computes every row
-            raw = aside.of_batch() if self._decodes else NONE
-            self._require_few(raw, marked)
-            for each in (raw, marked):
-                if each.records is not None:
-                    self._letters.write(self._letters.prepare(letters(each.records)), batch_id)
-            self._never_handed_on += raw.total
-            good = rows.where(F.col(ERROR).isNull()) if ERROR in rows.columns else rows
-            self._inner.write(self._inner.prepare(good.drop(ERROR)), batch_id)
-            self._allowance.written(raw.total + marked.total)
-            self._counted(raw.total + marked.total)
+            rows = self._with_errors(frame)
+            try:
+                marked = _marked(rows)  # computes every row
+            except RAISED as error:
+                raised = error
+            else:
+                raw = aside.of_batch() if self._decodes else NONE
+                self._hand_on(rows, raw, marked, batch_id)
+                return
+        rest = self._rest(frame.sparkSession, batch_id, raised)
+        with kept(rest.frame):
+            rows = self._with_errors(rest.frame)
+            self._hand_on(rows, rest.aside, _marked(rows), batch_id)
+            seen = rest.frame.agg(*ledger.observations(rest.frame.columns)).first()
+            assert seen is not None  # an aggregation has one row
+            self._recounted[batch_id] = {**rest.observed, SINK: seen.asDict()}
+
+    def _with_errors(self, frame: DataFrame) -> DataFrame:
+        most = self._most_sent
+        return frame if most is None else _with_too_large(frame, most)
+
+    def _hand_on(self, rows: DataFrame, raw: Aside, marked: Aside, batch_id: int) -> None:
+        self._require_few(raw, marked)
+        for each in (raw, marked):
+            if each.records is not None:
+                self._letters.write(self._letters.prepare(letters(each.records)), batch_id)
+        self._never_handed_on += raw.total
+        good = rows.where(F.col(ERROR).isNull()) if ERROR in rows.columns else rows
+        self._inner.write(self._inner.prepare(good.drop(ERROR)), batch_id)
+        self._allowance.written(raw.total + marked.total)
+        self._counted(raw.total + marked.total)
+
+    def _rest(self, session: SparkSession, batch_id: int, raised: Exception) -> Rest:
+        """The batch without the records for which the transform raises; others raise again."""
+        source, most = self._again.source, self._most + 1
+        failure = causes.meaning(causes.of_error(raised), source)
+        if not of_a_record(failure):
+            raise raised
+        log.info(
+            "batch %d fails (%s): looking for the records that are to blame", batch_id, failure
+        )
+        try:
+            found = self._again.culprits(
+                session, batch_id, lambda frame: frame, most=most, within_s=SEARCH_S
+            )
+        except OutOfTimeError as error:
+            raise JobFailureError(
+                failure.reason,
+                f"{failure}. The records at which it dies were not found in {SEARCH_S:.0f} s: there"
+                " may be many. Correct the transform, or let it mark them",
+            ) from error
+        if not found:
+            raise raised
+        if excess := self._allowance.excess(len(found)):
+            raise self._too_many(excess, f"{found[0].place}: {found[0].error}")
+        log.warning("%s: %s", ", ".join(each.place for each in found[:NAMED]), found[0].error)
+        return self._again.without(session, batch_id, found, most)
 
     def _require_few(self, *found: Aside) -> None:
         excess = self._allowance.excess(sum(each.total for each in found))
@@ -144,10 +214,13 @@ class DeadLetterSink:
         words = str(said.get(ERROR))[:200]
         if said.keys() >= set(ORIGIN):
             words = f"{said['topic']}/{said['partition']} at {said['offset']}: {words}"
-        raise JobFailureError(
+        raise self._too_many(excess, words)
+
+    def _too_many(self, excess: str, first: str) -> JobFailureError:
+        return JobFailureError(
             Reason.TOO_MANY_DEAD_LETTERS,
-            f"{excess}, would go to {self._topic}. The first: {words}. Correct the transform, the"
-            " format or the records, or raise the limit",
+            f"{excess}, would go to {self._topic}. The first: {first.rstrip('. ')}. Correct the"
+            " transform, the format or the records, or raise the limit",
         )
 
 

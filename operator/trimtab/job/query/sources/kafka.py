@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,9 +19,11 @@ from trimtab.api.knobs import (
     MIN_PARTITIONS,
 )
 from trimtab.api.topics import is_pattern
+from trimtab.api.v1alpha1.formats import ERROR
 from trimtab.job.batches import ledger
 from trimtab.job.batches.progress import observation
 from trimtab.job.query.checkpoint import Checkpoint
+from trimtab.job.query.culprits import Span
 from trimtab.job.query.formats import aside as kept_aside
 from trimtab.job.query.formats import undecodable
 from trimtab.job.query.formats.decoder import Decoder
@@ -99,7 +102,9 @@ class KafkaSource(OffsetSource):
         self._by = "subscribePattern" if any(map(is_pattern, self._topics)) else "subscribe"
         self._more = {f"kafka.{name}": each for name, each in (document.options or {}).items()}
         self._aside = aside if document.format else None
-        self._hides_headers = self._aside is not None and not document.include_headers
+        self._shows_headers = document.include_headers
+        self._hides_headers = self._aside is not None and not self._shows_headers
+        self._reading: dict[str, str] = {}
         if document.include_headers or self._hides_headers:
             self._more["includeHeaders"] = "true"
         if document.group_id_prefix:
@@ -156,14 +161,17 @@ class KafkaSource(OffsetSource):
         timestamps, in milliseconds since 1970. An executor reads from a broker in its own zone if
         there is one.
         """
-        said = {
+        self._reading = {
             **CONSUMER,
             **spark_options(self._connection, CLOSEST_REPLICA),
+            "kafka.isolation.level": options.isolation_level or READ_COMMITTED,
+            **self._more,
+        }
+        said = {
+            **self._reading,
             self._by: ",".join(self._topics),
             **self._start(options.starting_offsets, begin),
             "failOnDataLoss": str(options.fail_on_data_loss).lower(),
-            "kafka.isolation.level": options.isolation_level or READ_COMMITTED,
-            **self._more,
             **({} if at_once else limits(knobs)),
             **({NAME: self._name} if self._name else {}),
         }
@@ -173,7 +181,36 @@ class KafkaSource(OffsetSource):
         view, observed = self._name or VIEW, observation(self._name)
         if at_once:
             return {view: ages.when_read(frame, observed, *_read())}
-        return {view: frame.observe(observed, *_read(), *ages.observations("timestamp"))}
+        return {view: frame.observe(observed, *observations())}
+
+    def again(self, session: SparkSession, spans: Sequence[Span]) -> DataFrame:
+        """Kafka's columns of records that were read before, with headers, and no stream.
+
+        Those that Kafka does not have any longer are left out.
+        """
+        first: dict[str, dict[str, int]] = defaultdict(dict)
+        end: dict[str, dict[str, int]] = defaultdict(dict)
+        for each in spans:
+            first[each.topic][str(each.partition)] = each.first
+            end[each.topic][str(each.partition)] = each.end
+        said = {
+            **self._reading,
+            "assign": json.dumps({topic: sorted(map(int, each)) for topic, each in first.items()}),
+            "startingOffsets": json.dumps(first),
+            "endingOffsets": json.dumps(end),
+            "failOnDataLoss": "false",
+            "includeHeaders": "true",
+        }
+        return session.read.format("kafka").options(**said).load()
+
+    def told_apart(self, frame: DataFrame) -> tuple[DataFrame, DataFrame | None]:
+        """Of `again`: what the transform sees, and what cannot be decoded, with its `error`."""
+        bad = None
+        if self._decoder is not None:
+            frame = undecodable.decoded(frame, self._decoder)
+            bad = frame.where(F.col(ERROR).isNotNull()).select(*kept_aside.COLUMNS)
+            frame = frame.where(F.col(ERROR).isNull()).drop(ERROR)
+        return (frame if self._shows_headers else frame.drop("headers")), bad
 
     def _decoded(self, frame: DataFrame, decoder: Decoder) -> DataFrame:
         frame = undecodable.decoded(frame, decoder)
@@ -239,6 +276,11 @@ def fetch_sizes(
         return {}
     size = min(batches.power_of_two_above(share), MOST_FETCHED)
     return {FETCH_PARTITION.name: size, FETCH_MAX.name: max(size, FETCH_MAX.default)}
+
+
+def observations() -> list[Column]:
+    """What to observe of a batch's records: their side of the ledger, their bytes and times."""
+    return [*_read(), *ages.observations("timestamp")]
 
 
 def _read() -> list[Column]:
