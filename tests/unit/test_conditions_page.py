@@ -14,7 +14,8 @@ from trimtab.reconcile.observe import containers
 ROOT = Path(__file__).parents[2]
 WORD = re.compile(r"([A-Z][a-z0-9]+)+")
 OF_KUBERNETES = {
-    *kinds.KINDS, *containers.IMAGE_REASONS, *containers.CONFIG_REASONS, "Failed", "False", "Job",
+    *kinds.KINDS, *containers.IMAGE_REASONS, *containers.CONFIG_REASONS,
+    *containers.NEVER_STARTED, "Failed", "False", "Job",
     "PersistentVolumeClaim", "PodScheduled", "Ready", "True",
 }  # fmt: skip
 CONDITIONS = {"Reconciling", "Stalled", "UpdateAvailable"}

@@ -43,6 +43,7 @@ from trimtab.job.query.again import Again
 from trimtab.job.query.builder import StreamBuilder
 from trimtab.job.query.checkpoint import Checkpoint
 from trimtab.job.query.fence import Fence, Process
+from trimtab.job.query.protocols import Sink, Source
 from trimtab.job.query.sinks import open_sink
 from trimtab.job.query.sinks.dead_letters import DeadLetterSink
 from trimtab.job.query.sources import open_source
@@ -208,17 +209,7 @@ def _assemble(
         batches.started, batches.finish, slots, checkpoint.sources, recounted
     )
     session.streams.addListener(listener)
-    letters = job.dead_letters
-    source = open_source(job.source, letters.max_per_batch + 1 if letters else None)
-    sink = open_sink(job.sink)
-    if letters:
-        assert job.kafka_source, "the spec would have been refused"
-        assert isinstance(source, KafkaSource)
-        again = Again(source, job.transform, checkpoint)
-        counted = driver.totals.add_dead_letters
-        sink = DeadLetterSink(
-            sink, letters, job.kafka_source, counted=counted, again=again, recounted=recounted
-        )
+    source, sink = _ends(job, checkpoint, driver, recounted)
     locality = Locality(context._jsc.sc().conf())
     executors = make(context, locality=locality) if make else None
     heap = heap_limit(context)
@@ -243,6 +234,27 @@ def _assemble(
         locality=locality,
         signal=flags.stop,
         fence=fence(checkpoint),
+    )
+
+
+def _ends(
+    job: Job, checkpoint: Checkpoint, driver: DriverState, recounted: Recounted
+) -> tuple[Source, Sink]:
+    """The source, and the sink with the dead letters beside it; `recounted` as in `progress`."""
+    letters = job.dead_letters
+    source = open_source(job.source, letters.max_per_batch + 1 if letters else None)
+    sink = open_sink(job.sink)
+    if not letters:
+        return source, sink
+    assert isinstance(source, KafkaSource)
+    assert job.kafka_source, "the spec would have been refused"
+    return source, DeadLetterSink(
+        sink,
+        letters,
+        job.kafka_source,
+        counted=driver.totals.add_dead_letters,
+        again=Again(source, job.transform, checkpoint),
+        recounted=recounted,
     )
 
 
