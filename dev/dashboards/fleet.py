@@ -10,7 +10,9 @@ from dev.dashboards.panels import (
     STACKED,
     YES_NO,
     column,
+    grown,
     lines,
+    painted,
     ranking,
     stat,
     table,
@@ -38,7 +40,7 @@ def condition(name: str) -> str:
 def decisions(actions: str, window: str) -> str:
     """How many decisions were reported in a window."""
     series = f'trimtab_operator_decisions_total{{{WHERE}, action=~"{actions}"}}'
-    return f"(increase({series}[{window}]))"
+    return grown(series, window)
 
 
 def _now() -> Row:
@@ -107,7 +109,8 @@ def _over_time() -> tuple[Row, ...]:
                 "Goals", "Pipelines that meet their goal, and that miss it.",
                 Query(f"sum({condition('GoalMet')})", "met"),
                 Query(f"count({condition('GoalMet')} == 0) or vector(0)", "missed"),
-                width=8, custom=STACKED,
+                width=8, custom=STACKED, overrides=(painted("met", "green"),
+                                                    painted("missed", "red")),
             ),
             lines(
                 "Changes", "Decisions that changed something, kept a change or took it back.",

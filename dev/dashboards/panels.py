@@ -16,7 +16,20 @@ BARS: Json = {"drawStyle": "bars", "lineWidth": 0, "fillOpacity": 80,
               "stacking": {"mode": "normal", "group": "A"}}  # fmt: skip
 YES_NO = mappings({"0": ("no", "red"), "1": ("yes", "green")})
 TRUE_FALSE = mappings({"0": ("False", "text"), "1": ("True", "blue")})
+NO_YES = mappings({"0": ("no", "text"), "1": ("yes", "blue")})
+"""Where neither is better."""
+
 NONE_IS_GOOD = steps((None, "green"), (1, "red"))
+
+
+def grown(series: str, window: str) -> str:
+    """How much counters have grown in a window, also those that began in it.
+
+    `increase` knows nothing of a series before its first sample, and many a decision is the first
+    of its reason.
+    """
+    before = f"{series} offset {window}"
+    return f"(({series} - {before}) >= 0 or ({series} unless {before}))"
 
 
 def lines(title: str, about: str, *queries: Query, width: int = 12, **more: Any) -> Panel:
@@ -79,8 +92,11 @@ def table(title: str, about: str, columns: dict[str, Query], width: int, **more:
     values = dict(zip(letters if len(columns) > 1 else ["Value"], columns, strict=True))
     hidden = ["Time", "__name__", *(each for each, name in values.items() if name[0] == "_")]
     names = {"pipeline_namespace": "namespace", "alertname": "alert", "alertstate": "state"}
+    order = ["pipeline_namespace", "pipeline", "knob"]
+    order += [name[1:] if name[0] == "_" else value for value, name in values.items()]
     organize = {
         "excludeByName": dict.fromkeys(hidden, True),
+        "indexByName": {name: index for index, name in enumerate(order)},
         "renameByName": names | values,
     }
     return Panel(
@@ -91,6 +107,12 @@ def table(title: str, about: str, columns: dict[str, Query], width: int, **more:
         ),
         **more,
     )  # fmt: skip
+
+
+def painted(series: str, color: str) -> Json:
+    """A series in a color of its own."""
+    fixed = {"id": "color", "value": {"mode": "fixed", "fixedColor": color}}
+    return {"matcher": {"id": "byName", "options": series}, "properties": [fixed]}
 
 
 def column(name: str, **properties: Any) -> Json:

@@ -16,7 +16,7 @@ import click
 import matplotlib as mpl
 from dev.dashboards.answers import Series, Window, ask
 from dev.dashboards.board import COLUMNS, Json
-from dev.dashboards.values import color_of, shown, table_of
+from dev.dashboards.values import COLORS, color_of, shown, table_of
 
 mpl.use("Agg")
 from matplotlib import dates
@@ -65,8 +65,9 @@ def _panel(
     frame.spines[:].set_color("#2c3235")
     frame.set_title(panel["title"], color=INK, fontsize=9, loc="left", y=1.0, pad=-12, x=0.01)
     left, bottom, width, high = box
+    margin = 0.07 if panel["type"] in {"state-timeline", "bargauge"} else 0.034
     inner = figure.add_axes(
-        (left + 0.034, bottom + 0.2 * high, width - 0.044, 0.62 * high), facecolor=PANEL
+        (left + margin, bottom + 0.2 * high, width - margin - 0.01, 0.62 * high), facecolor=PANEL
     )
     series = [each for part in found for each in part]
     if not series:
@@ -80,10 +81,14 @@ def _lines(axes: Any, panel: Json, found: list[list[Series]], window: Window) ->
     defaults = panel["fieldConfig"]["defaults"]
     custom = defaults["custom"]
     series = [each for part in found for each in part]
+    fixed = {
+        each["matcher"]["options"]: COLORS[each["properties"][0]["value"]["fixedColor"]]
+        for each in panel["fieldConfig"]["overrides"]
+    }
     stacked = custom.get("stacking", {}).get("mode") == "normal"
     bars, base = custom.get("drawStyle") == "bars", dict[float, float]()
     for number, each in enumerate(series):
-        color = PALETTE[number % len(PALETTE)]
+        color = fixed.get(each.name, PALETTE[number % len(PALETTE)])
         at = [t / 86400 for t, _ in each.points]
         low = [base.get(t, 0.0) if stacked else 0.0 for t, _ in each.points]
         high = [b + v for b, (_, v) in zip(low, each.points, strict=True)]

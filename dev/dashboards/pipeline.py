@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dev.dashboards.board import Board, Query, Row, mappings, steps, variable
+from dev.dashboards.board import Board, Query, Row, steps, variable
 from dev.dashboards.panels import (
     BARS,
+    NO_YES,
     NONE_IS_GOOD,
     STACKED,
     TRUE_FALSE,
     YES_NO,
+    grown,
     lines,
     stat,
     table,
@@ -22,6 +24,7 @@ OPERATOR = 'pipeline_namespace="$namespace", pipeline="$pipeline"'
 DRIVER = 'namespace="$namespace", pipeline="$pipeline"'
 """Labels of what its driver says, which the scrape adds."""
 
+WINDOW = "$__rate_interval"
 RUNNING, TOTAL = 'state="running"', 'phase="total"'
 PARTS = 'phase=~"planning|latest_offset|add_batch|wal"'
 """Phases that add up to the total; the others are parts of add_batch."""
@@ -66,7 +69,7 @@ def _now() -> Row:
         stat("Cores", "Task slots of the executors that the settings ask for.",
              Query(said("executor_cores")), 3),
         stat("On trial", "Whether a change is on trial.", Query(said("trial_open")), 3,
-             fields=mappings({"0": ("no", "text"), "1": ("yes", "blue")})),
+             fields=NO_YES),
     ))  # fmt: skip
 
 
@@ -153,23 +156,22 @@ def _settings() -> tuple[Row, ...]:
 
 
 def _tuning() -> tuple[Row, ...]:
-    decided = f"trimtab_operator_decisions_total{{{OPERATOR}}}[$__rate_interval]"
+    decided = grown(f"trimtab_operator_decisions_total{{{OPERATOR}}}", WINDOW)
     return (
         Row(8, (
             lines(
                 "Decisions", "What trimtab did, with the reasons; a change is on trial until it is"
                 " kept or reverted.",
-                Query(f"sum by (action, reason) (increase({decided}))", "{{action}} {{reason}}"),
+                Query(f"sum by (action, reason) {decided}", "{{action}} {{reason}}"),
                 width=8, custom=BARS,
             ),
             timeline(
                 "Trials", "When a change was on trial.",
-                Query(said("trial_open"), "on trial"), 8, fields=YES_NO,
+                Query(said("trial_open"), "on trial"), 8, fields=NO_YES,
             ),
             lines(
                 "Pauses", "Time without commits because of changes.",
-                Query(f"sum by (how) ({growth('pause_seconds_total', 'increase')})",
-                      "{{how}}"),
+                Query(f"sum by (how) {grown(driver('pause_seconds_total'), WINDOW)}", "{{how}}"),
                 unit="s", width=8, custom=BARS,
             ),
         ), title="Tuning"),

@@ -21,6 +21,9 @@ def shown(value: float, unit: str, mappings: Sequence[Json] = ()) -> str:
     for mapping in mappings:
         if (found := mapping["options"].get(f"{value:g}")) is not None:
             return str(found["text"])
+    for seconds, suffix in ((86_400, " days"), (3_600, " hours"), (60, " min")):
+        if unit == "s" and abs(value) >= 1.5 * seconds:
+            return f"{value / seconds:.3g}{suffix}"
     if unit == "percentunit":
         return f"{100 * value:.3g}%"
     for limit, suffix in ((1e9, " Bil"), (1e6, " Mil"), (1e3, " K")):
@@ -66,5 +69,7 @@ def table_of(panel: Json, found: Sequence[Sequence[Series]]) -> tuple[list[str],
     hidden = {name for name, hides in organize["excludeByName"].items() if hides}
     hidden |= {k for k, name in organize["renameByName"].items() if name in hidden}
     columns = [c for c in dict.fromkeys(k for line in lines for k in line) if c not in hidden]
+    order = organize["indexByName"]
+    columns.sort(key=lambda name: order.get(name, len(order)))
     names = [organize["renameByName"].get(column, column) for column in columns]
     return names, [[line.get(column, "") for column in columns] for line in lines]

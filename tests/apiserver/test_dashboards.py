@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 import requests
 import yaml
+from dev.dashboards.board import Json
+from dev.dashboards.panels import grown
 from tests import exposition
+from tests.apiserver.promtool import promtool
 from tests.apiserver.servers import serving
 from tests.unit.reconcile.stage import NAMESPACE
 
@@ -94,6 +97,31 @@ def test_a_panel_has_something_to_show(prometheus: str, query: str) -> None:
     for window in ("$__rate_interval", "$__range"):
         asked = asked.replace(window, "1m")
     assert any(found(prometheus, asked.replace("$pipeline", p)) for p in exposition.PIPELINES)
+
+
+def test_the_first_decision_of_a_reason_shows(tmp_path: Path) -> None:
+    """Its series begins with it, so that `increase` would show nothing."""
+    query = f"sum {grown('x', '1m')}"
+    grows = {2: 1, 3: 0, 6: 2, 7: 0}
+    suite = {
+        "evaluation_interval": "1m",
+        "tests": [{
+            "interval": "1m",
+            "input_series": [{"series": "x", "values": "_x2 1x3 3x2"}],
+            "promql_expr_test": [
+                {"expr": query, "eval_time": f"{minute}m", "exp_samples": samples(value)}
+                for minute, value in grows.items()
+            ],
+        }],
+    }  # fmt: skip
+    path = tmp_path / "test.yaml"
+    path.write_text(yaml.safe_dump(suite))
+    done = promtool("test", "rules", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def samples(value: int) -> list[Json]:
+    return [{"labels": "{}", "value": value}]
 
 
 def test_words_of_alerts_are_filled_in(prometheus: str) -> None:
