@@ -424,3 +424,23 @@ def test_the_chart_names_the_kinds_that_it_brings() -> None:
         for crd in crds
         for version in crd["spec"]["versions"]
     }
+
+
+def test_objects_of_the_reader_belong_to_the_release(tmp_path: Any) -> None:
+    file = tmp_path / "values.yaml"
+    text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "{{ .Release.Name }}-text"}\n'
+    policy = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "{{ .Release.Name }}-all"},
+        "spec": {"podSelector": {}},
+    }
+    file.write_text(yaml.safe_dump({"extraObjects": [policy, text]}))
+    done = helm("prometheus.install=true", command=("template", "t", "-f", str(file)))
+    assert done.returncode == 0, done.stderr
+    manifests = [m for m in yaml.safe_load_all(done.stdout) if m]
+    (found,) = of(manifests, "NetworkPolicy", "t-all")
+    assert found["spec"] == policy["spec"]
+    assert of(manifests, "ConfigMap", "t-text")
+    refused = helm("prometheus.install=true", "extraObjects[0]=1")
+    assert "extraObjects" in refused.stderr
