@@ -48,7 +48,7 @@ TUNE_S, DEFAULTS_S, BATCHES = 300.0, 240.0, 4
 SQL = f"""
 SELECT partition || '-' || offset || '-' || line AS id, CAST(value AS STRING) AS body
 FROM source LATERAL VIEW explode(sequence(1, {LINES})) AS line
-"""
+"""  # noqa: S608 -- the number is ours
 SCHEMA = "CREATE TABLE orders (id text PRIMARY KEY, body text)"
 
 
@@ -129,10 +129,10 @@ def page(rows: Sequence[Row], commit: str, load: float) -> str:
         "# The tuner with a Delta table and a database as the sink", "",
         f"`make bench-sinks` at commit {commit}: one real driver (Spark in local mode, Kafka on",
         f"loopback) works off three million waiting records of {PARTITIONS} partitions, each of",
-        f"which becomes {LINES} rows, into a Delta table on a local disk, and into a PostgreSQL on the same machine, with the goal",
-        f"`throughput: {{max: true}}`. It begins with batches of {START.max_offsets:,} records and",
-        f"a trigger of {START.trigger_s:g} s, on one executor of two cores. The machine's load",
-        f"average was {load:.0f}.", "",
+        f"which becomes {LINES} rows, into a Delta table on a local disk, and into a PostgreSQL on",
+        "the same machine, with the goal `throughput: {max: true}`. It begins with batches of",
+        f"{START.max_offsets:,} records and a trigger of {START.trigger_s:g} s, on one executor of",
+        f"two cores. The machine's load average was {load:.0f}.", "",
         "| sink | Spark's defaults | at the start | tuned | gain | settings at the end |",
         "|---|---|---|---|---|---|",
         *(
