@@ -34,7 +34,7 @@ from trimtab.tuning.settings import Settings
 TOPIC, PARTITIONS = "orders", 12
 PRODUCED = ((60.0, 50_000.0),)
 """Seconds and records/s: three million records wait."""
-LINES = 10
+LINES = 50
 """Rows that are written for each record, so that the sink has most of the work."""
 START = Settings(executors=1, trigger_s=1.0, max_offsets=1_000)
 UNLIMITED = Settings(executors=1, trigger_s=0.001, max_offsets=1_000_000_000)
@@ -46,7 +46,7 @@ POLICY = Policy(
 TUNE_S, DEFAULTS_S, BATCHES = 300.0, 240.0, 4
 
 SQL = f"""
-SELECT partition || '-' || offset || '-' || line AS id, CAST(value AS STRING) AS body
+SELECT partition || '-' || offset || '-' || line AS id, sha2(value || line, 512) AS body
 FROM source LATERAL VIEW explode(sequence(1, {LINES})) AS line
 """  # noqa: S608 -- the number is ours
 SCHEMA = "CREATE TABLE orders (id text PRIMARY KEY, body text)"
