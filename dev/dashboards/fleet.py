@@ -171,7 +171,8 @@ def board() -> Board:
     alerts = table(
         "Alerts",
         "The alerts of trimtab that are pending or firing.",
-        {"_firing": Query(f"ALERTS{{{ALERT}}}")},
+        # some say the namespace of their pipeline twice
+        {"_firing": Query(f"max without (pipeline_namespace) (ALERTS{{{ALERT}}})")},
         24,
     )
     namespaces = "label_values(trimtab_pipeline_condition, pipeline_namespace)"

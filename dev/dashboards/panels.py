@@ -92,7 +92,7 @@ def table(title: str, about: str, columns: dict[str, Query], width: int, **more:
     values = dict(zip(letters if len(columns) > 1 else ["Value"], columns, strict=True))
     hidden = ["Time", "__name__", *(each for each, name in values.items() if name[0] == "_")]
     names = {"pipeline_namespace": "namespace", "alertname": "alert", "alertstate": "state"}
-    order = ["pipeline_namespace", "pipeline", "knob"]
+    order = ["pipeline_namespace", "namespace", "pipeline", "knob"]
     order += [name[1:] if name[0] == "_" else value for value, name in values.items()]
     organize = {
         "excludeByName": dict.fromkeys(hidden, True),
