@@ -32,7 +32,7 @@ def transform(df, params):
             raise ArithmeticError(f"{number} has no half")
         return str(number // 2)
 
-    return df.select("key", F.udf(half)("value").alias("value"), "topic", "partition", "offset")
+    return df.select("key", F.udf(half)("record.n").alias("value"), "topic", "partition", "offset")
 """
 
 
@@ -69,6 +69,15 @@ def headers(broker: KafkaBroker, topic: str) -> dict[bytes, dict[str, str]]:
     }
 
 
+def works_off(driver: Driver, records: int, dead: int) -> None:
+    """Have it read all, of which so many are dead letters, and end; nothing else is missing."""
+    last = driver.until(driver.committed(records))
+    assert (last["records_total"], last["dead_letters_total"]) == (records, dead)
+    assert last["ledger_mismatch_total"] == 0
+    driver.until(lambda m: m.get("missing_records") == 0)
+    assert driver.terminate() == 0
+
+
 def test_the_record_at_which_a_batch_dies_is_named(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
@@ -97,11 +106,7 @@ def test_records_for_which_sql_raises_go_to_the_dead_letters(
     )
     driver.settings(**KNOBS)
     driver.start()
-    last = driver.until(driver.committed(len(values)))
-    assert (last["records_total"], last["dead_letters_total"]) == (len(values), len(bad))
-    assert last["ledger_mismatch_total"] == 0
-    driver.until(lambda m: m.get("missing_records") == 0)
-    assert driver.terminate() == 0
+    works_off(driver, len(values), len(bad))
     assert numbers(broker, topics[1]) == list(range(1, 3001))
     found = headers(broker, dead)
     assert set(found) == set(bad)
@@ -133,15 +138,10 @@ def test_python_that_raises_and_what_cannot_be_decoded_go_there_together(
         deadLetters={"topic": dead, "maxPerBatch": 3},
     )
     (driver.directory / "modules").mkdir()
-    text = PYTHON.replace('F.udf(half)("value")', 'F.udf(half)("record.n")')
-    (driver.directory / "modules" / "halves.py").write_text(text)
+    (driver.directory / "modules" / "halves.py").write_text(PYTHON)
     driver.settings(**KNOBS)
     driver.start()
-    last = driver.until(driver.committed(len(values)))
-    assert (last["records_total"], last["dead_letters_total"]) == (len(values), len(bad))
-    assert last["ledger_mismatch_total"] == 0
-    driver.until(lambda m: m.get("missing_records") == 0)
-    assert driver.terminate() == 0
+    works_off(driver, len(values), len(bad))
     assert numbers(broker, topics[1]) == list(range(600))
     found = headers(broker, dead)
     assert set(found) == set(bad)

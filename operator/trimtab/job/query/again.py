@@ -85,18 +85,17 @@ class Again:
         """
         deadline_s = self._clock() + within_s
         spans = self._checkpoint.spans(batch_id)
-        try:
-            self._transformed(self.source.told_apart(self.source.again(session, spans))[0])
-        except TransformError as error:
-            log.info("only a stream goes through the transform: %s", error)
-            return []
 
         def fails(part: Sequence[Span]) -> str | None:
             if self._clock() > deadline_s:
                 raise OutOfTimeError
             return self._error(session, part, prepare)
 
-        return search(spans, fails, most)
+        try:
+            return search(spans, fails, most)
+        except TransformError as error:
+            log.info("only a stream goes through the transform: %s", error)
+            return []
 
     def _error(
         self,

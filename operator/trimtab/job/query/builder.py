@@ -134,7 +134,7 @@ class StreamBuilder:
             found = again.culprits(
                 self._session, batch_id, self._sink.prepare, most=1, within_s=SEARCH_S
             )
-        except (OutOfTimeError, TransformError, JobFailureError, *RAISED) as error:
+        except (OutOfTimeError, JobFailureError, *RAISED) as error:
             log.info("the record at which batch %d dies is not found: %s", batch_id, error)
             return None
         return next(iter(found), None)

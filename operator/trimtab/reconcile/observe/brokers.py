@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trimtab.ports import Manifest
 from trimtab.reconcile.observe.cache import ObjectCache
-from trimtab.reconcile.observe.containers import IMAGE_REASONS, not_started
+from trimtab.reconcile.observe.containers import IMAGE_REASONS, last_end, not_started
 from trimtab.reconcile.observe.driver_pod import made_by
 from trimtab.workloads.kafka.brokers import CHOICES_ANNOTATION
 from trimtab.workloads.kafka.names import broker_pod
@@ -124,8 +124,7 @@ def _unplaced(name: str, why: str) -> str:
 
 def _ended(name: str, container: Manifest) -> Words | None:
     """Why a broker does not stay up."""
-    states = (container.get("state") or {}, container.get("lastState") or {})
-    ended = next((s["terminated"] for s in states if s.get("terminated")), None)
+    ended = last_end(container)
     if not ended or not ended.get("exitCode"):
         return None
     told = (ended.get("message") or "").strip()
