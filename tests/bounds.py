@@ -175,6 +175,7 @@ EVENT_LOG_REFUSED: tuple[Row, ...] = (
 )
 EVENT_LOG_TAKEN: tuple[tuple[str, Any], ...] = (
     ("spec.eventLog", {"uri": "s3a://bucket/events"}),
+    ("spec.eventLog", {"uri": "abfss://events@lake.dfs.core.windows.net/clicks"}),
     ("spec.eventLog", {"uri": "hdfs://namenode:8020/events/"}),
     ("spec", {"eventLog": {"uri": "file:///mnt/e"}, "volumes": MOUNTED}),
     ("spec", {"eventLog": {"uri": "file:///mnt/e/clicks"}, "volumes": MOUNTED}),

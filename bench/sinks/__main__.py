@@ -144,7 +144,8 @@ def page(rows: Sequence[Row], commit: str, load: float) -> str:
             for row in rows
         ), "",
         "Spark's defaults are no trigger and no batch limit: the first batch holds all that waits.",
-        "",
+        "Until it ends, the sink has none of it, and a crash begins it anew. How fast a batch is",
+        f"that takes longer than {DEFAULTS_S:.0f} s, this does not tell.", "",
     ]  # fmt: skip
     for row in rows:
         lines += [f"## {row.sink}", "", *(f"- {each}" for each in row.decisions), ""]

@@ -256,10 +256,10 @@ def test_variables_come_from_secrets_that_a_spec_names_and_from_no_others(
     assert "their own container alone reads Secrets" in done.stderr
 
 
-def test_an_identity_in_aws_is_let_in(tenant: Callable[..., Any]) -> None:
-    for audience in ("sts.amazonaws.com", "pods.eks.amazonaws.com"):
+def test_an_identity_in_a_cloud_is_let_in(tenant: Callable[..., Any]) -> None:
+    for audience in ("sts.amazonaws.com", "pods.eks.amazonaws.com", "api://AzureADTokenExchange"):
         token = {"serviceAccountToken": {"path": "token", "audience": audience}}
-        made = changed("spec.volumes.+", {"name": "aws", "projected": {"sources": [token]}})
+        made = changed("spec.volumes.+", {"name": "cloud", "projected": {"sources": [token]}})
         tenant("create", "--dry-run=server", "-f", "-", manifest=made, check=True)
 
 

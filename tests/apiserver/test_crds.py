@@ -14,6 +14,7 @@ from tests.bounds import (
     ON_RATE,
     PIPELINES_REFUSED,
     PIPELINES_TAKEN,
+    WHEEL,
     change,
 )
 
@@ -64,8 +65,13 @@ REFUSED = [
     ("spec.checkpoint", {"uri": "s3a://key:secret@b/c"}, "pass it to the pods"),
     ("spec.checkpoint", {"uri": "s3a://"}, "a directory that outlives pods"),
     ("spec.source", {"delta": {"uri": "/lake/orders", "timeColumn": "at"}}, "write the URI of a"),
-    ("spec.eventLog", {"uri": "/mnt/events"}, "write the URI of a directory, without a password"),
-    ("spec.eventLog", {"uri": "s3a://key:secret@b/c"}, "write the URI of a directory, without"),
+    ("spec.eventLog", {"uri": "/mnt/events"}, "write the URI of a directory, like"),
+    ("spec.eventLog", {"uri": "s3a://key:secret@b/c"}, "pass it to the pods"),
+    (
+        "spec.transform",
+        {"python": {"module": "a:b", "archives": [WHEEL | {"uri": "s3a://key:secret@b/c.whl"}]}},
+        "pass it to the pods",
+    ),
     ("spec.listeners", ["shop.Seen,shop.Other"], "should match"),
     ("spec.listeners", ["Seen"], "should match"),
     ("spec.limits.tasks", 0, "should be greater than or equal to 1"),

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from dev.localcluster.paths import from_environment
 from tests.e2e import own_images
 from tests.e2e.conftest import Json, Stage, manifests, pipeline
@@ -33,6 +34,11 @@ def told(value):
 def transform(df, params):
     return df.select(told("value").alias("value"))
 """
+POSITIONS = """{"lat": 48.2082, "lon": 16.3738}
+{"lat": -33.8568, "lon": 151.2153}
+{"lat": 48.2}
+"""
+CELLS = ["r3gx2ux", "u2edk85"]
 
 
 def kafka(name: str) -> Json:
@@ -99,7 +105,7 @@ def test_two_kafkas_are_read_in_one_query_and_a_restart_repeats_nothing(stage: S
     stage.kube.call("delete", "tkc", "america")
 
 
-def test_modules_and_a_class_of_images_of_ones_own_write_to_two_topics(
+def test_modules_classes_and_jars_of_images_of_ones_own_write_to_two_topics(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder that is not in the image is told, and nothing is lost from one job to the next."""
@@ -128,7 +134,7 @@ def test_modules_and_a_class_of_images_of_ones_own_write_to_two_topics(
     stage.wait_long("all of the first", 120, lambda: written(stage, "every") >= 20)
     stage.wait_long("some of the first", 60, lambda: written(stage, "few") >= 2)
     driver = stage.uid("clicks-driver-0")
-    own = own_images.of_classes(from_environment(), stage.image)
+    own = own_images.of_jars(from_environment(), stage.image)
     jvm = {"class": "shop.Clicks", "params": {"prefix": "jvm-"}}
     stage.apply(pipeline(**parts, image=own, transform={"jvm": jvm}))
     stage.wait_replaced("clicks-driver-0", driver)
@@ -139,3 +145,11 @@ def test_modules_and_a_class_of_images_of_ones_own_write_to_two_topics(
     known = [f"py-{n}" for n in range(20)] + [f"jvm-{n}" for n in range(20, 28)]
     assert values(stage, "every") == sorted(known), "each once"
     assert values(stage, "few") == ["jvm-27", "py-17", "py-7"]
+    driver = stage.uid("clicks-driver-0")
+    example = yaml.safe_load((own_images.EXAMPLE / "pipeline.yaml").read_text())["spec"]
+    stage.apply(pipeline(**parts, image=own, transform=example["transform"]))
+    stage.wait_replaced("clicks-driver-0", driver)
+    stage.wait_ready()
+    tool(stage, "events", "ConsoleProducer", "--topic", "lines", text=POSITIONS)
+    stage.wait_long("the cells of the example", 120, lambda: written(stage, "every") >= 30)
+    assert sorted(set(values(stage, "every")) - set(known)) == CELLS

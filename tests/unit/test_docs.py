@@ -114,6 +114,14 @@ def first_words(name: str) -> set[str]:
     return {word for row in rows for word in re.findall(r"`([A-Za-z_0-9]+)`", row.split("|")[1])}
 
 
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_files_of_the_repository_that_are_named_are_there(path: Path) -> None:
+    named = set(
+        re.findall(r"(?<![\w/])(?:tests|bench|dev|images|examples)/[\w./-]+\.\w+", path.read_text())
+    )
+    assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
+
+
 def test_every_condition_is_told() -> None:
     assert {str(c) for c in ConditionType} <= first_words("docs/api.md")
 
@@ -201,7 +209,9 @@ def test_every_value_of_the_chart_that_is_named_exists() -> None:
     assert [name for name in named if not in_the_schema(name)] == []
 
 
-def test_the_scenarios_of_the_samples_run() -> None:
+def test_the_scenarios_of_the_samples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)  # a sample writes a page beside it
     for sample in samples_of_the_cli():
         name, *words = shlex.split(sample)
         if name == "simulate" and words and "FILE" not in words:

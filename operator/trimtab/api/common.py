@@ -68,6 +68,13 @@ def function_rule(example: str) -> dict[str, Any]:
     return cel((f"self.matches('{pattern}')", f"write module:function, like {example}"))
 
 
+NO_PASSWORD = (
+    "!self.matches('//[^/]*:[^/]*@')",
+    "anyone can read a password in a URI: pass it to the pods, and remove it here",
+)
+"""For a URI; `abfss://container@account...` has none."""
+
+
 def uri_rules(wanted: str) -> dict[str, Any]:
     """Schema extra of the URI of a directory that `wanted`; it holds no password."""
     return cel(
@@ -76,10 +83,7 @@ def uri_rules(wanted: str) -> dict[str, Any]:
             f"write the URI of a directory that {wanted}, like s3a://bucket/path or"
             " hdfs://namenode:8020/path",
         ),
-        (
-            "!self.matches('//[^/]*:[^/]*@')",
-            "anyone can read a password in a URI: pass it to the pods, and remove it here",
-        ),
+        NO_PASSWORD,
     )
 
 

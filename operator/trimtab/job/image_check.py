@@ -22,7 +22,8 @@ from trimtab.job.pins import PINS, pinned
 from trimtab.job.query.transform import load_function
 
 SPARK_HOME = Path("/opt/spark")
-JARS_OF_OURS = Path("/opt/jars.sha256")
+CLASS_PATH = SPARK_HOME / "classpath"
+"""The jars of trimtab's image, Spark's among them, as it was built."""
 ENTRY_POINT = Path("/opt/entrypoint.sh")
 WRITABLE = (Path("/tmp"), Path("/opt/work"))  # noqa: S108 -- where pods mount scratch space
 PROGRAMS = ("java", "python", "tini")
@@ -65,7 +66,7 @@ def faults(facts: Facts) -> list[str]:
                 " `--constraint`, so that they change none of trimtab's"
             )
     missing = sorted(set(facts.needed_jars) - set(facts.jars))
-    found += [f"the jar {jar} is gone from {SPARK_HOME}/jars" for jar in missing]
+    found += [f"the jar {jar} is gone from {SPARK_HOME}/jars: put it back" for jar in missing]
     found += [
         f"{jar} is a second version of {needed}: leave it out"
         for needed, jar in _twice(facts.needed_jars, facts.jars)
@@ -76,7 +77,7 @@ def faults(facts: Facts) -> list[str]:
 
 
 def _twice(needed: Iterable[str], jars: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Jars of ours, each with another version of it."""
+    """Jars of trimtab's image, each with another version of it."""
     ours = {_library(jar): jar for jar in needed}
     for jar in sorted(set(jars) - set(needed)):
         if (library := _library(jar)) in ours:
@@ -88,16 +89,20 @@ def _library(jar: str) -> str:
     return match["name"] if match else jar
 
 
+def listed(class_path: str) -> list[str]:
+    """The names of the jars of a class path."""
+    return [Path(jar).name for jar in class_path.strip().split(":")]
+
+
 def gather(modules: Sequence[str]) -> Facts:
     """The facts of the image that this runs in."""
-    needed = [line.split()[1] for line in JARS_OF_OURS.read_text().splitlines()]
     return Facts(
         user=os.getuid(),
         variables=os.environ,
         programs={name: shutil.which(name) is not None for name in PROGRAMS},
         packages={name: (_version(name), needs) for name, needs in pinned(PINS).items()},
         jars=[file.name for file in (SPARK_HOME / "jars").glob("*.jar")],
-        needed_jars=needed,
+        needed_jars=listed(CLASS_PATH.read_text()),
         entry_point=os.access(ENTRY_POINT, os.X_OK),
         unwritable=[str(place) for place in WRITABLE if not os.access(place, os.W_OK)],
         modules={name: _why_not(name) for name in modules},

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.job.image_check import VARIABLES, Facts, faults
+from trimtab.job.image_check import VARIABLES, Facts, faults, listed
 
 FITS = Facts(
     user=10001,
@@ -20,6 +20,10 @@ FITS = Facts(
     unwritable=[],
     modules={"clicks:transform": ""},
 )
+
+
+def test_the_jars_of_the_image_are_those_of_its_class_path() -> None:
+    assert listed("/opt/spark/jars/a-1.jar:/opt/spark/jars/b-2.jar\n") == ["a-1.jar", "b-2.jar"]
 
 
 def test_an_image_that_changes_nothing_fits() -> None:

@@ -6,7 +6,15 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from trimtab.api.common import ApiModel, Name, cel, exactly_one, function_rule, require_one
+from trimtab.api.common import (
+    NO_PASSWORD,
+    ApiModel,
+    Name,
+    cel,
+    exactly_one,
+    function_rule,
+    require_one,
+)
 from trimtab.api.v1alpha1.kafka_client import Key
 from trimtab.api.v1alpha1.tables import Tables
 
@@ -44,7 +52,7 @@ class Archive(ApiModel):
     uri: Annotated[str, Field(pattern=r"^[a-z][a-z0-9+.-]*://[^\s?#]+\.(zip|whl)$")] = Field(
         max_length=1024,
         description="Where it is, like s3a://lake/jobs/orders-1.2-py3-none-any.whl.",
-        json_schema_extra=cel((f"!self.startsWith('{LOCAL}')", _NOT_LOCAL)),
+        json_schema_extra=cel((f"!self.startsWith('{LOCAL}')", _NOT_LOCAL), NO_PASSWORD),
     )
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = Field(
         max_length=64,
