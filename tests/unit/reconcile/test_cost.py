@@ -113,3 +113,11 @@ def test_explain_tells_it_in_a_row() -> None:
     (row,) = (line for line in text.splitlines() if line.startswith("Cost "))
     assert "core-hours" in row
     assert "one executor is 0.1 cores, 0.88 GiB" in row
+
+
+def test_one_core_is_one() -> None:
+    stage = started(
+        "clicks", resources={"executor": {"cores": 1, "memory": "1Gi", "cpuRequest": "1"}}
+    )
+    run(stage, "clicks")
+    assert stage.status()["cost"]["step"].startswith("1 core, ")

@@ -79,4 +79,4 @@ def _hours(seconds: float) -> str:
 
 
 def _reserved(cores: float, size: float) -> str:
-    return f"{cores:g} cores, {size / GIB:.2f} GiB"
+    return f"{cores:g} core{'' if cores == 1 else 's'}, {size / GIB:.2f} GiB"
