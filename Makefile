@@ -21,7 +21,7 @@ demo: ## boot a cluster, deploy the quickstart, drive load into it, report in bu
 test: ## every gate and every test, side by side; REQUIRE_E2E=1 makes a machine without a cluster fail
 	$(PYTHON) -m dev.gates
 
-test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, advice on memory
+test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, regimes of batch size, advice on memory
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/kafka -q
 	$(LOCALCLUSTER) doctor --install
 	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest tests/e2e/test_memory.py -m e2e -q; \
@@ -57,7 +57,7 @@ demo-bottlenecks: $(STAMP) ## each bottleneck and its cure three times on the lo
 	$(BIN)/python -m bench.bottlenecks
 
 bench-regimes: $(STAMP) ## the batch size that the law finds on a real driver, 5 minutes; docs/benchmarks/regimes.md
-	TRIMTAB_PAGE=docs/benchmarks/regimes.md $(BIN)/pytest tests/kafka/test_regimes.py -q
+	TRIMTAB_LONG=1 TRIMTAB_PAGE=docs/benchmarks/regimes.md $(BIN)/pytest tests/kafka/test_regimes.py -q
 
 bench-sinks: $(STAMP) ## the tuner with a Delta table and with PostgreSQL as the sink, twenty minutes; build/sinks
 	$(BIN)/python -m bench.sinks

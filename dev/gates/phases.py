@@ -115,6 +115,6 @@ def _after_doctor(memory_gib: float, repo: Path) -> Iterator[Phase]:
     kafka = (PYTEST, "-n", str(brokers), *SPREAD)
     size_gib = brokers * DRIVER_GIB
     yield Phase(
-        "kafka", kafka, 2700, ("tests/kafka",), (DOCTOR,), cores=KAFKA_CORES, memory_gib=size_gib
+        "kafka", kafka, 3600, ("tests/kafka",), (DOCTOR,), cores=KAFKA_CORES, memory_gib=size_gib
     )
     yield Phase("bench", (PYTEST,), 900, ("tests/bench",), (DOCTOR,))

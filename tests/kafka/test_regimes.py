@@ -22,7 +22,12 @@ from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900), pytest.mark.alone]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.timeout(900),
+    pytest.mark.alone,
+    pytest.mark.skipif(not os.environ.get("TRIMTAB_LONG"), reason="make test-long"),
+]
 
 START = Settings(executors=1, trigger_s=0.5, max_offsets=100)
 BY_HAND = (100, 400, 800, 1600, 3200, 6400, 12_800)
