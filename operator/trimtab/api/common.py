@@ -68,6 +68,9 @@ def function_rule(example: str) -> dict[str, Any]:
     return cel((f"self.matches('{pattern}')", f"write module:function, like {example}"))
 
 
+DIRECTORY = "^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$"
+"""Pattern of the URI of a directory."""
+
 NO_PASSWORD = (
     "!self.matches('//[^/]*:[^/]*@')",
     "anyone can read a password in a URI: pass it to the pods, and remove it here",
@@ -79,7 +82,7 @@ def uri_rules(wanted: str) -> dict[str, Any]:
     """Schema extra of the URI of a directory that `wanted`; it holds no password."""
     return cel(
         (
-            "self.matches('^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$') && !self.startsWith('file:')",
+            f"self.matches('{DIRECTORY}') && !self.startsWith('file:')",
             f"write the URI of a directory that {wanted}, like s3a://bucket/path or"
             " hdfs://namenode:8020/path",
         ),

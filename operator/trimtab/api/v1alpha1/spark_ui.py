@@ -7,15 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from trimtab.api.common import NO_PASSWORD, ApiModel, cel
+from trimtab.api.common import DIRECTORY, NO_PASSWORD, ApiModel, cel
 from trimtab.api.v1alpha1.volumes import Volume
 
 NO_FILE = (
     "eventLog.uri is in a folder of the pod, which goes with it: write the mountPath of a claim in"
     " volumes, like file:///mnt/events, or a URI like s3a://bucket/events"
 )
-_URI = "^[a-z][a-z0-9+.-]*://[^ ?#]*[^ ?#/]/?$"
-
 EVENT_LOG_RULE = (
     "!has(self.eventLog) || !self.eventLog.uri.startsWith('file:') || (has(self.volumes)"
     " && self.volumes.exists(v, has(v.persistentVolumeClaim)"
@@ -44,7 +42,7 @@ class EventLog(ApiModel):
         " makes it, and deletes nothing in it.",
         json_schema_extra=cel(
             (
-                f"self.matches('{_URI}')",
+                f"self.matches('{DIRECTORY}')",
                 "write the URI of a directory, like s3a://bucket/events or file:///mnt/events",
             ),
             NO_PASSWORD,
