@@ -48,12 +48,16 @@ def proxy_config(kubeconfig: Path) -> dict[str, Any]:
 
 
 def start_proxy(paths: Paths, server: str, authority: Authority) -> daemons.Daemon:
-    """Start the one kube-proxy; all nodes share the host's network."""
+    """Start the one kube-proxy; all nodes share the host's network.
+
+    It is started again if it exits, as a kubelet would do: rarely, that of 1.35 panics while it
+    registers for the labels of its node, which it watches already by then.
+    """
     kubeconfig = _kubeconfig(paths, server, authority, "kube-proxy", "system:kube-proxy")
     config = paths.state / "kube-proxy.json"
     config.write_text(json.dumps(proxy_config(kubeconfig), indent=1))
     argv: list[str | Path] = [binary(paths, "kube-proxy"), f"--config={config}"]
-    return daemons.start("kube-proxy", argv, logs=paths.logs, pids=paths.pids)
+    return daemons.start("kube-proxy", argv, logs=paths.logs, pids=paths.pids, restarts=2)
 
 
 def corefile(kubeconfig: Path) -> str:

@@ -263,7 +263,6 @@ def api_server(workdir: Path) -> Iterator[Path]:
     finally:
         daemons.end((d.pid for d in reversed(started)), grace_s=0.1)  # there is nothing to save
         for daemon in started:
-            if daemon.process is not None:
-                daemon.process.wait()  # tells Popen what `end` already reaped
+            daemon.process.wait()  # tells Popen what `end` already reaped
         shutil.rmtree(server.directory / "etcd", ignore_errors=True)
         shutil.rmtree(server.authority.directory, ignore_errors=True)

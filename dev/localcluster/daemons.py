@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from dev.localcluster import console
 from dev.localcluster.failures import DaemonError
 from dev.localcluster.run import clean_environment, tail
 
@@ -19,21 +21,35 @@ _outliving: list[subprocess.Popen[bytes]] = []
 runs when its last reference goes."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Daemon:
     """A process that we started, with the log that says why it exited if it does."""
 
     name: str
-    pid: int
     log: Path
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes]
+    launch: Callable[[], subprocess.Popen[bytes]]
+    restarts: int
+    """How often it is started again if it exits while it is watched."""
+
+    @property
+    def pid(self) -> int:
+        """The id of the process that runs now."""
+        return self.process.pid
 
     def check(self) -> None:
-        """Raise DaemonError with the end of the log if the process has ended."""
-        if self.process is not None:
-            self.process.poll()  # reaps it; otherwise a dead child still looks alive
-        if not alive(self.pid):
+        """Start the process again if it has exited and may be restarted.
+
+        Raises:
+            DaemonError: it may not; the message has the end of its log.
+        """
+        if self.process.poll() is None:
+            return
+        if not self.restarts:
             raise DaemonError(f"{self.name} has exited; {self.log} says:\n{tail(self.log)}")
+        console.warn(f"{self.name} has exited and is started again; see {self.log}")
+        self.restarts -= 1
+        self.process = self.launch()
 
 
 def start(
@@ -43,16 +59,25 @@ def start(
     logs: Path,
     pids: Path | None = None,
     env: Mapping[str, str] | None = None,
+    restarts: int = 0,
 ) -> Daemon:
     """Start a process in its own session, so that it outlives us and the terminal.
 
-    Its process id is stored in `pids`, where ``down`` finds it.
+    Its process id is stored in `pids`, where ``down`` finds it. Whoever watches it starts it again
+    up to `restarts` times.
     """
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / f"{name}.log"
+    launch = partial(_launch, name, [str(a) for a in argv], log, pids, env)
+    return Daemon(name, log, launch(), launch, restarts)
+
+
+def _launch(
+    name: str, argv: list[str], log: Path, pids: Path | None, env: Mapping[str, str] | None
+) -> subprocess.Popen[bytes]:
     with log.open("ab") as out:
         process = subprocess.Popen(
-            [str(a) for a in argv],
+            argv,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -64,7 +89,7 @@ def start(
     if pids is not None:
         pids.mkdir(parents=True, exist_ok=True)
         (pids / name).write_text(str(process.pid))
-    return Daemon(name, process.pid, log, process)
+    return process
 
 
 def alive(pid: int) -> bool:

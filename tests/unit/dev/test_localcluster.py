@@ -21,7 +21,7 @@ from dev.localcluster import (
     sweep,
     versions,
 )  # fmt: skip
-from dev.localcluster.failures import CommandError
+from dev.localcluster.failures import CommandError, DaemonError
 from dev.localcluster.jars import cached, made_once
 from dev.localcluster.paths import REPO, Paths, from_environment
 from dev.localcluster.pki import Authority, Identity
@@ -132,6 +132,19 @@ def test_a_tool_key_follows_its_flags() -> None:
 )
 def test_only_our_own_processes_are_ours(argv: list[str], ours: bool) -> None:
     assert daemons.is_ours(argv, STATE, sweep.MANAGERS) is ours
+
+
+def test_a_daemon_is_started_again_as_often_as_it_may(tmp_path: Path) -> None:
+    daemon = daemons.start(
+        "sh", ["sh", "-c", "echo gone"], logs=tmp_path, pids=tmp_path, restarts=1
+    )
+    first = daemon.pid
+    daemon.process.wait(10)
+    daemon.check()
+    assert first != daemon.pid == int((tmp_path / "sh").read_text())
+    daemon.process.wait(10)
+    with pytest.raises(DaemonError, match=r"sh has exited; .*\n.*gone\n.*gone"):
+        daemon.check()
 
 
 def test_mounts_under_are_deepest_first_and_exact() -> None:
