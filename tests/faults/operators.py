@@ -11,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -117,20 +118,14 @@ class Operator:
     def ready(self) -> str:
         """What the readiness probe says; empty if it does not answer, or says no."""
         try:
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.port}/readyz", timeout=2
-            ) as answer:
-                return str(answer.read().decode())
-        except (OSError, urllib.error.HTTPError):
+            return self._get("/readyz")
+        except OSError:
             return ""
 
     def ticks(self) -> int:
         """How many ticks have ended; 0 if the process does not say."""
         try:
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.port}/metrics", timeout=2
-            ) as answer:
-                found = re.search(rf"^{TICKS} (\S+)", answer.read().decode(), re.MULTILINE)
+            found = re.search(rf"^{TICKS} (\S+)", self._get("/metrics"), re.MULTILINE)
         except OSError:
             return 0
         return int(float(found[1])) if found else 0
@@ -138,12 +133,24 @@ class Operator:
     def healthy(self) -> bool:
         """Whether the liveness probe says yes; True also if it does not answer yet."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=2):
-                return True
+            self._get("/healthz")
         except urllib.error.HTTPError:
             return False
         except OSError:
             return True
+        return True
+
+    def _get(self, path: str) -> str:
+        """What the process answers.
+
+        Raises:
+            OSError: it does not, or says no (HTTPError), or ends within its answer.
+        """
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=2) as answer:
+                return str(answer.read().decode())
+        except HTTPException as error:
+            raise ConnectionError(str(error)) from error
 
     def end(self) -> None:
         """End the process, also one that was stopped."""

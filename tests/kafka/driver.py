@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,11 @@ class Driver:
         return self.directory / "conf"
 
     def get(self, path: str) -> tuple[int, str]:
+        """The status and the text of an answer.
+
+        Raises:
+            OSError: there is none, or the driver ended within it.
+        """
         url = f"http://127.0.0.1:{self.port}{path}"
         try:
             with urllib.request.urlopen(url, timeout=5) as answer:
@@ -150,6 +156,8 @@ class Driver:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
+        except HTTPException as error:
+            raise ConnectionError(str(error)) from error
 
     def metrics(self) -> dict[str, float]:
         """All samples: `name` or `name{label="x"}`, without the prefix; {} when it is down."""

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.api.reasons import Reason
 from trimtab.simulation.figures import figures
 from trimtab.simulation.run import Run, simulate
 from trimtab.simulation.scenario import Scenario
+from trimtab.tuning.decision import Decision
 
 CURVE = {1: 530, 2: 967, 4: 1830, 6: 2536, 8: 3118, 10: 3721, 14: 4625, 20: 6351, 26: 7476}
 """Records/s by executors, as measured by others on Nexmark Q1 (docs/benchmarks/control.md)."""
@@ -35,6 +37,8 @@ class Nasty:
     """Most executors at any time."""
     reversals: int = 99
     """Most changes of executors back and forth at an unchanged load."""
+    stuck_s: float = 0
+    """Most seconds `Saturated` with fewer executors than are allowed."""
     seeds: tuple[int, ...] = (1,)
 
     def runs(self) -> list[Run]:
@@ -47,7 +51,7 @@ class Nasty:
         seen = [_seen(run) for run in runs]
         promised = {
             "violated_s": self.violated_s, "cores": self.cores,
-            "most": self.most, "reversals": self.reversals,
+            "most": self.most, "reversals": self.reversals, "stuck_s": self.stuck_s,
         }  # fmt: skip
         means = {name: sum(each[name] for each in seen) / len(seen) for name in promised}
         return [
@@ -63,8 +67,13 @@ def _seen(run: Run) -> dict[str, float]:
         "violated_s": found["slo_violation_s"],
         "cores": found["core_hours"] / found["oracle_h1_core_hours"],
         "most": max(tick.after.settings.executors for tick in run.ticks),
+        "stuck_s": run.scenario.tick * sum(_stuck(tick.decision) for tick in run.ticks),
         "reversals": found["reversals"],
     }
+
+
+def _stuck(decision: Decision) -> bool:
+    return decision.reason is Reason.SATURATED and decision.settings.executors < MOST
 
 
 WHITE12, WHITE15 = {"noise": 0.12}, {"noise": 0.15}

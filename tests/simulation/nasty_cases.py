@@ -37,7 +37,7 @@ STARTS = (
     Nasty("start-100-unjoined", case(load=[[0, 800], [303, 3500]], plant={
           "change": {"start_s": 100, "joins_batch": False}}), 600),
     Nasty("no-node-for-30-min", case(load=[[0, 800], [303, 3500]], faults=[
-          {"at": 200, "kind": "pods_pending", "for_s": 1800}]), 2700),
+          {"at": 200, "kind": "pods_pending", "for_s": 1800}]), 2700, stuck_s=900),
     Nasty("quota-of-8", case(load=[[0, 800], [303, 2800]], plant={
           "cluster": {"executors_max": 8, "refuses": True}}), 250, most=14),
     Nasty("node-for-8", case(load=[[0, 800], [303, 2800]], plant={
@@ -81,12 +81,13 @@ OVERLOAD = (
     Nasty("past-the-knee", case(load=[[0, 1500], [603, 2800]], batch=KNEE, pinned=False,
           start={"executors": 6}), 300, cores=2.0),
     Nasty("backlog-past-the-knee", case(load=[[0, 1500]], batch=KNEE, pinned=False,
-          start={"executors": 6, "backlog": 400_000}), 900, cores=2.0),
+          start={"executors": 6, "backlog": 400_000}), 900, cores=2.0, stuck_s=150),
     Nasty("outage-past-the-knee", case(load=[[0, 1500]], batch=KNEE, pinned=False, faults=[
           {"at": 900, "kind": "driver_lost", "back_after_s": 240}], start={"executors": 6}),
           800, cores=2.0),
     Nasty("poison-batch", case(load=[[0, 1800]], faults=[
-          {"at": 900, "kind": "gc_pause", "for_s": 3600}], start={"executors": 6}), 4500, cores=3),
+          {"at": 900, "kind": "gc_pause", "for_s": 3600}], start={"executors": 6}), 4500, cores=3,
+          stuck_s=850),
     # 6.5 million records wait when the batch ends; 26 executors, the most, would work them off in
     # 1,150 s, and 900 s are left: so all of it is violated, and the most is right in the end
     Nasty("pauses", case(load=[[0, 1800]], faults=[
@@ -101,11 +102,12 @@ FALLS = {1: 500, 2: 960, 4: 1750, 6: 2400, 9: 2500, 12: 2100, 26: 900}
 """Records/s by executors: beyond nine, more of them carry less."""
 FALLING = (
     Nasty("falls-from-26", case(load=[[0, 1800]], plant={"capacity": FALLS},
-          start={"executors": 26}), 400, cores=1.5),
+          start={"executors": 26}), 400, cores=1.5, stuck_s=20),
     Nasty("falls-step", case(load=[[0, 600], [603, 1800]], plant={"capacity": FALLS}), 250,
           cores=2.0),
+    # more executors carry less there, so that a load at the bound is told and nothing is added
     Nasty("falls-near-best", case(load=[[0, 600], [603, 2000]], plant={"capacity": FALLS}), 500,
-          cores=2.5),
+          cores=2.5, stuck_s=4500),
     Nasty("falls-infeasible", case(load=[[0, 600], [603, 3000]], plant={"capacity": FALLS}),
           4800, cores=1.6),
     Nasty("flat-infeasible", case(load=[[0, 600], [603, 3000]], plant={

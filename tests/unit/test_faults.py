@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import random
+import socket
+import threading
 from itertools import islice
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from tests.faults.catalogue import CATALOGUE
 from tests.faults.door import refusals, stored
 from tests.faults.generated import paths, spec_schema
 from tests.faults.lines import BY_TEST, LINES
+from tests.faults.operators import Operator
 from tests.faults.record import Book, Row, record, recorded
 from tests.faults.rules import Disorder, Fault, Repeat, drop
 from tests.faults.table import END, NOT_RUN, PAGE, TABLES, rendered
@@ -219,3 +222,23 @@ def test_a_node_without_power_has_no_kubelet_and_no_container(
 
 def command(pid: int) -> list[str]:
     return daemons.command_line(pid)
+
+
+def test_an_operator_that_dies_within_its_answer_is_one_that_does_not_answer(
+    tmp_path: Path,
+) -> None:
+    operator = Operator("dies", tmp_path / "kubeconfig", tmp_path)
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
+
+    def answer(server: socket.socket) -> None:
+        for _ in range(3):
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(half)
+
+    with socket.create_server(("127.0.0.1", operator.port)) as server:
+        thread = threading.Thread(target=answer, args=(server,), daemon=True)
+        thread.start()
+        assert (operator.ticks(), operator.ready(), operator.healthy()) == (0, "", True)
+        thread.join(10)

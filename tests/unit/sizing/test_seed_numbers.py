@@ -36,19 +36,6 @@ def test_max_pending_lies_far_below_the_heap() -> None:
     assert heap.pending_bytes(1600, pending) / (768 * MIB) < heap.PENDING_SHARE
 
 
-def test_what_fits_a_fetch_of_twelve_partitions() -> None:
-    fill = batches.fill(12, 100_000, (900, 1100))
-    assert fill.records == (90, 111)
-    assert fill.batch_records == (1080, 1332)
-    assert fill.batch_bytes == (1_186_920, 1_200_000)
-
-
-@pytest.mark.parametrize("size", [900, 950, 1000, 1099, 1100])
-def test_no_size_of_record_fills_less_or_more(size: int) -> None:
-    least, most = batches.fill(12, 100_000, (900, 1100)).batch_bytes
-    assert least <= 12 * (100_000 // size * size) <= most
-
-
 def test_the_state_stage_must_not_choke_the_flow() -> None:
     # eight workers of 800 ms leave the stage behind them less than 100 ms
     assert batches.longest_serial_s(0.8, 8) == pytest.approx(0.1)
@@ -133,11 +120,6 @@ def test_a_figure_of_nothing_is_refused_by_its_name() -> None:
     )
     with pytest.raises(ValueError, match="record_s must be above 0"):
         sheet(bad)
-
-
-def test_records_that_do_not_fit_a_fetch_are_refused() -> None:
-    with pytest.raises(ValueError, match="do not fit a fetch of 500 bytes"):
-        batches.fill(12, 500, (900, 1100))
 
 
 def test_partitions_share_out_evenly() -> None:
