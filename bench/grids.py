@@ -157,20 +157,6 @@ def parameters(name: str) -> int:
     return sum(len({row.get(key) for row in rows[1:]}) > 1 for key in names)
 
 
-def edges(variant: Variant) -> list[str]:
-    """The parameters whose value is the least or the greatest of its grid."""
-    found = []
-    for name, value in variant.given:
-        tried = {float(row[name]) for row in GRIDS[variant.name] if _number(row.get(name))}
-        if len(tried) > 1 and _number(value) and float(value) in {min(tried), max(tried)}:
-            found.append(name)
-    return found
-
-
-def _number(text: str | None) -> bool:
-    return text is not None and text not in {"true", "false"}
-
-
 def absent() -> list[str]:
     """Controllers that have a grid but are not in the catalogue."""
     return [name for name in GRIDS if name not in NAMES]

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bench.control import OURS
-from bench.grids import CHANGE, GRIDS, edges, parameters
+from bench.edges import EXTRA, ROUNDS, edges
+from bench.grids import CHANGE, GRIDS, parameters
 from bench.noises import WORDS
 from bench.results import Results
 from bench.runs import Row
@@ -32,9 +33,9 @@ whose changes are restarts).
   Score: core-hours / least + {weight} · (violating share of the seconds) + {change} · (changes an
   hour), mean over {tuned_on}, both noises and seeds {tuning_seeds}. *Least* is the oracle's at
   load 1.0. The best variant runs below, on seeds {seeds}; neither these nor the other workloads
-  were used for tuning. `as shipped` is the first variant, untuned. After a run the grids were moved
-  to where each controller's best variant was on the tuning seeds; what is still on an edge is
-  listed below.
+  were used for tuning. `as shipped` is the first variant, untuned. Where
+  the best variant has a value on the edge of what was tried, variants one step beyond are tried
+  too, in at most {rounds} rounds and {extra} variants for each controller.
 - **Loads that nobody has tuned for** (`bench/heldout.py`) are ten, each with a capacity of its own,
   made from the number of the commit under test: nobody knew them when the law was written.
 - **Sensing.** All rows above are from what Prometheus has, for ours too, but for `trimtab as
@@ -55,6 +56,8 @@ def page(results: Results, folder: str) -> str:
     """The page in Markdown; pictures and JSON are in `folder` next to it."""
     facts = results.facts
     lists = {k: ", ".join(map(str, facts[k])) for k in ("tuned_on", "tuning_seeds", "seeds")}
+    fixed = {"budget": facts["budget"], "weight": facts["weight"], "change": CHANGE,
+             "rounds": ROUNDS, "extra": EXTRA}  # fmt: skip
     parts = [
         "# All controllers on all workloads",
         f"`{facts['command']}` at commit {facts['commit']}; {facts['wall_s']} s on"
@@ -62,7 +65,7 @@ def page(results: Results, folder: str) -> str:
         *_missing(results),
         *(part for noise in results.noises for part in _under(results.under(noise), noise)),
         "## How it was run",
-        HOW.format(budget=facts["budget"], weight=facts["weight"], change=CHANGE, **lists),
+        HOW.format(**fixed, **lists),
         "## Workload by workload", *_workloads(results, folder),
         "## Steps on a measured curve", _curves(results),
         "## Edges of the grids", _edges(results),
@@ -252,15 +255,19 @@ def _fronts(results: Results) -> str:
 
 
 def _edges(results: Results) -> str:
-    rows = [
-        (v.name, parameters(v.name), ", ".join(edges(v)) or "none")
-        for v in (min((t for t in results.tried if t.variant.name == name and not t.error),
-                      key=lambda t: t.cost).variant
-                  for name in dict.fromkeys(t.variant.name for t in results.tried if not t.error))
-        if v.name in GRIDS
-    ]  # fmt: skip
-    words = "A best value on the edge of its grid may have a better one beyond."
-    heads = ("controller", "parameters varied", "best value on the edge of its grid")
+    rows = []
+    for name in dict.fromkeys(t.variant.name for t in results.tried if t.variant.name in GRIDS):
+        tried = [t for t in results.tried if t.variant.name == name]
+        good = [t for t in tried if not t.error]
+        if good:
+            best = min(good, key=lambda t: t.cost).variant
+            found = edges(best, [t.variant for t in tried])
+            rows.append((name, parameters(name), len(tried), ", ".join(found) or "none"))
+    words = (
+        "A best value on the edge of what was tried may have a better one beyond. A value with"
+        " none beyond, such as one round of dwell, is no edge."
+    )
+    heads = ("controller", "parameters varied", "variants", "best value on an edge")
     return f"{words}\n\n{_table(heads, rows)}"
 
 

@@ -23,6 +23,7 @@ import click
 from bench.book import Book
 from bench.commit import changed, head
 from bench.control import NAMES, OURS
+from bench.edges import EXTRA, ROUNDS, beyond
 from bench.grids import BUDGET, WEIGHT, Variant, absent, shipped, variants
 from bench.noises import NOISES
 from bench.report import page
@@ -59,6 +60,8 @@ class Plan:
     held_out: int | None = None
     """The seed of the held-out loads; none without."""
     budget: int = BUDGET
+    rounds: int = ROUNDS
+    """How often a grid may grow where its best variant is on an edge."""
     workers: int = 2
     book: Book = NO_BOOK
 
@@ -70,25 +73,43 @@ def say(words: str) -> None:
 
 def tune(plan: Plan, results: Results) -> dict[str, Variant]:
     """The best variant of each controller; one whose runs all fail is skipped."""
-    every = [v for name in plan.names for v in variants(name, plan.budget)]
+    tried: dict[str, list[Tried]] = {name: [] for name in plan.names}
+    asked = [v for name in plan.names for v in variants(name, plan.budget)]
+    for _ in range(1 + plan.rounds):
+        for each in _try(plan, asked):
+            tried[each.variant.name].append(each)
+        best = {name: found for name, of in tried.items() if (found := _best(of))}
+        asked = [v for name, found in best.items() for v in _more(plan, found, tried[name])]
+        if not asked:
+            break
+    results.tried += [each for of in tried.values() for each in of]
+    for name in set(plan.names) - set(best):
+        results.skipped[name] = tried[name][0].error
+        say(f"skipped: {name} ({tried[name][0].error})")
+    return best
+
+
+def _try(plan: Plan, asked: Sequence[Variant]) -> list[Tried]:
+    """The means of each variant over the tuning runs."""
     jobs = [
         Job(path, v, seed, noise)
-        for v in every for path in plan.tuned_on for seed in plan.tuning_seeds for noise in NOISES
+        for v in asked for path in plan.tuned_on for seed in plan.tuning_seeds for noise in NOISES
     ]  # fmt: skip
     found: dict[Variant, list[Outcome]] = {}
     for outcome in do_all(jobs, plan.workers, say, "tuning", plan.book):
         found.setdefault(outcome.job.variant, []).append(outcome)
-    best: dict[str, Variant] = {}
-    for name in plan.names:
-        tried = [_tried(v, found[v]) for v in variants(name, plan.budget)]
-        results.tried += tried
-        good = [t for t in tried if not t.error]
-        if good:
-            best[name] = min(good, key=lambda t: t.cost).variant
-        else:
-            results.skipped[name] = tried[0].error
-            say(f"skipped: {name} ({tried[0].error})")
-    return best
+    return [_tried(v, found[v]) for v in asked]
+
+
+def _best(tried: Sequence[Tried]) -> Variant | None:
+    good = [t for t in tried if not t.error]
+    return min(good, key=lambda t: t.cost).variant if good else None
+
+
+def _more(plan: Plan, best: Variant, tried: Sequence[Tried]) -> list[Variant]:
+    """Variants beyond the edges of a grid, as far as its controller has some left."""
+    left = EXTRA - max(0, len(tried) - len(variants(best.name, plan.budget)))
+    return beyond(best, [t.variant for t in tried])[: max(0, left)]
 
 
 def _tried(variant: Variant, outcomes: Sequence[Outcome]) -> Tried:
@@ -250,7 +271,7 @@ def plan_of(
     if quick:
         return Plan(
             tuple(paths), names, QUICK_SEEDS, QUICK_TUNING_SEEDS,
-            held_out=held_out, budget=QUICK_BUDGET,
+            held_out=held_out, budget=QUICK_BUDGET, rounds=0,
         )  # fmt: skip
     return Plan(tuple(paths), names, held_out=held_out)
 
