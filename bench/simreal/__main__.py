@@ -48,7 +48,7 @@ def measure(out: Path) -> None:
 @main.command("fit")
 @data
 def fit_command(data: Path) -> None:
-    """Fit the plant to the four settings and print its parameters."""
+    """Fit the plant to the measurements and print its parameters."""
     _, fitted, _ = _load(data)
     click.echo(json.dumps(asdict(fitted), indent=1))
 
@@ -91,7 +91,8 @@ def _load(path: Path) -> tuple[list[Measured], Fitted, list[Measured]]:
     if not measured:
         raise click.ClickException(f"no measurements in {path}: run measure first")
     known = [m for m in measured if m.setting.fitted]
-    return known, fit(known), [m for m in measured if not m.setting.fitted]
+    restarts_s = [m.restart_s for m in measured if m.restart_s]
+    return known, fit(known, restarts_s), [m for m in measured if not m.setting.fitted]
 
 
 if __name__ == "__main__":

@@ -132,9 +132,15 @@ class Site:
 
     def lag(self) -> float:
         """Records behind."""
-        found = self.kube.query(
-            "trimtab-prometheus", f'sum(trimtab_lag_records{{namespace="{NAMESPACE}"}})'
-        )
+        return self._sum("trimtab_lag_records")
+
+    def paused_s(self) -> float:
+        """Seconds that restarts of the query have taken since the driver started."""
+        return self._sum("trimtab_pause_seconds_total", 'how="query"')
+
+    def _sum(self, metric: str, *labels: str) -> float:
+        selector = ",".join([f'namespace="{NAMESPACE}"', *labels])
+        found = self.kube.query("trimtab-prometheus", f"sum({metric}{{{selector}}})")
         return float(found[0]["value"][1]) if found else math.nan
 
     def run(self, setting: Setting, seconds: float) -> None:
@@ -145,13 +151,16 @@ class Site:
 
     def measure(self, setting: Setting) -> Measured:
         """Measure one window of a setting under its load."""
+        paused_s = self.paused_s()
         self._start(setting)
         self._settle(setting)
+        restart_s = round(self.paused_s() - paused_s, 2)
         begin_s, lag = time.time(), self.lag()
         window = self._window(setting, begin_s)
         machine_load = round(os.getloadavg()[0], 2)
         self._stop()
-        return Measured(setting, tuple(window), lag, machine_load)
+        known_s = restart_s if restart_s > 0 else None
+        return Measured(setting, tuple(window), lag, machine_load, known_s)
 
     def _start(self, setting: Setting) -> None:
         self.pin(setting)

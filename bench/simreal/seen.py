@@ -51,6 +51,8 @@ class Measured:
     """Lag in records when the window began."""
     machine_load: float
     """The machine's one-minute load average when the window ended."""
+    restart_s: float | None = None
+    """Seconds of the query's restart into the setting; None without one."""
 
     @property
     def rate(self) -> float:
@@ -74,6 +76,7 @@ class Measured:
             "setting": asdict(self.setting),
             "lag": self.lag,
             "machine_load": self.machine_load,
+            "restart_s": self.restart_s,
             "batches": rows,
         }
 
@@ -82,7 +85,8 @@ class Measured:
         """The inverse of `document`."""
         batches = tuple(Batch(*row) for row in document["batches"])
         setting = Setting(**document["setting"])
-        return cls(setting, batches, document["lag"], document["machine_load"])
+        lag, machine_load = document["lag"], document["machine_load"]
+        return cls(setting, batches, lag, machine_load, document.get("restart_s"))
 
 
 def rate(batches: Sequence[Batch]) -> float:

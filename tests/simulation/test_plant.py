@@ -168,6 +168,39 @@ def test_slow_work_slows_the_batches_that_begin_meanwhile() -> None:
 SLOW_START = {"change": {"live_s": 1, "start_s": 20, "stagger_s": 5}}
 
 
+@pytest.mark.parametrize(
+    ("cost", "asked_at_s", "ends_s"),
+    [
+        (0, 0, 20 + 20.5 / 2),  # 19.5 of 40 s of work are done when the second one runs
+        (0.25, 0, 20 + (50 - 19.5) / 1.25 / 2),
+        (0.25, 10, 30 + (30.5 * 1.25 - 20) / 1.25 / 2),
+    ],
+)
+def test_executors_that_start_slow_the_batches_down(
+    cost: float, asked_at_s: float, ends_s: float
+) -> None:
+    change = {"live_s": 1, "start_s": 20, "starting_cost": cost}
+    case = scenario(tick=0.5, plant={"change": change}, start={"backlog": 8000})
+    running = until(plant(case), asked_at_s) if asked_at_s else plant(case)
+    running.apply(1, replace(running.settings, executors=2))
+    assert batches(running, 1)[0].end_s == pytest.approx(ends_s)
+
+
+def test_a_start_without_a_place_slows_nothing_down() -> None:
+    slow = {"change": {"start_s": 20, "starting_cost": 1}, "cluster": {"executors_max": 1}}
+    running = plant(scenario(plant=slow, start={"backlog": 8000}))
+    running.apply(1, replace(running.settings, executors=2))
+    assert batches(running, 1)[0].end_s == pytest.approx(40.5)
+
+
+def test_restarts_vary_by_their_noise() -> None:
+    running = plant(scenario(plant={"change": {"restart_noise": 0.3}}))
+    taken_s = [running.restart_s(10) for _ in range(5000)]
+    assert statistics.fmean(taken_s) == pytest.approx(10, rel=0.02)
+    assert statistics.stdev(taken_s) == pytest.approx(3, rel=0.05)
+    assert plant(scenario()).restart_s(10) == 10
+
+
 def test_executors_start_slowly_one_after_the_other_and_stop_together() -> None:
     running = until(plant(scenario(tick=0.5, plant=SLOW_START)), 0.5)
     running.apply(1, replace(running.settings, executors=4))

@@ -51,6 +51,11 @@ class Fleet:
             self.granted = min(self.granted, executors)
 
     @property
+    def starting(self) -> int:
+        """Executors that have a place and are starting on it."""
+        return sum(self.cap is None or number <= self.cap for number in self._due_s)
+
+    @property
     def missing(self) -> ExternalConstraints:
         """What the cluster says of executors that cannot be placed; starting ones are no news."""
         if not self.lost and (self.cap is None or self.requested <= self.cap):

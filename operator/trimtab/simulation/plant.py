@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from functools import partial
 
-from trimtab.simulation import reflex
+from trimtab.simulation import faults, reflex
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batch_time import Noise, Phases, batch_phases, next_edge
 from trimtab.simulation.events import Agenda, Event, Kind
 from trimtab.simulation.fleet import Fleet
 from trimtab.simulation.reflex import DriverReflex
 from trimtab.simulation.running import BatchRecord, Running
-from trimtab.simulation.scenario import Fault, Scenario
+from trimtab.simulation.scenario import BatchCost, Fault, Scenario
 from trimtab.tuning.settings import Settings
 
 POLL_S = 0.01
@@ -36,6 +37,8 @@ class Plant:
         self.scenario, self.plant, self.arrivals = scenario, scenario.plant, arrivals
         stream = random.Random(f"{scenario.name}/{seed}/noise")
         self.noise = Noise(stream, scenario.plant.batch)
+        pauses = random.Random(f"{scenario.name}/{seed}/restarts")
+        self.restart_noise = Noise(pauses, BatchCost(noise=scenario.plant.change.restart_noise))
         self.now_s = 0.0
         self.settings = scenario.settings()
         self.generation = 0
@@ -50,12 +53,12 @@ class Plant:
         self.batches: list[BatchRecord] = []
         self.run, self.since_start, self.restarts = 1, 0, 0
         self.busy_s = 0.0
-        self.slow = self.pace = 1.0
+        self.slow = self.pace = self.crowd = 1.0
         self.down_until_s = self.away_until_s = self.paused_until_s = 0.0
         self.reflex = DriverReflex()
         self._due_s = 0.0
         self._agenda = Agenda()
-        self._start_at(0.0)
+        self.start_at(0.0)
         self._agenda.note_every(self.plant.metrics.scrape_s, scenario.duration, Kind.SCRAPE)
         tick_s = self.plant.metrics.direct_s or scenario.tick
         self._agenda.note_every(tick_s, scenario.duration, Kind.TICK)
@@ -82,21 +85,29 @@ class Plant:
         self.reflex.raised_to = None
         self._request(settings.executors)
         if (settings.topic_partitions or 0) > self.partitions:
-            grown_s = self.now_s + self.plant.change.topic_s
             grow = partial(self._grow, settings.topic_partitions or 0)
-            self._agenda.note(grown_s, Kind.FAULT, grow)
+            self.later(self.plant.change.topic_s, grow)
         now = self.settings
         if _in_query(settings) == _in_query(now):
             self.generation, self.settings, self.asked = generation, settings, None
             return
         self.asked = (generation, settings)
         if self.running is None:
-            self._restart_query()
+            self.restart_query()
 
     def _request(self, executors: int) -> None:
         if executors != self.fleet.requested:
             for at_s, granted in self.fleet.request(executors, self.now_s):
                 self._agenda.note(at_s, Kind.EXECUTORS, granted)
+            self._share_with_starts()
+
+    def _share_with_starts(self) -> None:
+        """Slow the batch under way down, or let it go on, as executors begin to start or have."""
+        before = self.crowd
+        self.crowd = 1 + self.plant.change.starting_cost * self.fleet.starting
+        if self.running and self.running.halted_s is None and self.crowd != before:
+            self.running.stretch(self.now_s, self.crowd / before)
+            self.note_end(self.running)
 
     def _poll(self) -> None:
         """Look at lag and input as the driver does, and raise executors if its reflex says so."""
@@ -130,12 +141,13 @@ class Plant:
 
     def _handle(self, event: Event) -> None:
         if event.kind is Kind.FAULT and isinstance(event.payload, Fault):
-            self._fault(event.payload)
+            faults.strike(self, event.payload)
         elif event.kind is Kind.FAULT and callable(event.payload):
             event.payload()
         elif event.kind is Kind.EXECUTORS and isinstance(event.payload, int):
             self.fleet.grant(event.payload, self.now_s)
-            self._arrange()
+            self._share_with_starts()
+            self.arrange()
         elif event.kind is Kind.BATCH_END:
             batch = self.running
             if batch and batch.halted_s is None and event.payload == (batch.id, batch.end_s):
@@ -146,7 +158,11 @@ class Plant:
             self._due_s = math.inf  # ignore a second one for the same time, from before a restart
             self._start()
 
-    def _start_at(self, at_s: float) -> None:
+    def later(self, after_s: float, do: Callable[[], None]) -> None:
+        """Do something to the plant after some seconds."""
+        self._agenda.note(self.now_s + after_s, Kind.FAULT, do)
+
+    def start_at(self, at_s: float) -> None:
         """Schedule the next batch then, replacing any earlier schedule."""
         self._due_s = at_s
         self._agenda.note(at_s, Kind.BATCH_START)
@@ -157,10 +173,10 @@ class Plant:
             self.taken, self.taken + min(self.backlog, float(self.settings.max_offsets))
         )  # fmt: skip
         if last - first <= 1e-9:
-            self._start_at(max(self._next_edge(self.now_s), self.now_s + POLL_S))
+            self.start_at(max(self._next_edge(self.now_s), self.now_s + POLL_S))
             return
         executors = max(1, self.executors)
-        spent = self._phases(last - first, executors, self.slow).paced(self.pace)
+        spent = self._phases(last - first, executors, self.slow).paced(self.pace * self.crowd)
         self.replay, self.taken = None, last
         batch = Running(
             id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,
@@ -173,7 +189,7 @@ class Plant:
         if not self.executors:
             batch.halt(self.now_s)
         self.running = batch
-        self._note_end(batch)
+        self.note_end(batch)
 
     def _phases(self, records: float, executors: int, slow: float) -> Phases:
         slots, partitions = executors * self.cores, self.partitions
@@ -184,7 +200,8 @@ class Plant:
     def _next_edge(self, start_s: float) -> float:
         return next_edge(self.plant.trigger, self.settings.trigger_s, start_s, self.now_s)
 
-    def _note_end(self, batch: Running) -> None:
+    def note_end(self, batch: Running) -> None:
+        """Expect the end of the batch when it says, in place of any earlier time."""
         self._agenda.note(batch.end_s, Kind.BATCH_END, (batch.id, batch.end_s))
 
     def _end(self, batch: Running) -> None:
@@ -194,11 +211,12 @@ class Plant:
         self.since_start += 1
         self.batches.append(batch.finished(self.backlog, self.run, self.since_start))
         if self.asked:
-            self._restart_query()
+            self.restart_query()
             return
-        self._start_at(self._next_edge(batch.start_s))
+        self.start_at(self._next_edge(batch.start_s))
 
-    def _restart_query(self) -> None:
+    def restart_query(self) -> None:
+        """Begin anew with the settings that wait for it, if any do."""
         if self.asked is None:
             return
         before = self.settings
@@ -207,15 +225,19 @@ class Plant:
         self.run += 1
         if self.settings.cores != before.cores:
             self.since_start = 0
-            self.away_until_s = self.now_s + self.plant.change.driver_restart_s
+            self.away_until_s = self.now_s + self.restart_s(self.plant.change.driver_restart_s)
             self.down_until_s = max(self.down_until_s, self.away_until_s)
         else:
             self.restarts += 1
-            restarted_s = self.now_s + self.plant.change.query_restart_s
+            restarted_s = self.now_s + self.restart_s(self.plant.change.query_restart_s)
             self.down_until_s = max(self.down_until_s, restarted_s)
-        self._start_at(self.down_until_s)
+        self.start_at(self.down_until_s)
 
-    def _arrange(self, *, lost: bool = False) -> None:
+    def restart_s(self, mean_s: float) -> float:
+        """Seconds of one restart that takes so long on average."""
+        return mean_s * self.restart_noise.factor()
+
+    def arrange(self, *, lost: bool = False) -> None:
         """Give the batch under way the executors available now."""
         before, self.executors = self.executors, self.fleet.there()
         batch, joins = self.running, self.plant.change.joins_batch
@@ -237,64 +259,8 @@ class Plant:
         now, new = (self._phases(batch.records, p, batch.slow).work for p in counts)
         batch.executors = executors
         batch.stretch(self.now_s, new / now if now > 0 else 1.0)
-        self._note_end(batch)
-
-    def _fault(self, fault: Fault) -> None:
-        if fault.kind == "executor_lost":
-            self._lose_executors(fault)
-        elif fault.kind == "gc_pause":
-            self.paused_until_s = self.now_s + fault.for_s
-            if self.running:
-                self.running.delay(self.now_s, fault.for_s)
-                self._note_end(self.running)
-        elif fault.kind == "driver_lost":
-            self._lose_driver(fault)
-        elif fault.kind in {"remote_slow", "work_slow"}:
-            what = "slow" if fault.kind == "remote_slow" else "pace"
-            setattr(self, what, fault.factor)
-            self._agenda.note(self.now_s + fault.for_s, Kind.FAULT, partial(self._well, what))
-        elif fault.kind == "pods_pending":
-            self.fleet.cap = self.executors
-            self._agenda.note(self.now_s + fault.for_s, Kind.FAULT, self._pods_fit)
-
-    def _lose_executors(self, fault: Fault) -> None:
-        lost = min(fault.count, self.executors)
-        if lost == 0:
-            return
-        if self.running:
-            self.running.redo(self.now_s, lost / self.executors)
-            self._note_end(self.running)
-        self.fleet.lost += lost
-        self._arrange(lost=True)
-
-        def back() -> None:
-            self.fleet.lost -= lost
-            self._arrange()
-
-        self._agenda.note(self.now_s + (fault.back_after_s or 0.0), Kind.FAULT, back)
-
-    def _lose_driver(self, fault: Fault) -> None:
-        """Lose the batch under way; it runs again with the same range once the driver is back."""
-        if self.running:
-            self.replay = (self.running.first, self.running.last)
-            self.running = None
-        self.since_start = 0
-        restart_s, told_s = self.plant.change.driver_restart_s, fault.back_after_s
-        away_s = restart_s if told_s is None else told_s
-        self.away_until_s = self.down_until_s = self.now_s + away_s
-        if self.asked is None:
-            self.run += 1
-            self._start_at(self.down_until_s)
-        else:
-            self._restart_query()
+        self.note_end(batch)
 
     def _grow(self, partitions: int) -> None:
         """Add partitions to the topic; the next batch reads them too."""
         self.partitions = max(self.partitions, partitions)
-
-    def _well(self, what: str) -> None:
-        setattr(self, what, 1.0)
-
-    def _pods_fit(self) -> None:
-        self.fleet.cap = self.plant.cluster.executors_max
-        self._arrange()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,18 @@ from click.testing import CliRunner
 
 from trimtab.simulation.batch_time import batch_phases
 from trimtab.simulation.run import simulate
-from trimtab.simulation.scenario import load_scenario
+from trimtab.simulation.scenario import Change, load_scenario
 
 TRUTH = Fitted(0.4, 0.2, {1: 120.0, 5: 550.0}, 0.0)
 BY_NAME = {s.name: s for s in CAMPAIGN}
 
 
-def made(setting: Setting, truth: Fitted = TRUTH, lag: float = 50_000) -> Measured:
+def made(
+    setting: Setting, truth: Fitted = TRUTH, lag: float = 50_000, batches: int = 20
+) -> Measured:
     """What the campaign would see of a plant with these parameters."""
     empty = Measured(setting, (), lag, 0.0)
-    return Measured(setting, tuple(simulated(truth, empty)[:20]), lag, 0.0)
+    return Measured(setting, tuple(simulated(truth, empty)[:batches]), lag, 0.0)
 
 
 def test_four_settings_are_fitted_and_eight_predicted() -> None:
@@ -52,6 +55,26 @@ def test_the_fit_withstands_noise_and_tells_how_much_there_was() -> None:
     found = fit([made(s, noisy) for s in CAMPAIGN if s.fitted])
     assert found.noise == pytest.approx(0.05, rel=0.4)
     assert found.capacity == pytest.approx(TRUTH.capacity, rel=0.1)
+
+
+def test_the_fit_tells_how_long_noise_lasts() -> None:
+    lasting = Fitted(0.4, 0.2, {1: 120.0, 5: 550.0}, 0.1, noise_memory=0.9)
+    fleeting = replace(lasting, noise_memory=0.0)
+    memories = [
+        fit([made(s, truth, batches=200) for s in CAMPAIGN if s.fitted]).noise_memory
+        for truth in (lasting, fleeting)
+    ]
+    assert memories[0] > 0.7
+    assert memories[1] < 0.2
+
+
+def test_restarts_have_a_mean_and_a_spread() -> None:
+    seen = [made(s) for s in CAMPAIGN if s.fitted]
+    found = fit(seen, [1.0, 2.0, 3.0])
+    assert (found.restart_s, found.restart_noise) == (2.0, 0.5)
+    change = scenario(found, BY_NAME["p1-idle"], 60).plant.change
+    assert (change.query_restart_s, change.restart_noise) == (2.0, 0.5)
+    assert scenario(fit(seen), BY_NAME["p1-idle"], 60).plant.change == Change()
 
 
 def test_a_cost_is_never_below_zero() -> None:
@@ -146,7 +169,8 @@ def test_a_scrape_that_lacks_a_metric_is_no_batch() -> None:
 def test_measurements_survive_their_file(tmp_path: Path) -> None:
     path = tmp_path / "measured.json"
     assert read(path) == []
-    seen = [made(s) for s in CAMPAIGN[:2]]
+    first, second = (made(s) for s in CAMPAIGN[:2])
+    seen = [replace(first, restart_s=1.25), second]
     write(path, seen, "abc1234")
     again = read(path)
     assert [m.setting for m in again] == [m.setting for m in seen]
