@@ -21,10 +21,11 @@ demo: ## boot a cluster, deploy the quickstart, drive load into it, report in bu
 test: ## every gate and every test, side by side; REQUIRE_E2E=1 makes a machine without a cluster fail
 	$(PYTHON) -m dev.gates
 
-test-long: $(STAMP) ## what takes longer than CI allows: 200 restarts, regimes of batch size, advice on memory
+LONG_E2E := memory.py state.py dead_letters.py real_time.py
+test-long: $(STAMP) ## what takes longer than CI allows: all sinks and stores, 200 restarts, regimes, advice on memory
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/kafka -q
 	$(LOCALCLUSTER) doctor --install
-	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest tests/e2e/test_memory.py -m e2e -q; \
+	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest $(addprefix tests/e2e/test_,$(LONG_E2E)) -m e2e -q; \
 	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 
 test-faults: $(STAMP) ## every fault of the API server, 10,000 specs, and what needs no cluster, over an hour; docs/reliability.md

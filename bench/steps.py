@@ -54,6 +54,8 @@ class Setting:
 
 
 SETTINGS = (Setting(1.0, 0.9, 0.0), Setting(0.9, 0.8, 0.3))
+DEFAULTS = Setting(0.85, 0.75, 0.3)
+"""Those of the profile `balanced`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def main() -> None:
         print("\nA load seen before:\n")
         print(table(list(second_visits(setting))))
     print("\n## Made-up curves\n")
-    for setting in (*SETTINGS, Setting(0.8, 0.5, 0.3)):
+    for setting in (*SETTINGS, DEFAULTS):
         for noise in (0.0, 0.05):
             words = summary(list(made_up(setting, noise)))
             print(f"{setting.higher:g} / {setting.lower:g}, noise {noise:g}: {words}")

@@ -12,6 +12,7 @@ from dev.demo.kube import DemoError
 from dev.demo.load import BOOTSTRAP
 from dev.localcluster.paths import REPO
 from tests.e2e.conftest import Json, Stage, manifests, pipeline
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -75,6 +76,7 @@ def keys(stage: Stage, topic: str) -> list[str]:
     return found
 
 
+@LONG
 def test_each_record_is_in_one_topic_or_the_other_whatever_is_killed(stage: Stage) -> None:
     kafka: list[Any] = manifests("kafka")
     kafka[0]["spec"]["topics"].append({"name": DEAD, "partitions": 1})

@@ -5,18 +5,18 @@ Advice takes ten minutes of figures, so this belongs to `make test-long`.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
 from tests.e2e.conftest import Stage, pipeline
+from tests.long import LONG
 
 from trimtab.api.quantities import parse_quantity
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif(not os.environ.get("TRIMTAB_LONG"), reason="make test-long"),
+    LONG,
 ]
 
 MIB = 1 << 20

@@ -6,12 +6,14 @@ import pytest
 import yaml
 from dev.localcluster.paths import REPO
 from tests.e2e.conftest import Stage, pipeline
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 PARTITIONS, CORES = 6, 2
 
 
+@LONG
 def test_a_goal_below_a_second_is_met_and_changes_lose_and_duplicate_nothing(stage: Stage) -> None:
     example = yaml.safe_load((REPO / "examples/96-real-time/pipeline.yaml").read_text())["spec"]
     made = {

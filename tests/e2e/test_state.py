@@ -8,6 +8,7 @@ import pytest
 import yaml
 from dev.localcluster.paths import REPO
 from tests.e2e.conftest import Stage, pipeline
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 NEW_CHECKPOINTS = True
@@ -58,6 +59,7 @@ def test_state_goes_with_executors_and_driver(stage: Stage) -> None:
     assert known >= result["produced"], "the state was read back after the restart"
 
 
+@LONG
 def test_rows_that_spark_makes_meet_their_goal_without_a_kafka(stage: Stage) -> None:
     """What the chart's canary is; what waits is unknown, and not said to be nothing."""
     stage.forget()
@@ -74,6 +76,7 @@ def test_rows_that_spark_makes_meet_their_goal_without_a_kafka(stage: Stage) -> 
     assert "lag" not in stage.status()
 
 
+@LONG
 def test_two_topics_are_joined(stage: Stage) -> None:
     """examples/90-joined-streams: each order with its payment, once."""
     stage.forget()

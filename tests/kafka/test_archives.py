@@ -14,6 +14,7 @@ from dev.loadgen.verify import read_all
 from dev.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.kafka.driver import Driver
 from tests.kafka.test_formats import send
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 NAME = "shouts-1.0-py3-none-any.whl"
@@ -58,6 +59,7 @@ def asked(store: S3Server, sha256: str | None = None, name: str = NAME) -> dict[
     }  # fmt: skip
 
 
+@LONG
 def test_driver_and_executors_import_what_is_in_the_archive(
     broker: KafkaBroker,
     topics: tuple[str, str],

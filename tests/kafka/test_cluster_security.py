@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from dev.kafka import KafkaBroker
 from dev.localcluster.controlplane import free_ports
 from tests.kafka.test_image import IMAGE, NODE, probe, tools
+from tests.long import LONG
 
 from trimtab.adapters.certificates import OwnCertificates
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
@@ -97,6 +98,7 @@ def lets_in(settings: dict[str, str]) -> bool:
         return False
 
 
+@LONG
 def test_users_are_made_changed_and_removed_and_nobody_else_gets_in(
     secured: Secured, tools: dict[str, str]
 ) -> None:

@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_messages
 from tests.kafka.driver import Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -117,6 +118,7 @@ def test_records_for_which_sql_raises_go_to_the_dead_letters(
         assert said["trace"] == "\x01"
 
 
+@LONG
 def test_python_that_raises_and_what_cannot_be_decoded_go_there_together(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

@@ -15,6 +15,7 @@ from dev.localcluster.jars import cached, made_once
 from dev.localcluster.paths import from_environment
 from tests.kafka.driver import REPO, Driver
 from tests.kafka.test_sinks import SQL, every_record_once, replayed
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 PACKAGES = REPO / "tests/kafka/iceberg.txt"
@@ -50,6 +51,7 @@ def packages() -> Path:
     return made_once(cached(from_environment(), "iceberg", [PACKAGES]), "PyIceberg", install)
 
 
+@LONG
 def test_a_table_has_each_record_of_a_replayed_batch_once(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
     packages: Path, tmp_path: Path,

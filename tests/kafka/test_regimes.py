@@ -15,6 +15,7 @@ from dev.loadgen.produce import produce
 from dev.postgres import Postgres
 from tests.kafka.driver import Driver
 from tests.kafka.warehouse import LOGIN
+from tests.long import LONG
 
 from bench import commit
 from trimtab.api.reasons import Action
@@ -26,7 +27,7 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.timeout(900),
     pytest.mark.alone,
-    pytest.mark.skipif(not os.environ.get("TRIMTAB_LONG"), reason="make test-long"),
+    LONG,
 ]
 
 START = Settings(executors=1, trigger_s=0.5, max_offsets=100)

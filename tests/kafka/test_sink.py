@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import Summary, produce
 from dev.loadgen.records import identity
-from dev.loadgen.verify import read_all, verify
+from dev.loadgen.verify import read_all, read_messages, verify
 from tests.kafka.diagnosis import bottleneck
 from tests.kafka.driver import Driver
 
@@ -136,3 +137,22 @@ def test_the_order_of_a_partition_holds_while_connections_break(
     assert driver.terminate() == 0
     found = [identity(v) for v in read_all(way.address, ORDERED)]
     assert found == [(made.run, sequence) for sequence in range(made.sequences)]
+
+
+def test_records_without_a_key_go_to_all_partitions_of_the_sink(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
+) -> None:
+    """The producer of a task fills a batch for one partition after the other."""
+    without = {"sql": "SELECT CAST(NULL AS BINARY) AS key, value FROM source"}
+    driver = make_driver(transform=without)
+    driver.settings(trigger="0s", maxOffsetsPerTrigger=5000, producer={"batchSize": 2048})
+    made = produce(broker.bootstrap, topics[0], [(1.0, 8000)])
+    driver.start()
+    driver.until(driver.committed(made.acknowledged))
+    assert driver.terminate() == 0
+    delivered_once(broker.bootstrap, topics[1], made)
+    messages = list(read_messages(broker.bootstrap, topics[1]))
+    assert {message.key() for message in messages} == {None}
+    into = Counter(message.partition() for message in messages)
+    assert len(into) == 4
+    assert min(into.values()) > made.acknowledged / 20, into

@@ -21,6 +21,7 @@ from dev.postgres import PASSWORD, USER, Postgres
 from dev.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.kafka.driver import Driver
 from tests.kafka.warehouse import LOGIN
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -176,6 +177,7 @@ def test_one_task_for_each_slot_writes_from_the_next_batch_on(
     every_record_once([line["id"] for line in lines], broker, topic)
 
 
+@LONG
 def test_several_sinks_each_have_what_they_select_after_a_replay(
     broker: KafkaBroker, make_driver: Callable[..., Driver], database: Postgres, password: Path,
     tmp_path: Path,
@@ -239,6 +241,7 @@ print(",".join(row.id for row in rows))
     return done.stdout.strip().splitlines()[-1].split(",")
 
 
+@LONG
 def test_a_table_and_its_checkpoint_may_be_in_s3(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
 from tests.kafka.diagnosis import bottleneck
 from tests.kafka.driver import REPO, Driver
+from tests.long import LONG
 
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.job.query.checkpoint import Checkpoint
@@ -198,6 +199,7 @@ SLOW_COMMIT = {
 STORES = 48
 
 
+@LONG
 def test_a_commit_of_state_that_takes_most_of_the_batch_is_named(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.kafka.driver import OF_KAFKA, Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -21,6 +22,7 @@ def values(files: Path) -> Counter[int]:
     return Counter(json.loads(line)["value"] for line in lines)
 
 
+@LONG
 def test_a_delta_table_is_read_on_where_it_was_and_each_row_comes_once(
     on_its_own: Callable[..., Driver], tmp_path: Path
 ) -> None:

@@ -27,17 +27,18 @@ NOISE = (
 SLOW_START = {"start_s": 100}
 STARTS = (
     Nasty("start-100", case(load=[[0, 800], [303, 3500]], start={"executors": 2},
-          plant={"change": SLOW_START}), 300),
+          plant={"change": SLOW_START}), 450),
     Nasty("start-90-staggered", case(load=STEP, plant={
-          "change": {"start_s": 90, "stagger_s": 10}}), 700),
+          "change": {"start_s": 90, "stagger_s": 10}}), 900),
     Nasty("start-300", case(load=[[0, 800], [303, 3500]], plant={"change": {"start_s": 300}}),
           900),
-    Nasty("start-100-cosine", case(load=COSINE, plant={"change": SLOW_START}), 400),
-    Nasty("start-100-rough", case(load=STEP, batch=ROUGH, plant={"change": SLOW_START}), 600),
+    Nasty("start-100-cosine", case(load=COSINE, plant={"change": SLOW_START}), 500),
+    Nasty("start-100-rough", case(load=STEP, batch=ROUGH, plant={"change": SLOW_START}), 900),
     Nasty("start-100-unjoined", case(load=[[0, 800], [303, 3500]], plant={
-          "change": {"start_s": 100, "joins_batch": False}}), 400),
+          "change": {"start_s": 100, "joins_batch": False}}), 600),
     Nasty("start-60-beside-batches", case(load=STEP, plant={
-          "change": {"start_s": 60, "stagger_s": 5, "starting_cost": 0.05}}), 600),
+          "change": {"start_s": 60, "stagger_s": 5, "starting_cost": 0.05}}), 850,
+          seeds=(1, 2, 3)),
     Nasty("restarts-vary", case(load=STEP, pinned=False, batch=SLOW12, plant={
           "change": {"query_restart_s": 10, "restart_noise": 0.5}}), 400),
     Nasty("no-node-for-30-min", case(load=[[0, 800], [303, 3500]], faults=[

@@ -115,15 +115,13 @@ class Change(ApiModel):
     stagger_s: Number = 0
     """Seconds between the starts of executors that are requested together."""
     joins_batch: bool = True
-    starting_cost: Number = 0
-    """Share by which each executor that starts slows the work of the batches meanwhile."""
+    starting_cost: Number = 0  # share by which each that starts slows the batches meanwhile
     query_restart_s: Number = 1.5
     topic_s: Number = 20
     """Seconds until the topic has the requested partitions."""
     driver_restart_s: Number = 40
     """Also for a lost driver, if the fault does not say how long it is away."""
-    restart_noise: Number = 0
-    """Standard deviation of a restart's time, as a share of it."""
+    restart_noise: Number = 0  # standard deviation, as a share of the time
 
 
 class Cluster(ApiModel):

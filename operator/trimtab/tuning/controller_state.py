@@ -52,8 +52,6 @@ class Trial:
     """The last batch that was counted."""
     missing_at_s: float = 0.0
     """When some of its executors were last seen missing, to `MISSING_EVERY_S`; 0: never."""
-    started_at_s: float = 0.0
-    """When all executors were first seen to run, if some had to start; 0: not yet."""
     settled: int = 0
     """Batches at the new settings that were left out of the comparison."""
     settled_s: float = 0.0
@@ -178,8 +176,6 @@ class ControllerState:
     """When changes of ours last paused the pipeline, oldest first; at most `MAX_PAUSES`."""
     pause_s: Mapping[str, float] = field(default_factory=dict)
     """Mean pause of the changes so far, by how they are applied; a driver forgets it at its end."""
-    start_s: float = 0.0
-    """Seconds from a raise to when its executors ran, the mean of the last ones; 0: not seen."""
     fastest: FastestCall | None = None
     """The fastest call to the remote service so far."""
     scope_evidence: DwellCounter = NOT_SEEN
@@ -221,13 +217,6 @@ class ControllerState:
         return replace(
             self, generation=generation, settings=settings, trial=None, evidence=NOT_SEEN
         )
-
-    def started(self, watched: Trial) -> ControllerState:
-        """The memory after a trial, with the time that its executors took to start."""
-        if not watched.started_at_s:
-            return self
-        seen_s = watched.started_at_s - watched.opened_at_s
-        return replace(self, start_s=round((self.start_s + seen_s) / 2 if self.start_s else seen_s))
 
     def paused(self, now_s: float) -> ControllerState:
         """The memory after a change of ours that pauses the pipeline."""

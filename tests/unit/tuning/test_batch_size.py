@@ -10,7 +10,8 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, memory, overloaded, policy, snapshot
 
 from trimtab.api.knobs import How
-from trimtab.api.reasons import Reason
+from trimtab.api.reasons import BottleneckKind, Reason
+from trimtab.tuning import knobs
 from trimtab.tuning.capacity.points import REPEATED, Point
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.knobs import batch_size, parallelism
@@ -147,3 +148,12 @@ def test_a_short_trigger_that_no_longer_fits_becomes_the_shortest_that_does() ->
     ))  # fmt: skip
     assert longest is not None
     assert longest.settings.trigger_s > 2.0
+
+
+def test_a_goal_of_max_asks_what_relieves_the_bottleneck_first() -> None:
+    asked = policy(target_s=None, maximum=True)
+    now = context(load=280.0, asked=asked, seen={"lag_records": 500_000})
+    limit_first = knobs.raising(now, BottleneckKind.ADMISSION_LIMIT)
+    executors_first = knobs.raising(now, BottleneckKind.CPU)
+    assert limit_first[0].reason is Reason.BATCH_LIMIT_RAISED
+    assert executors_first[0].reason is Reason.EXECUTORS_RAISED

@@ -78,7 +78,6 @@ def close(
     closed, watched = replace(memory, trial=None, evidence=NOT_SEEN), memory.trial
     if watched is None:
         return decision, closed
-    closed = closed.started(watched)
     if end.judged and load is not None:
         kept, predicted = end.action is Action.KEEP, watched.predicted_load
         score = memory.score.with_trial(kept=kept, predicted=predicted, seen=load.value)

@@ -58,8 +58,6 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     missing = signals is not None and bool(signals.executors_pending)
     if missing and snapshot.now_s - trial.missing_at_s >= MISSING_EVERY_S:
         trial = replace(trial, missing_at_s=snapshot.now_s)
-    if _has_started(trial, snapshot):
-        trial = replace(trial, started_at_s=snapshot.now_s)
     if batch is None or batch.key == trial.batch or not belongs(trial, batch, snapshot.settings):
         return trial
     knob = named(trial.knob)
@@ -71,15 +69,6 @@ def observe(trial: Trial, snapshot: Snapshot) -> Trial:
     judged = trial.judged + 1
     rate = trial.rate + (_rate(batch, snapshot.settings) - trial.rate) / judged
     return replace(trial, batch=batch.key, judged=judged, rate=round(rate, 3))
-
-
-def _has_started(trial: Trial, snapshot: Snapshot) -> bool:
-    """Whether the executors of a raise are seen to run for the first time."""
-    signals, wanted = snapshot.signals, snapshot.settings.executors
-    if trial.started_at_s or wanted <= trial.before.executors or signals is None:
-        return False
-    running = signals.executors_running
-    return running is not None and running >= wanted
 
 
 def belongs(trial: Trial, batch: Batch, settings: Settings) -> bool:
