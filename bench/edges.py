@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from bench.grids import Variant
 
@@ -30,25 +30,24 @@ GEOMETRIC = 1.5
 difference."""
 
 
-def edges(best: Variant, tried: Iterable[Variant]) -> list[str]:
+def edges(best: Variant, tried: Sequence[Variant]) -> list[str]:
     """The parameters of the best variant that have the least or the greatest value that was tried,
     though there are values beyond."""
-    return [name for name, _ in _beyond(best, list(tried))]
+    return [name for name, _ in _beyond(best, tried)]
 
 
-def beyond(best: Variant, tried: Iterable[Variant]) -> list[Variant]:
+def beyond(best: Variant, tried: Sequence[Variant]) -> list[Variant]:
     """The best variant with each parameter on an edge moved one step outward, if not tried yet."""
-    known = list(tried)
     found = []
-    for name, value in _beyond(best, known):
+    for name, value in _beyond(best, tried):
         given = tuple((n, value if n == name else v) for n, v in best.given)
         variant = Variant(best.label, best.name, given)
-        if variant not in known:
+        if variant not in tried:
             found.append(variant)
     return found
 
 
-def _beyond(best: Variant, tried: list[Variant]) -> list[tuple[str, str]]:
+def _beyond(best: Variant, tried: Sequence[Variant]) -> list[tuple[str, str]]:
     found = []
     for name, text in best.given:
         words = {dict(variant.given).get(name, "") for variant in tried}

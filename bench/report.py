@@ -10,7 +10,7 @@ from bench.control import OURS
 from bench.edges import EXTRA, ROUNDS, edges
 from bench.grids import CHANGE, GRIDS, parameters
 from bench.noises import WORDS
-from bench.results import Results
+from bench.results import Results, cheapest
 from bench.runs import Row
 from bench.stats import Spread, compare, front, spread
 from bench.verdicts import FRAME, points, undominated, verdicts
@@ -33,9 +33,9 @@ whose changes are restarts).
   Score: core-hours / least + {weight} · (violating share of the seconds) + {change} · (changes an
   hour), mean over {tuned_on}, both noises and seeds {tuning_seeds}. *Least* is the oracle's at
   load 1.0. The best variant runs below, on seeds {seeds}; neither these nor the other workloads
-  were used for tuning. `as shipped` is the first variant, untuned. Where
-  the best variant has a value on the edge of what was tried, variants one step beyond are tried
-  too, in at most {rounds} rounds and {extra} variants for each controller.
+  were used for tuning. `as shipped` is the first variant, untuned. Where the best
+  variant has a value on the edge of what was tried, variants one step beyond are tried too, in at
+  most {rounds} rounds and {extra} variants for each controller.
 - **Loads that nobody has tuned for** (`bench/heldout.py`) are ten, each with a capacity of its own,
   made from the number of the commit under test: nobody knew them when the law was written.
 - **Sensing.** All rows above are from what Prometheus has, for ours too, but for `trimtab as
@@ -258,10 +258,8 @@ def _edges(results: Results) -> str:
     rows = []
     for name in dict.fromkeys(t.variant.name for t in results.tried if t.variant.name in GRIDS):
         tried = [t for t in results.tried if t.variant.name == name]
-        good = [t for t in tried if not t.error]
-        if good:
-            best = min(good, key=lambda t: t.cost).variant
-            found = edges(best, [t.variant for t in tried])
+        if variant := cheapest(tried):
+            found = edges(variant, [t.variant for t in tried])
             rows.append((name, parameters(name), len(tried), ", ".join(found) or "none"))
     words = (
         "A best value on the edge of what was tried may have a better one beyond. A value with"

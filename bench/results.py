@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +34,12 @@ class Tried:
             "cost": round(self.cost, 4), "core_hours_over_least": round(self.ratio, 4),
             "violating": round(self.violating, 5), "error": self.error,
         }  # fmt: skip
+
+
+def cheapest(tried: Iterable[Tried]) -> Variant | None:
+    """The variant with the lowest cost; None if all have failed."""
+    good = [t for t in tried if not t.error]
+    return min(good, key=lambda t: t.cost).variant if good else None
 
 
 @dataclass(frozen=True, slots=True)

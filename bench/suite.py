@@ -27,7 +27,7 @@ from bench.edges import EXTRA, ROUNDS, beyond
 from bench.grids import BUDGET, WEIGHT, Variant, absent, shipped, variants
 from bench.noises import NOISES
 from bench.report import page
-from bench.results import SHIPPED, Curve, Results, Tried
+from bench.results import SHIPPED, Curve, Results, Tried, cheapest
 from bench.runs import NO_BOOK, WORKLOADS, Job, Outcome, do_all, relabelled
 from bench.steps import SETTINGS, first_visits
 from bench.verdicts import DS2, DS2_NAIVE, judged
@@ -78,7 +78,7 @@ def tune(plan: Plan, results: Results) -> dict[str, Variant]:
     for _ in range(1 + plan.rounds):
         for each in _try(plan, asked):
             tried[each.variant.name].append(each)
-        best = {name: found for name, of in tried.items() if (found := _best(of))}
+        best = {name: found for name, of in tried.items() if (found := cheapest(of))}
         asked = [v for name, found in best.items() for v in _more(plan, found, tried[name])]
         if not asked:
             break
@@ -99,11 +99,6 @@ def _try(plan: Plan, asked: Sequence[Variant]) -> list[Tried]:
     for outcome in do_all(jobs, plan.workers, say, "tuning", plan.book):
         found.setdefault(outcome.job.variant, []).append(outcome)
     return [_tried(v, found[v]) for v in asked]
-
-
-def _best(tried: Sequence[Tried]) -> Variant | None:
-    good = [t for t in tried if not t.error]
-    return min(good, key=lambda t: t.cost).variant if good else None
 
 
 def _more(plan: Plan, best: Variant, tried: Sequence[Tried]) -> list[Variant]:
