@@ -93,9 +93,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 def lets_in(settings: dict[str, str]) -> bool:
     try:
-        return TOPIC in AdminClient(settings).list_topics(timeout=8).topics
+        AdminClient(settings).list_topics(timeout=8)
     except KafkaException:
         return False
+    return True
 
 
 @LONG

@@ -1,8 +1,8 @@
 """Spark's real-time mode: tasks run for a whole interval and write each record as it comes.
 
 There is no write between two batches that a gate could refuse, so a query is stopped by letting it
-end: Spark looks, after each batch, whether it is to go on. What it is told there is the state that
-its own `stop` sets, without the interrupt that goes with that.
+end. Before each batch, and nowhere else, Spark looks whether its background work has failed, and
+gives up if so: it is told there that the query is cancelled.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from trimtab.job.query import plan, stateful
 
 SHORTEST_S: Final = 5.0
 """The shortest interval that Spark takes."""
+CANCELLED: Final = "not a failure: trimtab ends this run of the query between two intervals"
+"""What Spark's log, and its listeners, say of such an end."""
 
 
 def faults(frame: DataFrame) -> list[str]:
@@ -41,11 +43,14 @@ def runs(query: StreamingQuery) -> bool:
 
 def end_after_batch(query: StreamingQuery) -> None:
     """Let the query end when the batch under way is committed."""
-    spark = gateway.classes(SparkContext.getOrCreate()).org.apache.spark
-    terminated = getattr(spark.sql.execution.streaming.runtime, "TERMINATED$")
-    gateway.execution(query).state().set(getattr(terminated, "MODULE$"))
+    jvm = gateway.classes(SparkContext.getOrCreate())
+    ended = jvm.java.util.concurrent.CancellationException(CANCELLED)
+    gateway.execution(query).errorNotifier().markError(ended)
 
 
 def ended_well(query: StreamingQuery) -> bool:
-    """Whether a query that has ended did so without a failure."""
-    return not runs(query) and not gateway.scala_query(query).exception().isDefined()
+    """Whether a query that has ended did so without a failure of its own."""
+    if runs(query):
+        return False
+    death = gateway.scala_query(query).exception()
+    return not death.isDefined() or death.get().cause().getMessage() == CANCELLED
