@@ -64,3 +64,17 @@ def test_while_executors_start_nothing_else_is_tried(missing: str, other: bool) 
     assert veto is not None
     assert veto.reason is Reason.PODS_PENDING
     assert (offer is not None) is other
+
+
+def test_of_what_reaches_the_goal_the_cheapest_to_run_comes_first() -> None:
+    """A longer trigger pauses the query, and costs nothing afterwards; an executor does."""
+    hurried = replace(START, trigger_s=5.0)
+    wide = replace(policy(), target_s=40.0)
+    seen = context(load=60.0, settings=hurried, asked=wide)
+    reaching = [
+        offer for offer in knobs.raising(seen, Kind.BATCH_OVERHEAD)
+        if offer.predicted <= seen.band.higher
+    ]  # fmt: skip
+    assert [offer.reason for offer in reaching][:2] == [
+        Reason.TRIGGER_LENGTHENED, Reason.EXECUTORS_RAISED,
+    ]  # fmt: skip

@@ -1,7 +1,7 @@
 """The knobs. Each offers a raise (more capacity) and a release (less cost); `LADDER` lists them.
 
-Of several offers, the one with the shortest measured pause on this pipeline goes first, then the
-cheapest to run.
+Of several offers that reach the goal, the cheapest to run goes first, then the one with the
+shortest measured pause on this pipeline.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
 def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
     """Offers to carry more: those that relieve the bottleneck, then those of other knobs.
 
-    Those that reach the goal, least disruptive first; if none of the first kind does, its best. A
+    Those that reach the goal, the cheapest first; if none of the first kind does, its best. A
     goal of `max` asks every knob in turn. A knob that cannot be reverted comes last of its kind,
     and only if it relieves the bottleneck.
     """
@@ -122,16 +122,11 @@ def _fallbacks(kind: BottleneckKind, others: Iterable[Knob]) -> list[Knob]:
 
 
 def _reaching(context: Context, offers: Iterable[Proposal]) -> list[Proposal]:
-    """Offers that reach the goal, least disruptive first, then the cheapest to run.
-
-    Where a short trigger was a matter of room alone, a longer one comes before more executors.
-    """
+    """Offers that reach the goal: the cheapest to run first, then the least disruptive."""
     reaching = [offer for offer in offers if offer.predicted <= context.band.higher]
-    prompt = context.policy.prompt
 
-    def order(offer: Proposal) -> tuple[bool, int, float, int]:
-        executors = offer.settings.executors
-        return _final(offer), executors * prompt, context.pause_s(offer.how), executors
+    def order(offer: Proposal) -> tuple[bool, int, float]:
+        return _final(offer), offer.settings.executors, context.pause_s(offer.how)
 
     return sorted(reaching, key=order)
 
