@@ -9,7 +9,7 @@ from typing import TypeVar
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.configuration import Capacity
-from trimtab.tuning.capacity.load import Load, predict, slots_load
+from trimtab.tuning.capacity.load import Load, predict, slots_load, starting_debt
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.capacity.running import Late
 from trimtab.tuning.controller_state import ControllerState
@@ -112,8 +112,13 @@ class Context:
         return PAUSES_S[how] if how is How.LIVE else known.get(how, PAUSES_S[how])
 
     def predicted(self, settings: Settings, how: How = How.LIVE) -> float:
-        """The load that other settings would have, including the debt of the pause."""
-        return predict(self.model, self.policy, settings, self.load, self.pause_s(how))
+        """The load that other settings would have, including the debts of the pause and of the
+        time until executors run."""
+        load, start_s = self.load, self.memory.start_s
+        if settings.executors > self.settings.executors and start_s and not self.policy.maximum:
+            debt = starting_debt(self.model, self.policy, self.settings, load, start_s)
+            load = replace(load, demand=load.demand + debt)
+        return predict(self.model, self.policy, settings, load, self.pause_s(how))
 
     def slots_load(self, settings: Settings) -> float:
         """The load on the slots of other settings, whatever the batch limit admits."""

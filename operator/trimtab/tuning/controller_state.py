@@ -160,7 +160,9 @@ class ControllerState:
     taught: str = ""
     """The last batch that moved a point."""
     surprise: float = 0.0
-    """The last batch's time over the expected one, if they differed too much; else 0."""
+    """The last batches' time over the expected one, if they differed too much; else 0."""
+    unproven: int = 0
+    """How many more such batches have to follow until they are believed."""
     slow_batch: float = 0.0
     """The factor over its predicted time that nearly every batch stays below; 0 if unknown."""
     verdicts: tuple[Verdict, ...] = ()
@@ -176,6 +178,8 @@ class ControllerState:
     """When changes of ours last paused the pipeline, oldest first; at most `MAX_PAUSES`."""
     pause_s: Mapping[str, float] = field(default_factory=dict)
     """Mean pause of the changes so far, by how they are applied; a driver forgets it at its end."""
+    start_s: float = 0.0
+    """For how many seconds executors of the last raises were seen to be missing; 0: never."""
     fastest: FastestCall | None = None
     """The fastest call to the remote service so far."""
     scope_evidence: DwellCounter = NOT_SEEN

@@ -291,7 +291,7 @@ def test_batches_of_a_split_count_once_its_executors_run_and_are_warm(
 
 def test_a_change_that_did_not_help_is_put_back_and_remembered() -> None:
     before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
-    before = replace(before, surprise=3.0)  # the first batch that counts was as slow
+    before = replace(before, surprise=3.0, unproven=1)  # the first batch that counts was as slow
     decision, after = decide(snapshot(after_change(4, 13.0), before), before)
     assert (decision.action, decision.reason) == (Action.REVERT, Reason.TRIAL_NO_GAIN)
     assert after.settings.executors == 1
@@ -307,7 +307,7 @@ def test_a_load_that_came_down_as_predicted_is_a_help_whatever_was_carried_befor
 ) -> None:
     """What is known of the settings before may be of far smaller batches."""
     trial = open_trial(settled=3, judged=1, batch="1/19", input_rate=input_rate, predicted_load=4.5)
-    before = replace(on_trial(trial), surprise=3.0)
+    before = replace(on_trial(trial), surprise=3.0, unproven=1)
     decision, _ = decide(snapshot(after_change(4, 13.0), before), before)
     assert decision.action is action, decision.message
 

@@ -10,7 +10,7 @@ from tests.unit.tuning.test_decision import batch, memory, signals, snapshot
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.epochs import pace_of_calls
 from trimtab.tuning.capacity.points import Point
-from trimtab.tuning.controller_state import ControllerState, FastestCall, Verdict
+from trimtab.tuning.controller_state import ControllerState, FastestCall, Trial, Verdict
 
 KNOWN = (
     Point(1, 500, 0.1, 4.1, batches=5),
@@ -31,16 +31,29 @@ def seconds(held: ControllerState) -> dict[tuple[float, int], float]:
     return {(p.slots, p.records): p.duration_s for p in held.points}
 
 
-@pytest.mark.parametrize(("took_s", "factor"), [(16.1, 2.0), (4.1, 0.5)])
-def test_two_surprises_in_a_row_bring_all_points_to_the_new_pace(
-    took_s: float, factor: float
+@pytest.mark.parametrize(("took_s", "factor", "batches"), [(16.1, 2.0, 2), (4.1, 0.5, 6)])
+def test_surprises_in_a_row_bring_all_points_to_the_new_pace(
+    took_s: float, factor: float, batches: int
 ) -> None:
-    held = taught(memory(points=KNOWN, verdicts=(VERDICT,)), took_s, took_s)
+    """To believe in a faster pace by mistake breaks the goal; in a slower one, it costs."""
+    told = memory(points=KNOWN, verdicts=(VERDICT,))
+    early = taught(told, *[took_s] * (batches - 1))
+    assert (seconds(early), early.verdicts) == (seconds(told), (VERDICT,))
+    held = taught(told, *[took_s] * batches)
     for point in KNOWN:
         expected = point.out_s + factor * (point.duration_s - point.out_s)
         assert seconds(held)[point.slots, point.records] == pytest.approx(expected, rel=0.02)
     assert held.verdicts == ()
-    assert held.surprise == 0
+    assert (held.surprise, held.unproven) == (0, 0)
+
+
+@pytest.mark.parametrize(("other", "more"), [("trigger_s", 1), ("executors", 5)])
+def test_a_change_on_trial_explains_a_faster_pace(other: str, more: int) -> None:
+    """Two batches are enough then. Another number of executors explains nothing."""
+    held = memory(points=KNOWN)
+    before = replace(held.settings, **{other: 4})
+    trial = Trial("parallelism", held.generation, before, 0.0, True, 280.0, 2.0, 0.8, judged=1)
+    assert taught(replace(held, trial=trial), 4.1).unproven == more
 
 
 @pytest.mark.parametrize("others", [(16.1,), (16.1, 8.1), (16.1, 8.1, 16.1), (16.1, 4.1)])
@@ -70,7 +83,7 @@ def test_a_pace_that_was_none_is_taken_back_at_other_slots_too(
     slowed = taught(memory(points=KNOWN), 16.1, 16.1)
     assert seconds(slowed)[4, 1000] == pytest.approx(4.1, rel=0.02)
     held = replace(slowed, settings=replace(slowed.settings, executors=2))
-    for number in range(2):
+    for number in range(6):
         one = batch(id=200 + number, records=1000, duration_s=took_s, overhead_s=0.1,
                     committed_at_s=90.0, executors_min=2)  # fmt: skip
         seen = snapshot(signals(batch=one, executors_running=2), held)

@@ -93,7 +93,7 @@ def test_a_trial_is_held_against_what_the_late_batch_showed() -> None:
     for slowdown, action in ((1.0, Action.REVERT), (3.0, Action.KEEP)):
         trial = open_trial(before=before, settled=3, judged=1, batch="1/19", slowdown=slowdown)
         remembered = memory(
-            generation=2, settings=Settings(4, 5.0, 2500), trial=trial, surprise=3.0
+            generation=2, settings=Settings(4, 5.0, 2500), trial=trial, surprise=3.0, unproven=1
         )
         known = signals(
             batch=batch(id=20, records=1400, duration_s=13.0, executors_min=4,

@@ -2,15 +2,17 @@
 
 Points of two epochs in one fit look like a slope, a knee or a curve that is not there. So all
 points are brought to the new pace, since it concerns all slots alike, and the batches that follow
-replace them: once two batches in a row differ from what is known of batches like them by more than
-noise does, on the same side; or once as many calls take a different time.
+replace them: once two slower batches in a row, or six faster ones that no change explains, differ
+from what is known of batches like them by more than noise does; or once as many calls take a
+different time.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.capacity.points import Point, rounded, same_size
@@ -19,11 +21,32 @@ from trimtab.tuning.controller_state import FastestCall
 SURPRISE = 1.5
 """A batch that takes longer, or less, than expected by this factor is believed if it repeats."""
 
+SLOWER, FASTER = 1, 5
+"""How many more surprises on its side the first one needs. Noise has a memory, so a few batches are
+short together: to believe in a faster pace too soon breaks the goal, and too late costs little. One
+that begins while a change on trial may be why needs no more than a slower one."""
+
 OTHER_CALLS = 1.5
 """Factor by which the time of a call differs once the service has another pace."""
 
 AS_MANY = 1.5
 """Calls in flight within this factor are as many: then it is not they that crowd the service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Batches in a row that were a surprise on the same side."""
+
+    ratio: float
+    """The mean of their times over the expected ones, the newest counting most; 0: no surprise."""
+    missing: int
+    """How many more have to follow until they are believed."""
+
+    def with_one(self, ratio: float, *, explained: bool) -> Run:
+        """The run after one more batch, which may be the first of another one."""
+        if not self.ratio or (ratio > 1) != (self.ratio > 1):
+            return Run(round(ratio, 3), SLOWER if ratio > 1 or explained else FASTER)
+        return Run(round(math.sqrt(self.ratio * ratio), 3), max(0, self.missing - 1))
 
 
 def surprise(points: Sequence[Point], model: Model | None, new: Point) -> float:
@@ -96,11 +119,6 @@ def _timed(point: Point, factor: float) -> Point:
         slowest_s=rounded(point.slowest_s * whole),
         batches=0,
     )
-
-
-def same_side(one: float, other: float) -> bool:
-    """Whether two surprises say the same: both slower, or both faster."""
-    return bool(one) and bool(other) and (one > 1) == (other > 1)
 
 
 def _expected_s(points: Sequence[Point], model: Model, new: Point) -> float:

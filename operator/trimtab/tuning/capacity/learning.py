@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from trimtab.tuning.capacity import evenness
-from trimtab.tuning.capacity.epochs import at_pace, pace_of_calls, same_side, surprise, with_calls
+from trimtab.tuning.capacity.epochs import Run, at_pace, pace_of_calls, surprise, with_calls
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.capacity.model import Model
@@ -105,16 +105,27 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
     if model is not None and memory.trial is None:
         seen = point.duration_s / model.duration_s(point.records, point.slots)
         memory = replace(memory, slow_batch=evenness.follow(memory.slow_batch, seen, batch.id))
-    ratio = surprise(memory.points, model, point)
-    if ratio and not same_side(ratio, memory.surprise):
-        return replace(memory, surprise=round(ratio, 3), taught=batch.key)
     points, verdicts = memory.points, memory.verdicts
-    if ratio:
-        points, verdicts = at_pace(points, point, math.sqrt(ratio * memory.surprise)), ()
+    if ratio := surprise(points, model, point):
+        known = Run(memory.surprise, memory.unproven)
+        run = known.with_one(ratio, explained=_works_otherwise(memory))
+        if run.missing:
+            told = replace(memory, surprise=run.ratio, unproven=run.missing)
+            return replace(told, taught=batch.key)
+        points, verdicts = at_pace(points, point, run.ratio), ()
     learned = learn(points, point)
     if learned == memory.points and not memory.surprise:
         return memory
-    return replace(memory, points=learned, verdicts=verdicts, taught=batch.key, surprise=0.0)
+    told = replace(memory, points=learned, verdicts=verdicts, taught=batch.key)
+    return replace(told, surprise=0.0, unproven=0)
+
+
+def _works_otherwise(memory: ControllerState) -> bool:
+    """Whether a change on trial may be why slots work at another pace: not just more of them."""
+    if memory.trial is None:
+        return False
+    executors = memory.settings.executors
+    return replace(memory.trial.before, executors=executors) != memory.settings
 
 
 def _pauses(memory: ControllerState, signals: Signals) -> ControllerState:

@@ -128,6 +128,20 @@ def capacity_load(model: Model, policy: Policy, settings: Settings, demand: floa
     return _over(demand, min(model.sustainable(slots, settings.trigger_s), lets_in))
 
 
+def starting_debt(
+    model: Model, policy: Policy, settings: Settings, load: Load, start_s: float
+) -> float:
+    """Records/s by which demand grows with what waits until more executors run.
+
+    What the settings in force leave undone meanwhile is to be worked off within the catch-up time,
+    like the debt of a pause. No longer than input is in flight anyway, nothing gathers.
+    """
+    over = capacity_load(model, policy, settings, load.input_rate)
+    undone = load.input_rate * (1 - 1 / over) if over > 1 else 0.0
+    waits_s = max(0.0, start_s - in_flight_s(settings.trigger_s, load.duration_s))
+    return undone * waits_s / policy.catch_up_s
+
+
 def slots_load(model: Model, policy: Policy, settings: Settings, demand: float) -> float:
     """demand / s(p, T): how much the slots have to do, whatever the batch limit admits."""
     slots = policy.capacity(settings).slots

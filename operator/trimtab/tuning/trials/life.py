@@ -78,6 +78,7 @@ def close(
     closed, watched = replace(memory, trial=None, evidence=NOT_SEEN), memory.trial
     if watched is None:
         return decision, closed
+    closed = replace(closed, start_s=_start_s(memory, watched))
     if end.judged and load is not None:
         kept, predicted = end.action is Action.KEEP, watched.predicted_load
         score = memory.score.with_trial(kept=kept, predicted=predicted, seen=load.value)
@@ -96,3 +97,15 @@ def close(
             failed = verdicts.remember(memory.verdicts, watched, memory.settings, now_s, capacity)
             closed = replace(closed, verdicts=failed)
     return decision, closed
+
+
+def _start_s(memory: ControllerState, watched: Trial) -> float:
+    """Seconds that executors take to start: the mean of this raise's and what is known.
+
+    They took as long as they were seen to be missing. Those that never ran tell nothing.
+    """
+    more = watched.raises and watched.before.executors < memory.settings.executors
+    if not more or not (watched.settled or watched.judged):
+        return memory.start_s
+    seen_s = max(0.0, watched.missing_at_s - watched.opened_at_s)
+    return round((memory.start_s + seen_s) / 2 if memory.start_s else seen_s)
