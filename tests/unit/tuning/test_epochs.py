@@ -31,6 +31,23 @@ def seconds(held: ControllerState) -> dict[tuple[float, int], float]:
     return {(p.slots, p.records): p.duration_s for p in held.points}
 
 
+@pytest.mark.parametrize(("slowdown", "factor"), [(2.0, 2.0), (1.0, 1.0)])
+def test_a_slow_batch_that_follows_a_late_one_is_about_the_pace(
+    slowdown: float, factor: float
+) -> None:
+    """Two slots were never seen. Alone it may show how they scale; after a late batch at one slot
+    it shows that all work is slower, and that no pause made that one late."""
+    before = memory(points=KNOWN).settings
+    trial = Trial("parallelism", 1, before, 0.0, True, 280.0, 2.0, 0.8, slowdown, judged=1)
+    held = memory(points=KNOWN, settings=replace(before, executors=2), trial=trial,
+                  surprise=slowdown, unproven=1)  # fmt: skip
+    one = batch(id=300, records=1000, duration_s=8.1, overhead_s=0.1, executors_min=2)
+    held = learning.observe(snapshot(signals(batch=one, executors_running=2), held), held, one)
+    assert seconds(held)[4, 1000] == pytest.approx(0.1 + 2.0 * factor, rel=0.05)
+    assert held.trial is not None
+    assert held.trial.slowdown == 1.0, "the points have it now"
+
+
 @pytest.mark.parametrize(("took_s", "factor", "batches"), [(16.1, 2.0, 2), (4.1, 0.5, 6)])
 def test_surprises_in_a_row_bring_all_points_to_the_new_pace(
     took_s: float, factor: float, batches: int

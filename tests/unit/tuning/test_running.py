@@ -114,6 +114,7 @@ def test_it_is_over_and_the_decision_says_why() -> None:
     assert after.trial is not None
     assert after.trial.slowdown > 1
     assert after.points == before.points
+    assert (after.surprise, after.unproven) == (after.trial.slowdown, 1), "one more is enough"
 
 
 def test_a_drain_that_has_become_slow_is_no_catching_up() -> None:

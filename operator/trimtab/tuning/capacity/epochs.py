@@ -82,9 +82,14 @@ def _soonest_s(points: Sequence[Point], new: Point) -> float:
     return statistics.median(found) if found else 0.0
 
 
-def at_pace(points: tuple[Point, ...], new: Point, ratio: float) -> tuple[Point, ...]:
-    """The points at the pace that a repeated surprise shows, if it is about the pace."""
-    told = ratio < 1 or _among(points, new)
+def at_pace(
+    points: tuple[Point, ...], new: Point, ratio: float, *, sure: bool = False
+) -> tuple[Point, ...]:
+    """The points at the pace that a repeated surprise shows, if it is about the pace.
+
+    A slow batch at slots never seen may show how they scale; `sure` if it follows one that was not.
+    """
+    told = ratio < 1 or sure or _among(points, new)
     return tuple(_timed(p, ratio) for p in points) if told else points
 
 

@@ -105,18 +105,28 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
     if model is not None and memory.trial is None:
         seen = point.duration_s / model.duration_s(point.records, point.slots)
         memory = replace(memory, slow_batch=evenness.follow(memory.slow_batch, seen, batch.id))
-    points, verdicts = memory.points, memory.verdicts
+    after = _taught(memory, model, point)
+    return memory if after is memory else replace(after, taught=batch.key)
+
+
+def _taught(memory: ControllerState, model: Model | None, point: Point) -> ControllerState:
+    """The memory after a batch that counts: a point moves, or a surprise has to be proven.
+
+    The same if it shows nothing new, so that a steady pipeline does not write its memory.
+    """
+    points, verdicts, trial = memory.points, memory.verdicts, memory.trial
     if ratio := surprise(points, model, point):
         known = Run(memory.surprise, memory.unproven)
         run = known.with_one(ratio, explained=_works_otherwise(memory))
         if run.missing:
-            told = replace(memory, surprise=run.ratio, unproven=run.missing)
-            return replace(told, taught=batch.key)
-        points, verdicts = at_pace(points, point, run.ratio), ()
+            return replace(memory, surprise=run.ratio, unproven=run.missing)
+        after_late = trial is not None and trial.slowdown > 1
+        points, verdicts = at_pace(points, point, run.ratio, sure=after_late), ()
+        trial = trial and replace(trial, slowdown=1.0)
     learned = learn(points, point)
     if learned == memory.points and not memory.surprise:
         return memory
-    told = replace(memory, points=learned, verdicts=verdicts, taught=batch.key)
+    told = replace(memory, points=learned, verdicts=verdicts, trial=trial)
     return replace(told, surprise=0.0, unproven=0)
 
 
