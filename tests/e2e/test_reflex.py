@@ -1,0 +1,46 @@
+"""The driver's reflex on a cluster: while no operator runs, the driver asks for more executors."""
+
+from __future__ import annotations
+
+import pytest
+from tests.e2e.conftest import Stage, manifests, pipeline
+from tests.long import LONG
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800), LONG]
+
+OPERATOR = ("scale", "deployment/trimtab", "-n", "trimtab")
+
+
+# beside other files' pipelines, two cores cannot carry the load with any executors
+@pytest.mark.alone
+def test_a_load_step_is_met_by_the_driver_while_the_operator_is_down(stage: Stage) -> None:
+    """What the law learned in the first step is the table for the second one."""
+    tuning = manifests("pipeline")[0]["spec"].get("tuning") or {}
+    stage.apply(pipeline(tuning=tuning | {"reflex": True}))
+    stage.wait_ready()
+    stage.start_load([(30.0, 25.0), (600.0, 180.0), (600.0, 25.0), (300.0, 180.0)])
+    own = f'namespace="{stage.kube.namespace}",pipeline="clicks"'
+    raises = f"max(trimtab_reflex_raises_total{{{own}}})"
+
+    def executors() -> int:
+        return int((stage.status().get("effective") or {}).get("executors", 1))
+
+    def reasons() -> list[str]:
+        return [d["reason"] for d in stage.status().get("decisions") or []]
+
+    stage.wait("a raise was judged", 500, lambda: "ExecutorsRaised" in reasons()[:-1])
+    stage.next_step()
+    stage.wait("executors are released", 580, lambda: executors() == 1)
+    before = stage.known(raises)
+    stage.kube.call(*OPERATOR, "--replicas=0")
+    try:
+        stage.next_step()
+        stage.wait("the driver has raised", 120, lambda: (stage.metric(raises) or 0) > before)
+        stage.wait("its executors run", 120, lambda: len(stage.executors()) > 1)
+        assert executors() == 1, "nobody else can have told it"
+    finally:
+        stage.kube.call(*OPERATOR, "--replicas=1")
+    stage.wait("the law takes them over", 240, lambda: "RaisedByDriver" in reasons())
+    assert executors() > 1
+    result = stage.delivered(limit_s=420)
+    assert (result["lost"], result["duplicated"]) == (0, 0)
