@@ -250,11 +250,12 @@ def test_batches_of_other_sizes_are_not_compared() -> None:
     ("seconds_", "batches", "age_s", "kept"),
     [
         (8.0, 0, ASSUMED_S, False), (8.0, 0, ASSUMED_S - 1, True), (5.0, 0, ASSUMED_S, True),
-        (8.0, 1, ASSUMED_S, True),
+        (9.5, 1, ASSUMED_S, False), (8.0, 1, ASSUMED_S, True), (9.5, 2, ASSUMED_S, True),
     ],
-    ids=["hardly more, and old", "hardly more, but fresh", "far more", "seen at this pace"],
+    ids=["hardly more, and old", "hardly more, but fresh", "far more", "one batch: less",
+         "one batch: hardly more", "two batches: less"],
 )  # fmt: skip
-def test_what_was_only_assumed_of_more_slots_does_not_keep_them_from_being_tried(
+def test_what_a_single_batch_says_of_more_slots_does_not_keep_them_from_being_tried(
     seconds_: float, batches: int, age_s: float, *, kept: bool
 ) -> None:
     """While it is believed that more slots do not help, nobody tries them."""

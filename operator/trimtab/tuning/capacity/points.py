@@ -37,8 +37,8 @@ KNEE_S = 1800.0
 """Seconds after which batches past a knee are forgotten unless such a batch is seen again."""
 
 ASSUMED_S = 600.0
-"""Seconds for which batches that were only brought to another pace may say that more slots would
-hardly help."""
+"""Seconds for which a single batch may say that more slots carry less, or batches that were only
+brought to another pace, that more would hardly help."""
 
 CEILING = 0.3
 """More slots hardly carry more if capacity grows by less than this power of them: at twice the
@@ -220,13 +220,15 @@ def _without_old_knees(points: tuple[Point, ...], now_s: float) -> tuple[Point, 
 
 def _without_old_ceilings(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
     """The points without those on more slots that say that more would hardly help, if no batch has
-    shown that at the present pace: while they are believed, nobody tries."""
+    shown that at the present pace, or that they carry less, if only one has: it may be slow by
+    chance. While they are believed, nobody tries."""
 
     def ceiling(p: Point) -> bool:
-        assumed = not p.batches and new.seen_s - p.seen_s >= ASSUMED_S
+        assumed = p.batches < 2 and new.seen_s - p.seen_s >= ASSUMED_S
         alike = p.slots > new.slots and p.manner == new.manner
         gain = (p.records / p.work_s) / (new.records / new.work_s)
-        return assumed and alike and gain < (p.slots / new.slots) ** CEILING
+        hardly = 1.0 if p.batches else (p.slots / new.slots) ** CEILING
+        return assumed and alike and gain < hardly
 
     kept = tuple(p for p in points if not ceiling(p))
     return kept if len(kept) < len(points) else points
