@@ -21,7 +21,7 @@ demo: ## boot a cluster, deploy the quickstart, drive load into it, report in bu
 test: ## every gate and every test, side by side; REQUIRE_E2E=1 makes a machine without a cluster fail
 	$(PYTHON) -m dev.gates
 
-LONG_E2E := memory.py state.py dead_letters.py real_time.py
+LONG_E2E := memory.py state.py dead_letters.py real_time.py reflex.py
 test-long: $(STAMP) ## what takes longer than CI allows: all sinks and stores, 200 restarts, regimes, advice on memory
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/kafka -q
 	$(LOCALCLUSTER) doctor --install

@@ -95,7 +95,7 @@ class RealTimeGate(Gate):
         return super().close()
 
     def running(self, query: Query) -> bool:
-        """Whether its thread is alive: Spark calls it stopped once it is asked to."""
+        """Whether its thread is alive: Spark calls it stopped before that has ended."""
         del query
         return self._runs()
 

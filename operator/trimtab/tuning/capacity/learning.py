@@ -126,8 +126,7 @@ def _taught(memory: ControllerState, model: Model | None, point: Point) -> Contr
     learned = learn(points, point)
     if learned == memory.points and not memory.surprise:
         return memory
-    told = replace(memory, points=learned, verdicts=verdicts, trial=trial)
-    return replace(told, surprise=0.0, unproven=0)
+    return replace(memory, points=learned, verdicts=verdicts, trial=trial, surprise=0.0, unproven=0)
 
 
 def _works_otherwise(memory: ControllerState) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from trimtab.api.knobs import How
 from trimtab.api.reasons import Action, Reason, Regime
 from trimtab.tuning import knobs, regime
-from trimtab.tuning.capacity.epochs import SURPRISE, Run
+from trimtab.tuning.capacity.epochs import SLOWER, SURPRISE
 from trimtab.tuning.capacity.load import Load
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.controller_state import ControllerState, Trial
@@ -46,8 +46,7 @@ def open_(context: Context, proposal: Proposal) -> ControllerState:
     if knobs.named(proposal.knob).oscillates:
         memory = _turned(context, memory, raises=proposal.raises)
     if opened.slowdown > SURPRISE:
-        run = Run(0.0, 0).with_one(opened.slowdown, explained=False)
-        memory = replace(memory, surprise=run.ratio, unproven=run.missing)
+        memory = replace(memory, surprise=opened.slowdown, unproven=SLOWER)
     memory = regime.switch(memory, Regime.WITHIN, now_s)
     return replace(
         memory,
