@@ -21,16 +21,17 @@ demo: ## boot a cluster, deploy the quickstart, drive load into it, report in bu
 test: ## every gate and every test, side by side; REQUIRE_E2E=1 makes a machine without a cluster fail
 	$(PYTHON) -m dev.gates
 
-LONG_E2E := memory.py state.py dead_letters.py real_time.py reflex.py
 test-long: $(STAMP) ## what takes longer than CI allows: all sinks and stores, 200 restarts, regimes, advice on memory
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/kafka -q
 	$(LOCALCLUSTER) doctor --install
-	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest $(addprefix tests/e2e/test_,$(LONG_E2E)) -m e2e -q; \
+	$(LOCALCLUSTER) tools
+	TRIMTAB_LONG=1 $(BIN)/pytest tests/apiserver -m long -q
+	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest tests/e2e -m "e2e and long" -q; \
 	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 
 test-faults: $(STAMP) ## every fault of the API server, 10,000 specs, and what needs no cluster, over an hour; docs/reliability.md
 	$(LOCALCLUSTER) tools
-	TRIMTAB_LONG=1 $(BIN)/pytest -q tests/unit/reconcile/test_generated.py $(addprefix \
+	TRIMTAB_LONG=1 $(BIN)/pytest -q $(addprefix tests/unit/reconcile/test_,generated.py crashes.py) $(addprefix \
 	  tests/apiserver/test_,crashes.py staleness.py calls.py answers.py generated.py)
 	$(BIN)/pytest -q $$($(BIN)/python -m tests.faults.lines)
 	$(BIN)/python -m tests.faults.table

@@ -10,12 +10,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.faults.lines import BY_TEST
 from tests.faults.record import Row, record
+from tests.long import skip
 
 # a loaded machine may take seconds over an example
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 ROW = pytest.StashKey[Row]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip(items)
 
 
 @pytest.fixture

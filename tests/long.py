@@ -10,4 +10,13 @@ import os
 
 import pytest
 
-LONG = pytest.mark.skipif(not os.environ.get("TRIMTAB_LONG"), reason="make test-long")
+LONG = pytest.mark.long
+WHOLE = bool(os.environ.get("TRIMTAB_LONG"))
+"""Whether this run has them."""
+
+
+def skip(tests: list[pytest.Item]) -> None:
+    """Skip them, unless this run has them."""
+    for test in tests:
+        if not WHOLE and test.get_closest_marker("long"):
+            test.add_marker(pytest.mark.skip(reason="make test-long"))

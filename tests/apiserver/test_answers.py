@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from tests.faults.life import Turns, started
-from tests.faults.record import WHOLE, Book
+from tests.faults.record import Book
 from tests.faults.rules import HANG, LOST, RESET, Disorder, Fault, expired
+from tests.long import WHOLE
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.faults.life import Life, compared, started
-from tests.faults.record import WHOLE, Row, record
+from tests.faults.record import Row, record
+from tests.long import WHOLE
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(3600 if WHOLE else 600)]
 

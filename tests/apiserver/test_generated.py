@@ -20,7 +20,8 @@ from kubernetes.client.exceptions import ApiException
 from tests.apiserver.conftest import example
 from tests.faults.generated import specs
 from tests.faults.life import Life, started
-from tests.faults.record import WHOLE, Row, record
+from tests.faults.record import Row, record
+from tests.long import WHOLE
 
 Json = dict[str, Any]
 Named = tuple[str, str]

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 from tests.faults.life import LIMIT_S, Life, Turns, started
-from tests.faults.record import WHOLE, Book
+from tests.faults.record import Book
 from tests.faults.rules import HANG, Disorder, Fault, Repeat, drop, expired, keep
 from tests.faults.world import differences
+from tests.long import WHOLE
 
 from trimtab.api.kinds import watched_in
 

@@ -14,6 +14,7 @@ import kubernetes.config
 import pytest
 from tests.apiserver.conftest import Kubectl
 from tests.faults.life import Life, started
+from tests.long import LONG
 
 pytestmark = pytest.mark.apiserver
 
@@ -35,6 +36,7 @@ def life(kubectl: Kubectl, kubeconfig: Path, token: str, tmp_path: Path) -> Iter
     kubectl("delete", "namespace", THEIRS, "--wait=false")
 
 
+@LONG
 def test_five_thousand_pods_of_others_take_no_memory(life: Life, kubeconfig: Path) -> None:
     life.make()
     life.settle("made")

@@ -22,7 +22,7 @@ from dev.localcluster.controlplane import AUDIT_LOG
 from dev.localcluster.lock import exclusive
 from dev.localcluster.paths import REPO, from_environment
 from tests.e2e import calls
-from tests.faults.record import WHOLE
+from tests.long import WHOLE
 from tests.machine import held, sort
 
 Json = dict[str, Any]

@@ -10,6 +10,7 @@ import yaml
 from dev.localcluster.paths import from_environment
 from tests.e2e import own_images
 from tests.e2e.conftest import Json, Stage, manifests, pipeline
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -75,6 +76,7 @@ def produce(stage: Stage, first: int, end: int) -> None:
     tool(stage, "events", "ConsoleProducer", "--topic", "lines", text=lines)
 
 
+@LONG
 def test_two_kafkas_are_read_in_one_query_and_a_restart_repeats_nothing(stage: Stage) -> None:
     for name in RECORDS:
         stage.apply(kafka(name))

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from dev.localcluster.paths import REPO
 from tests.e2e.conftest import Stage, pipeline
+from tests.long import LONG
 
 from trimtab.tuning.controller_state import ControllerState
 
@@ -26,6 +27,7 @@ def fewest(rate: float, call_s: float, beside_s: float) -> int:
     return math.ceil(rate * call_s / USED / (1 - min(beside_s / TRIGGER_S, 0.9)) / SLOTS)
 
 
+@LONG
 def test_calls_in_flight_go_from_one_to_what_the_load_needs(stage: Stage) -> None:
     example = REPO / "examples/20-remote-calls/transform.yaml"
     stage.apply(*(m for m in yaml.safe_load_all(example.read_text()) if m))

@@ -9,6 +9,7 @@ from dev.demo import load
 from tests.e2e import package_index
 from tests.e2e.conftest import PATIENCE, PLAIN, Json, Stage, pipeline
 from tests.faults.record import Row
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -157,6 +158,7 @@ def test_what_is_added_to_pods_is_on_drivers_and_executors(stage: Stage) -> None
     stage.kube.call("delete", "priorityclass", "streams")
 
 
+@LONG
 def test_files_are_mounted_once_they_are_there_and_each_role_has_its_own(stage: Stage) -> None:
     """A ConfigMap that comes late, a folder of scratch, a label of the executors, the web UI."""
     asked = [
@@ -224,6 +226,7 @@ def transform(df, params):
 """
 
 
+@LONG
 def test_packages_are_installed_in_driver_and_executors(stage: Stage, tmp_path: Path) -> None:
     """From an index in the cluster; a wrong hash is told."""
     line = package_index.serve(stage, tmp_path, "geo")

@@ -9,6 +9,7 @@ import pytest
 from dev.demo.kube import DemoError
 from tests.e2e.conftest import PLAIN, Stage, pipeline
 from tests.faults.record import Row
+from tests.long import LONG
 
 from trimtab.api.contract import Executors
 from trimtab.api.pod_user import PodUser
@@ -45,6 +46,7 @@ def restarts(stage: Stage) -> int:
     return int(driver["status"]["containerStatuses"][0]["restartCount"])
 
 
+@LONG
 def test_executors_that_a_quota_refuses_are_named_and_the_query_runs_on(
     stage: Stage, fault: Row
 ) -> None:

@@ -19,6 +19,7 @@ from dev.strimzi import MODELS, crds
 from tests import strimzi
 from tests.e2e.conftest import Json, Stage, pipeline
 from tests.kafka.secured import PASSWORD, USER, SecuredBroker
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -97,6 +98,7 @@ def everywhere(stage: Stage) -> str:
     return "".join(seen)
 
 
+@LONG
 @pytest.mark.usefixtures("named")
 def test_a_pipeline_uses_a_secured_kafka_and_takes_a_new_password(
     stage: Stage, kafka: SecuredBroker

@@ -18,8 +18,9 @@ from dev.demo.kube import Kube, condition
 from dev.localcluster import power
 from dev.localcluster.paths import from_environment
 from tests.e2e.conftest import Stage, manifests, pipeline
-from tests.faults.record import WHOLE, Row, record
+from tests.faults.record import Row, record
 from tests.faults.victims import Tries, order
+from tests.long import WHOLE
 from tests.zones.conftest import kafka
 
 SECONDS = float(os.environ.get("TRIMTAB_KILL_SECONDS", "3600"))

@@ -8,18 +8,16 @@ tries say little. A line has a file for each test of it that passes (tests/conft
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tests.faults.catalogue import CATALOGUE
 from tests.faults.lines import LINES
+from tests.long import WHOLE
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "faults"
-WHOLE = bool(os.environ.get("TRIMTAB_LONG"))
-"""Whether everything runs, and not only what a few minutes allow."""
 
 
 def _commit() -> str:

@@ -82,7 +82,9 @@ def test_driver_and_executors_import_what_is_in_the_archive(
     ("wrong", "words"),
     [
         ({"sha256": "0" * 64}, "is not the one that the spec names: its sha256 is "),
-        ({"name": "lost.whl"}, "cannot be read: java.io.FileNotFoundException"),
+        pytest.param(
+            {"name": "lost.whl"}, "cannot be read: java.io.FileNotFoundException", marks=LONG
+        ),
     ],
 )
 def test_another_archive_does_not_run(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 import time
@@ -14,12 +13,12 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from dev.loadgen.verify import verify
 from tests.kafka.driver import Driver
+from tests.long import WHOLE
 
-LONG = bool(os.environ.get("TRIMTAB_LONG"))
-RESTARTS = 200 if LONG else 20
+RESTARTS = 200 if WHOLE else 20
 RECORDS_PER_RESTART = 10_000
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1800 if LONG else 500)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1800 if WHOLE else 500)]
 
 
 def test_restarts_under_backlog_are_exact(

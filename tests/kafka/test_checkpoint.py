@@ -12,6 +12,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
 from tests.kafka.driver import Driver
 from tests.kafka.test_state import counted, expected, send, transform_of
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -29,7 +30,7 @@ def place(scheme: str, root: Path) -> dict[str, Any]:
     return {"checkpointUri": uri, "sparkConf": {MOUNT: root.as_uri()}}
 
 
-@pytest.mark.parametrize("scheme", ["file", "viewfs"])
+@pytest.mark.parametrize("scheme", [pytest.param("file", marks=LONG), "viewfs"])
 def test_a_query_with_state_goes_on_exactly_over_a_query_restart_and_a_killed_driver(
     broker: KafkaBroker,
     topics: tuple[str, str],

@@ -15,6 +15,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from dev.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.kafka.driver import REPO, Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -77,6 +78,7 @@ def test_it_is_in_s3_without_secrets_and_closed_at_the_end(
         assert secret not in text
 
 
+@LONG
 def test_it_is_on_a_volume(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:
@@ -98,6 +100,7 @@ def test_a_place_that_cannot_be_is_told(
         assert f"the event log at {uri}: " in told["message"]
 
 
+@LONG
 def test_a_store_that_goes_away_stops_no_query(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
     server: S3Server,

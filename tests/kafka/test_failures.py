@@ -13,6 +13,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.produce import Summary, produce
 from dev.loadgen.verify import verify
 from tests.kafka.driver import Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -142,6 +143,7 @@ def test_drain_timeout_is_an_unclean_stop(
     assert "DrainTimeout" in (driver.directory / "termination.json").read_text()
 
 
+@LONG
 def test_goes_on_by_itself_when_kafka_comes_back(tmp_path: Path, drivers: list[Driver]) -> None:
     broker = KafkaBroker(tmp_path / "kafka")
     broker.start()

@@ -8,6 +8,7 @@ import pytest
 from dev.kafka import KafkaBroker
 from dev.loadgen.produce import produce
 from tests.kafka.driver import Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -18,7 +19,7 @@ ALLOCATED = 'jvm_allocated_bytes_total{role="driver"}'
 SECONDS = 'jvm_seconds_total{role="driver"}'
 
 
-@pytest.mark.parametrize("collector", ["Serial", "G1"])
+@pytest.mark.parametrize("collector", [pytest.param("Serial", marks=LONG), "G1"])
 def test_collections_are_counted_whatever_the_collector(
     broker: KafkaBroker,
     topics: tuple[str, str],

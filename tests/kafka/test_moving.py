@@ -21,6 +21,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.produce import Summary, produce
 from dev.loadgen.verify import read_messages, verify
 from tests.kafka.driver import Driver
+from tests.long import LONG
 
 from trimtab.cli.commands import main
 
@@ -123,6 +124,7 @@ FROM (SELECT CAST(partition AS STRING) AS key FROM source) GROUP BY key
 """
 
 
+@LONG
 def test_a_copied_checkpoint_brings_its_state(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from dev.loadgen.verify import read_messages
 from tests import messages
 from tests.kafka.driver import Driver
 from tests.kafka.test_formats import ORDER, framed, letters, order, reading, send, written
+from tests.long import LONG
 
 __all__ = ["reading"]
 
@@ -49,6 +50,7 @@ def test_messages_become_structs_and_what_is_none_goes_to_the_dead_letters(
     assert {value: headers["trimtab.error"].decode() for value, headers in found.items()} == bad
 
 
+@LONG
 def test_the_first_message_that_is_none_stops_a_pipeline_without_dead_letters(
     broker: KafkaBroker, topics: tuple[str, str], reading: Callable[..., Driver]
 ) -> None:

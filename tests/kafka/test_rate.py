@@ -10,6 +10,7 @@ import pytest
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_messages
 from tests.kafka.driver import NOWHERE, OF_KAFKA, RATE, Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -51,6 +52,7 @@ def test_rows_come_with_their_figures_and_go_on_after_a_stop_where_they_were(
     assert "KafkaAdminClient" not in log
 
 
+@LONG
 def test_a_topic_gets_each_row_and_the_ledger_agrees(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

@@ -18,6 +18,7 @@ from dev.loadgen.records import identity
 from dev.loadgen.verify import read_all, read_messages, verify
 from tests.kafka.diagnosis import bottleneck
 from tests.kafka.driver import Driver
+from tests.long import LONG
 
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.job.batches.timing import FIRST
@@ -94,7 +95,7 @@ def test_a_slow_kafka_shows_in_the_share_of_the_sink_and_is_named(
     delivered_once(far, OUT, more)
 
 
-@pytest.mark.parametrize("function", ["transform", "calls"])
+@pytest.mark.parametrize("function", [pytest.param("transform", marks=LONG), "calls"])
 def test_slow_work_shows_as_such_and_is_done_once_for_each_record(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], function: str
 ) -> None:

@@ -120,30 +120,36 @@ def test_a_table_has_each_record_of_a_replayed_batch_once(
     assert PASSWORD not in (driver.directory / "job.json").read_text()
 
 
-def test_delta_files_and_a_function_after_a_replay(
-    broker: KafkaBroker, make_driver: Callable[..., Driver], tmp_path: Path
+def test_a_delta_table_has_each_record_of_a_replayed_batch_once(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:
-    """A table and files have each record once; a function gets the same batch under its number."""
-    table, files, calls = tmp_path / "table", tmp_path / "files", tmp_path / "calls"
-    modules = {"module": "sinks:write", "params": {"file": str(calls)}}
-    names = ("to-delta", "to-files", "to-function")
-    sinks: tuple[dict[str, Any], ...] = (
-        {"kind": "delta", "uri": str(table)},
-        {"kind": "files", "format": "json", "uri": str(files), "partitionBy": ["partition"]},
-        {"kind": "foreachBatch", **modules},
-    )
-    for name, sink in zip(names, sinks, strict=True):
-        broker.create_topic(name, 4)
-        source = {"bootstrapServers": broker.bootstrap, "topics": [name]}
-        driver = make_driver(source=source, transform={"sql": SQL}, sink=sink)
-        (driver.directory / "modules").mkdir()
-        (driver.directory / "modules" / "sinks.py").write_text(FUNCTION)
-        replayed(driver, broker.bootstrap, name)
-    every_record_once(delta_ids(table, driver.conf), broker, names[0])
+    driver = make_driver(transform={"sql": SQL}, sink={"kind": "delta", "uri": str(tmp_path / "t")})
+    replayed(driver, broker.bootstrap, topics[0])
+    every_record_once(delta_ids(tmp_path / "t", driver.conf), broker, topics[0])
+
+
+@LONG
+def test_files_have_each_record_of_a_replayed_batch_once(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    files = tmp_path / "files"
+    sink = {"kind": "files", "format": "json", "uri": str(files), "partitionBy": ["partition"]}
+    replayed(make_driver(transform={"sql": SQL}, sink=sink), broker.bootstrap, topics[0])
     rows = [
         json.loads(line) for file in files.rglob("*.json") for line in file.read_text().splitlines()
     ]
-    every_record_once([row["id"] for row in rows], broker, names[1])
+    every_record_once([row["id"] for row in rows], broker, topics[0])
+
+
+def test_a_function_gets_a_replayed_batch_again_under_its_number(
+    broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    calls = tmp_path / "calls"
+    sink = {"kind": "foreachBatch", "module": "sinks:write", "params": {"file": str(calls)}}
+    driver = make_driver(transform={"sql": SQL}, sink=sink)
+    (driver.directory / "modules").mkdir()
+    (driver.directory / "modules" / "sinks.py").write_text(FUNCTION)
+    replayed(driver, broker.bootstrap, topics[0])
     said = [json.loads(line) for line in calls.read_text().splitlines()]
     twice = [number for number, times in Counter(n for n, _ in said).items() if times > 1]
     assert len(twice) == 1
@@ -419,6 +425,7 @@ def test_a_table_that_does_not_fit_is_told(
     assert (told["reason"], words in told["message"]) == (reason, True), told
 
 
+@LONG
 def test_a_database_that_is_away_is_waited_for_and_a_new_password_is_taken(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
     password: Path,

@@ -15,6 +15,7 @@ from dev.loadgen.verify import read_all
 from dev.postgres import PASSWORD, Postgres
 from tests.kafka.driver import Driver
 from tests.kafka.warehouse import LOGIN
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -55,6 +56,7 @@ def send(broker: KafkaBroker, topic: str, *codes: str) -> None:
     assert producer.flush(30) == 0
 
 
+@LONG
 def test_records_are_joined_with_what_the_tables_have_now(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
 from tests.kafka.driver import REPO, Driver
 from tests.kafka.test_state import send
+from tests.long import LONG
 from tests.released import archive, unpack
 from tests.unit.workloads.manifests import example, pipeline_children
 
@@ -40,6 +41,7 @@ def document() -> dict[str, Any]:
     return {key: value for key, value in job.items() if key not in places}
 
 
+@LONG
 def test_a_pipeline_goes_through_an_upgrade_of_the_operator_and_then_of_its_image(
     broker: KafkaBroker,
     topics: tuple[str, str],

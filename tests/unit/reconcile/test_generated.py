@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.faults.door import refusals, stored
 from tests.faults.generated import spec_schema, specs, status_schema
-from tests.faults.record import WHOLE, Row, record
+from tests.faults.record import Row, record
+from tests.long import WHOLE
 from tests.unit.reconcile.stage import NAMESPACE, POD, Stage, broker_pod, series
 from tests.unit.workloads.manifests import Json, example
 
