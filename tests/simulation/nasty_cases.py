@@ -82,6 +82,7 @@ STALE = (
 )  # fmt: skip
 
 KNEE = {"knee_records": 4000, "overload": 0.6}
+STEEP = {"knee_records": 2000, "overload": 1.5}
 OVERLOAD = (
     Nasty("past-the-knee", case(load=[[0, 1500], [603, 2800]], batch=KNEE, pinned=False,
           start={"executors": 6}), 300, cores=2.0),
@@ -90,6 +91,18 @@ OVERLOAD = (
     Nasty("outage-past-the-knee", case(load=[[0, 1500]], batch=KNEE, pinned=False, faults=[
           {"at": 900, "kind": "driver_lost", "back_after_s": 240}], start={"executors": 6}),
           800, cores=2.0),
+    # catch-up batches as large as the limit take so long that ever more is waiting
+    Nasty("overload-feeds-itself", case(load=[[0, 1500], [603, 2800]], batch=STEEP, pinned=False,
+          start={"executors": 6}), 450, cores=1.6),
+    Nasty("overload-feeds-itself-with-a-trigger", case(load=[[0, 1500], [603, 2800]],
+          batch=STEEP | {"overload": 3}, tuning={"pinned": {"trigger": 5}}, pinned=False,
+          start={"executors": 6}), 450, cores=1.7),
+    Nasty("overload-after-an-outage", case(load=[[0, 1500]], batch=STEEP, pinned=False, faults=[
+          {"at": 900, "kind": "driver_lost", "back_after_s": 240}], start={"executors": 6}),
+          800, cores=2.0),
+    # the first batch, planned before anything is known, takes 1,769 s
+    Nasty("overload-from-cold", case(load=[[0, 1500]], batch=STEEP, pinned=False,
+          start={"executors": 6, "backlog": 400_000}), 3600, cores=2.7),
     Nasty("poison-batch", case(load=[[0, 1800]], faults=[
           {"at": 900, "kind": "gc_pause", "for_s": 3600}], start={"executors": 6}), 4500, cores=3,
           stuck_s=850),

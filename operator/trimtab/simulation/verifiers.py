@@ -27,10 +27,10 @@ def within_limits(run: Run) -> bool:
 def nothing_moves_in_a_trial(run: Run) -> bool:
     """While a trial is open, only its end, or a change that follows its end, moves anything.
 
-    Limits and a raise of the driver itself end it without a verdict.
+    Limits, a raise of the driver itself, and batches that overload end it without a verdict.
     """
     ends = {Action.REVERT, Action.KEEP, Action.UNPROVEN}
-    over = {Reason.CLAMPED, Reason.RAISED_BY_DRIVER}
+    over = {Reason.CLAMPED, Reason.RAISED_BY_DRIVER, Reason.BATCH_LIMIT_LOWERED}
     return all(
         t.decision.action in ends or t.decision.closed or t.decision.reason in over
         for t in run.changes

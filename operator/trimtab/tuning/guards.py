@@ -210,8 +210,7 @@ def failed_before(context: Context, proposal: Proposal) -> Veto | None:
 
 
 def _moved(context: Context, proposal: Proposal) -> list[str]:
-    now, new = context.settings.numbers(), proposal.settings.numbers()
-    return [name for name in new if now.get(name) != new[name]]
+    return sorted(context.settings.moved(proposal.settings))
 
 
 CHAIN: tuple[Callable[[Context, Proposal], Veto | None], ...] = (

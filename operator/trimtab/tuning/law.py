@@ -6,7 +6,8 @@ The phases run in order; the first that returns a decision ends the tick.
                      contradict each other, metrics, a trial that ended early, settings not yet
                      applied
     assessment       learn from the newest batch, fit the model, measure the load
-    priorities       a raise by the driver itself, an open trial, a draining backlog
+    priorities       a raise by the driver itself, batches that overload, an open trial, a draining
+                     backlog
     change           a raise, a release, else the reason to hold
 """
 
@@ -16,7 +17,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trimtab.api.reasons import Action, Reason, Regime
-from trimtab.tuning import adopting, guards, idle, knobs, messages, real_time, recommending, regime
+from trimtab.tuning import (
+    adopting,
+    guards,
+    idle,
+    knobs,
+    messages,
+    overload,
+    real_time,
+    recommending,
+    regime,
+)
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
 from trimtab.tuning.capacity import learning, running
@@ -224,7 +235,7 @@ def _at_maximum(context: Context, found: _Options) -> _Options:
 
 def _steer(context: Context) -> Step:
     context = replace(context, memory=recommending.replayed(context))
-    for before in (adopting.step, _watch, _drain):
+    for before in (adopting.step, overload.step, _watch, _drain):
         if step := before(context):
             return step
     options = _options(context)

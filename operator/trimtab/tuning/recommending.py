@@ -33,8 +33,8 @@ AS_GOOD = 0.97
 def needs_approval(context: Context, proposal: Proposal) -> bool:
     """Whether a person must approve a change."""
     policy = context.policy
-    fields = knobs.named(proposal.knob).fields
-    return policy.mode is Mode.RECOMMEND or bool(fields & policy.approval)
+    moved = context.settings.moved(proposal.settings)
+    return policy.mode is Mode.RECOMMEND or bool(moved & policy.approval)
 
 
 def recommend(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> Step:

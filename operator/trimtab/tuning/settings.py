@@ -93,6 +93,11 @@ class Settings:
             if mine.get(name) != theirs.get(name)
         )
 
+    def moved(self, other: Settings) -> frozenset[str]:
+        """The names of the knobs that have another value there."""
+        mine, theirs = self.numbers(), other.numbers()
+        return frozenset(name for name in theirs if mine.get(name) != theirs[name])
+
     def tasks(self, partitions: int | None) -> int:
         """Tasks of a batch that reads `partitions` partitions; 1 if those are unknown."""
         return max(partitions or 1, self.min_partitions or 1)

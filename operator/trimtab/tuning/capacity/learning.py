@@ -117,7 +117,7 @@ def _taught(memory: ControllerState, model: Model | None, point: Point) -> Contr
     points, verdicts, trial = memory.points, memory.verdicts, memory.trial
     if ratio := surprise(points, model, point):
         known = Run(memory.surprise, memory.unproven)
-        run = known.with_one(ratio, explained=_works_otherwise(memory))
+        run = known.with_one(ratio, explained=works_otherwise(memory))
         if run.missing:
             return replace(memory, surprise=run.ratio, unproven=run.missing)
         after_late = trial is not None and trial.slowdown > 1
@@ -129,7 +129,7 @@ def _taught(memory: ControllerState, model: Model | None, point: Point) -> Contr
     return replace(memory, points=learned, verdicts=verdicts, trial=trial, surprise=0.0, unproven=0)
 
 
-def _works_otherwise(memory: ControllerState) -> bool:
+def works_otherwise(memory: ControllerState) -> bool:
     """Whether a change on trial may be why slots work at another pace: not just more of them."""
     if memory.trial is None:
         return False

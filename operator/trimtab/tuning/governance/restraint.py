@@ -26,8 +26,9 @@ def within(policy: Policy, settings: Settings) -> Settings:
 
 def restrained(context: Context, proposal: Proposal) -> Proposal | Veto:
     """The change as far as policies allow it; a veto if nothing of it is left."""
-    budget = _within_budget(context, proposal.settings)
-    settings = _stepped(context, _within_ranges(context, budget))
+    budget = _for_executors(context, proposal, _within_budget(context, proposal.settings))
+    cut = _stepped(context, _within_ranges(context, budget))
+    settings = _for_executors(context, proposal, cut)
     if settings == proposal.settings:
         return proposal
     if settings != context.settings:
@@ -47,6 +48,12 @@ def _within_budget(context: Context, settings: Settings) -> Settings:
         return settings
     now = context.settings.executors
     return replace(settings, executors=min(settings.executors, max(most, now)))
+
+
+def _for_executors(context: Context, proposal: Proposal, cut: Settings) -> Settings:
+    """Nothing, if executors were to come and none may: what moves with them is for them."""
+    now = context.settings
+    return now if cut.executors == now.executors < proposal.settings.executors else cut
 
 
 def _within_ranges(context: Context, settings: Settings) -> Settings:

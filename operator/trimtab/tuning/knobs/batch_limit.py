@@ -8,7 +8,7 @@ from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.tuning.context import Context
 
 LARGER = 4
-"""Largest factor by which one step raises the batch limit under a goal of `max`."""
+"""Largest factor by which one step raises the batch limit for a backlog."""
 
 
 def filling(context: Context, slots: int, at_least: float = 1.0) -> int:

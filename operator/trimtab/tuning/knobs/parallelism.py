@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from trimtab.api.knobs import EXECUTORS
+from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import ENDLESS, admitted
 from trimtab.tuning.context import MORE, Context, Proposal, near_highest
+from trimtab.tuning.knobs.batch_limit import round_up
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
@@ -37,7 +38,7 @@ class Parallelism(Knob):
     """The number of executors."""
 
     name = "parallelism"
-    values = (EXECUTORS,)
+    values = (EXECUTORS, MAX_OFFSETS)
     moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY, Kind.FETCH})
     starts_executors: ClassVar[bool] = True
     fallback: ClassVar[bool] = True
@@ -116,7 +117,21 @@ KNOB = Parallelism()
 
 
 def _load(context: Context, executors: int) -> float:
-    return context.predicted(replace(context.settings, executors=executors))
+    return context.predicted(_more(context, executors))
+
+
+def _more(context: Context, executors: int) -> Settings:
+    """The settings with more executors; a limit that would throttle them grows with the slots."""
+    now = context.settings
+    settings = replace(now, executors=executors)
+    slots = context.policy.capacity(settings).slots
+    carried = context.model.sustainable(slots, now.trigger_s)
+    needed = min(carried, context.load.demand / context.band.higher)
+    lets_in = admitted(context.model, slots, settings)
+    if lets_in >= needed or context.fixed(MAX_OFFSETS.name):
+        return settings
+    limit = round_up(min(now.max_offsets * slots / context.slots, MAX_OFFSETS.maximum))
+    return replace(settings, max_offsets=max(limit, now.max_offsets))
 
 
 def _best(context: Context, loads: Mapping[int, float]) -> int:
@@ -157,6 +172,10 @@ def _useful(context: Context) -> int:
 
 
 def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:
-    settings = replace(context.settings, executors=executors)
-    reason = Reason.EXECUTORS_RAISED if raises else Reason.EXECUTORS_RELEASED
-    return context.offer(KNOB.name, KNOB.how, settings, reason, raises=raises)
+    now = context.settings
+    if not raises:
+        settings = replace(now, executors=executors)
+        return context.offer(KNOB.name, KNOB.how, settings, Reason.EXECUTORS_RELEASED, raises=False)
+    settings = _more(context, executors)
+    how = KNOB.how if settings.max_offsets == now.max_offsets else How.QUERY
+    return context.offer(KNOB.name, how, settings, Reason.EXECUTORS_RAISED, raises=True)
