@@ -11,6 +11,7 @@ import copy
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import pytest
@@ -178,6 +179,16 @@ class Stage:
     def start_load(self, schedule: list[tuple[float, float]]) -> None:
         self.kube.call("delete", "job", "load", "--ignore-not-found")
         load.start(self.kube, self.image, schedule)
+
+    @contextmanager
+    def without(self, deployment: str) -> Iterator[None]:
+        """While no pod of a Deployment of trimtab's own runs."""
+        scale = ("scale", f"deployment/{deployment}", "-n", "trimtab")
+        self.kube.call(*scale, "--replicas=0")
+        try:
+            yield
+        finally:
+            self.kube.call(*scale, "--replicas=1")
 
     def next_step(self) -> None:
         """Let the load go on to its next step, or end."""

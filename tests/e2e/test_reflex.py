@@ -8,8 +8,6 @@ from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800), LONG]
 
-OPERATOR = ("scale", "deployment/trimtab", "-n", "trimtab")
-
 
 # beside other files' pipelines, two cores cannot carry the load with any executors
 @pytest.mark.alone
@@ -37,14 +35,11 @@ def test_a_load_step_is_met_by_the_driver_while_the_operator_is_down(stage: Stag
     stage.next_step()
     stage.wait("executors are released", 580, lambda: executors() == 1)
     before, then = stage.known(raises), stage.status()["decisions"][-1]["time"]
-    stage.kube.call(*OPERATOR, "--replicas=0")
-    try:
+    with stage.without("trimtab-operator"):
         stage.next_step()
         stage.wait("the driver has raised", 120, lambda: (stage.metric(raises) or 0) > before)
         stage.wait("its executors run", 120, lambda: len(stage.executors()) > 1)
         assert executors() == 1, "nobody else can have told it"
-    finally:
-        stage.kube.call(*OPERATOR, "--replicas=1")
     stage.wait("the law takes them over", 240, lambda: "RaisedByDriver" in reasons(then))
     assert executors() > 1
     result = stage.delivered(limit_s=420)
