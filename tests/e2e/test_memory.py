@@ -1,4 +1,4 @@
-"""Memory outside the heap: what a pod was seen to need is advised, and in force after a restart.
+"""What a pod's memory, its heap and its collector were seen to need is in force after a restart.
 
 Advice takes ten minutes of figures, so this belongs to `make test-long`.
 """
@@ -39,6 +39,14 @@ def transform(df, params):
 the heap fills, but not yet (with 240 MiB the pod was killed for its memory after eight minutes, and
 what its tasks had written was written again)."""
 
+OBJECTS = """
+SELECT key, value FROM source
+WHERE size(filter(transform(sequence(1, 700000), x -> struct(x, length(value) + x)),
+                  s -> s.x > 5)) > 0
+"""
+"""Each record makes 700,000 rows that live until it is done: more than the survivors have room for,
+several times in a second, and a heap of 516 MiB is soon full of them."""
+
 
 def executors(stage: Stage) -> list[dict[str, Any]]:
     found = stage.kube.get("pods", "-l", "spark-role=executor") or {"items": []}
@@ -66,15 +74,57 @@ def test_what_python_workers_hold_is_beside_the_heap_after_a_restart(stage: Stag
     wanted = parse_quantity(told["memory"])
     assert OWN < wanted <= 2 << 30
     (before,) = executors(stage)
-    assert parse_quantity(before["spec"]["containers"][0]["resources"]["limits"]["memory"]) == OWN
+    assert memory(before) == OWN
+    after = restarted(stage)
+    assert memory(after) == pytest.approx(wanted, rel=0.01)
+    stage.next_step()
+    result = stage.delivered()
+    assert (result["lost"], result["duplicated"]) == (0, 0)
+
+
+def test_a_heap_that_is_full_too_often_gets_larger_and_another_collector(stage: Stage) -> None:
+    tuning = {"pinned": {"executors": 1, "trigger": "5s"}}
+    limits = {"executors": {"min": 1, "max": 1}, "memory": "2Gi"}
+    goal = {"latency": {"percentile": 95, "target": "60s"}}
+    stage.apply(pipeline(transform={"sql": OBJECTS}, tuning=tuning, limits=limits, goal=goal))
+    stage.wait_ready()
+    stage.start_load([(1800.0, 0.7)])
+
+    def advice() -> dict[str, Any]:
+        told = (stage.status().get("jvm") or {}).get("executor") or {}
+        return told if told.get("memory") and told.get("collector") else {}
+
+    def figure(name: str, **labels: str) -> float:
+        own = {"namespace": stage.kube.namespace, "role": "executor"} | labels
+        chosen = ",".join(f'{key}="{value}"' for key, value in own.items())
+        return stage.known(f"max({name}{{{chosen}}})")
+
+    stage.wait("advice on the heap and the collector", 1200, lambda: bool(advice()))
+    told = advice()
+    assert "the new generation is collected every" in told["reason"]
+    heap = figure("trimtab_jvm_heap_limit_bytes")
+    assert figure("trimtab_jvm_collector", collector="Serial") == 1
+    after = restarted(stage)
+    assert memory(after) == pytest.approx(parse_quantity(told["memory"]), rel=0.01)
+    chosen = {"collector": told["collector"]}
+    stage.wait("its collector", 180, lambda: figure("trimtab_jvm_collector", **chosen) == 1)
+    assert figure("trimtab_jvm_heap_limit_bytes") > 1.5 * heap
+    stage.next_step()
+    result = stage.delivered()
+    assert (result["lost"], result["duplicated"]) == (0, 0)
+
+
+def memory(pod: dict[str, Any]) -> int:
+    """Its limit in bytes."""
+    return int(parse_quantity(pod["spec"]["containers"][0]["resources"]["limits"]["memory"]))
+
+
+def restarted(stage: Stage) -> dict[str, Any]:
+    """The executor after another restart of the driver."""
     driver = stage.uid("clicks-driver-0")
     stage.kube.call("delete", "pod", "clicks-driver-0", limit_s=120)
     stage.wait_replaced("clicks-driver-0", driver)
     stage.wait_ready()
     stage.wait("an executor", 180, lambda: len(executors(stage)) == 1)
     (after,) = executors(stage)
-    given = parse_quantity(after["spec"]["containers"][0]["resources"]["limits"]["memory"])
-    assert given == pytest.approx(wanted, rel=0.01)
-    stage.next_step()
-    result = stage.delivered()
-    assert (result["lost"], result["duplicated"]) == (0, 0)
+    return after
