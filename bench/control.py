@@ -20,8 +20,9 @@ from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.tuning import Dwell, TuningBounds
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
+from trimtab.simulation.plant_model import SHIPPED_DIRECT_S, Plant
 from trimtab.simulation.run import Decide, Run, simulate
-from trimtab.simulation.scenario import SHIPPED_DIRECT_S, Plant, Scenario, load_scenario
+from trimtab.simulation.scenario import Scenario, load_scenario
 from trimtab.simulation.verifiers import check, verify
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision

@@ -11,7 +11,8 @@ import yaml
 from simulation.plants import plant, scenario
 from trimtab.simulation.events import Kind
 from trimtab.simulation.observer import Observer
-from trimtab.simulation.scenario import SHIPPED_DIRECT_S, as_shipped
+from trimtab.simulation.plant_model import SHIPPED_DIRECT_S
+from trimtab.simulation.scenario import as_shipped
 from trimtab.tuning.snapshot import Signals
 
 

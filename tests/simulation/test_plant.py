@@ -13,8 +13,8 @@ import pytest
 from simulation.plants import batches, plant, scenario
 from trimtab.simulation.batch_time import Noise
 from trimtab.simulation.plant import Plant
+from trimtab.simulation.plant_model import BatchCost
 from trimtab.simulation.running import BatchRecord
-from trimtab.simulation.scenario import BatchCost
 
 FAST = {"change": {"live_s": 1, "query_restart_s": 1.5}}
 

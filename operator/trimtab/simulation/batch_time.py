@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from trimtab.api.knobs import SCOPES
-from trimtab.simulation.scenario import BatchCost, Plant, Scenario
+from trimtab.simulation.plant_model import BatchCost, Plant
+from trimtab.simulation.scenario import Scenario
 from trimtab.tuning.knobs import sending
 from trimtab.tuning.producer import ProducerSettings
 from trimtab.tuning.settings import Settings

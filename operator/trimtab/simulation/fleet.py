@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trimtab.simulation.scenario import Plant
+from trimtab.simulation.plant_model import Plant
 from trimtab.tuning.snapshot import ExternalConstraints
 
 

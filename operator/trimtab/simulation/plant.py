@@ -16,9 +16,10 @@ from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batch_time import Noise, Phases, batch_phases, next_edge
 from trimtab.simulation.events import Agenda, Event, Kind
 from trimtab.simulation.fleet import Fleet
+from trimtab.simulation.plant_model import BatchCost
 from trimtab.simulation.reflex import DriverReflex
 from trimtab.simulation.running import BatchRecord, Running
-from trimtab.simulation.scenario import BatchCost, Fault, Scenario
+from trimtab.simulation.scenario import Fault, Scenario
 from trimtab.tuning.settings import Settings
 
 POLL_S = 0.01

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
 from trimtab.errors import BadInputError
-from trimtab.simulation.scenario import BatchCost, Plant, Scenario, Start
+from trimtab.simulation.plant_model import BatchCost, Plant
+from trimtab.simulation.scenario import Scenario, Start
 from trimtab.simulation.shapes import Load
 from trimtab.tuning.capacity.learning import at_settings
 from trimtab.tuning.capacity.model import Model

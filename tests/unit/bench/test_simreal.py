@@ -18,8 +18,9 @@ from bench.simreal.tables import errors, summary, windows
 from click.testing import CliRunner
 
 from trimtab.simulation.batch_time import batch_phases
+from trimtab.simulation.plant_model import Change
 from trimtab.simulation.run import simulate
-from trimtab.simulation.scenario import Change, load_scenario
+from trimtab.simulation.scenario import load_scenario
 
 TRUTH = Fitted(0.4, 0.2, {1: 120.0, 5: 550.0}, 0.0)
 BY_NAME = {s.name: s for s in CAMPAIGN}
