@@ -17,7 +17,7 @@ from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.api.reasons import Action, BottleneckKind, Reason
 from trimtab.tuning.acting import act
 from trimtab.tuning.capacity import learning
-from trimtab.tuning.capacity.model import Model
+from trimtab.tuning.capacity.model import FAR, MUCH_LARGER
 from trimtab.tuning.context import Context
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Step
@@ -26,12 +26,6 @@ from trimtab.tuning.knobs import batch_size
 from trimtab.tuning.knobs.batch_limit import round_up
 from trimtab.tuning.trials.life import close
 from trimtab.tuning.trials.outcome import Outcome
-
-LARGER = 2.0
-"""A batch is much larger than the learned ones if each slot has this many times the records."""
-
-FAR = 2.5
-"""It lasts far longer than predicted from this factor: a pause may double any batch."""
 
 COLD_S = 20.0
 """Seconds by which each of a driver's first batches may be late in any case."""
@@ -59,12 +53,13 @@ def step(context: Context) -> Step | None:
         return None
     model = learning.fitted(context.snapshot, context.memory.points)
     needed = load.input_rate * (settings.trigger_s or load.duration_s) / band.higher
-    each = max((records / slots for slots, records in model.batches), default=0.0) if model else 0.0
+    each = model.largest_each if model else 0.0
     least = max(needed, MAX_OFFSETS.minimum)
     if round_up(least) >= settings.max_offsets:
         return None
     for seen in _seen(context):
-        if model and _overloads(seen, model, each):
+        in_doubt_s = COLD_S if seen.cold else 0.0
+        if model and model.overloads(seen.records, seen.slots, seen.seconds - in_doubt_s):
             predicted_s = model.duration_s(seen.records, seen.slots)
             words = f"{seen.words} {seen.seconds:.0f} s, {predicted_s:.1f} s were predicted"
             return _lower(context, max(each * context.slots, least), words)
@@ -74,9 +69,10 @@ def step(context: Context) -> Step | None:
 
 
 def _lower(context: Context, limit: float, words: str) -> Step | None:
-    """The step to a lower limit; if a trial has just raised it, back to that before."""
+    """The step to a lower limit; if a trial has just raised nothing else, back to that before."""
     watched = context.memory.trial
-    if watched and watched.before.max_offsets < context.settings.max_offsets:
+    alone = watched is not None and watched.before.executors == context.settings.executors
+    if watched and alone and watched.before.max_offsets < context.settings.max_offsets:
         failed = Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, words, watched.before)
         return close(context.snapshot, context.memory, failed, context.load, 0.0)
     records = round_up(limit)
@@ -94,9 +90,9 @@ def _lower(context: Context, limit: float, words: str) -> Step | None:
 def _too_long(context: Context, seen: _Seen, needed: float) -> bool:
     """Whether it alone breaks the goal, and no batch like those of the input is known."""
     target_s, points = context.policy.target_s, context.memory.points
-    smaller = any(LARGER * p.records / p.slots < seen.records / seen.slots for p in points)
+    smaller = any(MUCH_LARGER * p.records / p.slots < seen.records / seen.slots for p in points)
     most = context.settings.executors >= context.executor_range[1]
-    if target_s is None or smaller or not most or seen.records < LARGER * needed:
+    if target_s is None or smaller or not most or seen.records < MUCH_LARGER * needed:
         return False
     return seen.seconds >= FAR * max(target_s, context.settings.trigger_s)
 
@@ -125,11 +121,3 @@ def _alike_since(memory: ControllerState) -> int:
     if memory.trial is None or learning.works_otherwise(memory):
         return memory.generation
     return memory.generation - 1
-
-
-def _overloads(seen: _Seen, model: Model, each: float) -> bool:
-    """Whether it is much larger than the learned ones, and lasts far longer than predicted."""
-    if seen.records < LARGER * each * seen.slots:
-        return False
-    expected_s = FAR * model.duration_s(seen.records, seen.slots)
-    return seen.seconds >= expected_s + (COLD_S if seen.cold else 0.0)

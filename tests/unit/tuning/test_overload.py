@@ -54,11 +54,20 @@ def test_the_limit_goes_back_to_the_largest_known_size_without_a_trial() -> None
     assert "the batch of 60000 records took 300 s, 30.2 s were predicted" in decision.message
 
 
+def test_it_teaches_nothing_but_where_such_batches_have_to_be() -> None:
+    _, after = decided()
+    assert (after.points, after.surprise) == (POINTS, 0.0)
+    _, after = decided(asked=replace(ASKED, pinned={"maxOffsetsPerTrigger": 200_000}))
+    assert after.surprise > 1
+    _, after = decided(running={"input_rate": 10_000.0, "input_rate_long": 10_000.0})
+    assert after.surprise > 1, "60,000 records are a batch of this input"
+
+
 @pytest.mark.parametrize(
     "batch",
     [
         replace(FULL, duration_s=70.0),  # 2.3 times the prediction
-        replace(FULL, records=15_000),  # less than twice as large
+        replace(FULL, records=11_000),  # less than 1.5 times as large
         replace(FULL, replayed=True),
         replace(FULL, timed=True),
         replace(FULL, settings_generation=2),

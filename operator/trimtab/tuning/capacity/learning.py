@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.tuning.capacity import evenness
 from trimtab.tuning.capacity.epochs import Run, at_pace, pace_of_calls, surprise, with_calls
 from trimtab.tuning.capacity.fit import fit
-from trimtab.tuning.capacity.load import Load
-from trimtab.tuning.capacity.model import Model
+from trimtab.tuning.capacity.load import Load, input_rate_of
+from trimtab.tuning.capacity.model import MUCH_LARGER, Model
 from trimtab.tuning.capacity.points import SEEN_STEP_S, Point, learn, sent_alike
 from trimtab.tuning.controller_state import ControllerState, FastestCall
 from trimtab.tuning.settings import Settings
@@ -105,8 +106,24 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
     if model is not None and memory.trial is None:
         seen = point.duration_s / model.duration_s(point.records, point.slots)
         memory = replace(memory, slow_batch=evenness.follow(memory.slow_batch, seen, batch.id))
+    if model is not None and _in_doubt(snapshot, model, point):
+        return memory
     after = _taught(memory, model, point)
     return memory if after is memory else replace(after, taught=batch.key)
+
+
+def _in_doubt(snapshot: Snapshot, model: Model, point: Point) -> bool:
+    """Whether only the batch's size may be why it took so long: smaller ones will tell.
+
+    A size that the input needs will not become smaller, nor one that nobody may change.
+    """
+    policy, settings = snapshot.policy, snapshot.settings
+    if policy.maximum or policy.fixes(MAX_OFFSETS.name):
+        return False
+    rate = input_rate_of(snapshot.signals) if snapshot.signals else None
+    needed = (rate or 0.0) * settings.trigger_s / policy.higher
+    large = point.records >= MUCH_LARGER * needed
+    return large and model.overloads(point.records, point.slots, point.duration_s)
 
 
 def _taught(memory: ControllerState, model: Model | None, point: Point) -> ControllerState:

@@ -27,6 +27,12 @@ from trimtab.tuning.capacity.points import SPREAD
 WIDE = 2.5
 """Record counts that differ by this factor show the slope despite the noise."""
 
+MUCH_LARGER = 1.5
+"""A batch is much larger than the learned ones if each slot has this many times the records."""
+
+FAR = 2.5
+"""It lasts far longer than predicted from this factor: a pause may double any batch."""
+
 USUAL_EXPONENT = 0.9
 """b of capacity ∝ p^b before two slot counts were learned: few pipelines scale linearly."""
 
@@ -87,6 +93,17 @@ class Model:
     def largest(self) -> int:
         """Records of the largest learned batch; 0 if unknown."""
         return max((seen for _, seen in self.batches), default=0)
+
+    @property
+    def largest_each(self) -> float:
+        """Records for each slot in the learned batch that had most of them; 0 if unknown."""
+        return max((records / slots for slots, records in self.batches), default=0.0)
+
+    def overloads(self, records: float, slots: float, seconds: float) -> bool:
+        """Whether a batch much larger than all learned ones lasts far longer than they predict."""
+        if records < MUCH_LARGER * self.largest_each * slots:
+            return False
+        return seconds >= FAR * self.duration_s(records, slots)
 
     def comparable(self, one: float, other: float) -> bool:
         """Whether two learned slot counts were seen with batches of similar size.

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 
 from trimtab.api.knobs import MAX_OFFSETS
+from trimtab.tuning.capacity.model import MUCH_LARGER
 from trimtab.tuning.context import Context
 
 LARGER = 4
-"""Largest factor by which one step raises the batch limit for a backlog."""
+"""Largest factor by which one step raises the batch limit."""
+
+
+def known(context: Context, slots: int) -> float:
+    """Records of a batch on so many slots that is not much larger than the learned ones."""
+    return MUCH_LARGER * context.model.largest_each * slots
 
 
 def filling(context: Context, slots: int, at_least: float = 1.0) -> int:

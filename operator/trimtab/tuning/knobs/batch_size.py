@@ -20,7 +20,7 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import latency_load
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs.batch_limit import LARGER, filling, round_up
+from trimtab.tuning.knobs.batch_limit import LARGER, filling, known, round_up
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.settings import Settings
 
@@ -224,7 +224,8 @@ def _with_trigger(context: Context, trigger_s: float) -> Settings:
     now, knee = context.settings.max_offsets, context.model.knee(context.slots)
     needed_each_s = context.load.demand / context.band.higher
     input_each_s = min(needed_each_s, context.load.input_rate / context.band.higher)
-    needed = min(needed_each_s * trigger_s, max(input_each_s * trigger_s, LARGER * now))
+    stepwise = min(LARGER * now, known(context, context.slots))
+    needed = min(needed_each_s * trigger_s, max(input_each_s * trigger_s, stepwise))
     limit = now if needed <= now else round_up(needed)
     if knee is not None and limit > knee:
         limit = max(knee, 1)

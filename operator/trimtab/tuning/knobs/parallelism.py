@@ -18,7 +18,7 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import ENDLESS, admitted
 from trimtab.tuning.context import MORE, Context, Proposal, near_highest
-from trimtab.tuning.knobs.batch_limit import round_up
+from trimtab.tuning.knobs.batch_limit import known, round_up
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
@@ -130,8 +130,9 @@ def _more(context: Context, executors: int) -> Settings:
     lets_in = admitted(context.model, slots, settings)
     if lets_in >= needed or context.fixed(MAX_OFFSETS.name):
         return settings
-    limit = round_up(min(now.max_offsets * slots / context.slots, MAX_OFFSETS.maximum))
-    return replace(settings, max_offsets=max(limit, now.max_offsets))
+    grown = min(now.max_offsets * slots / context.slots, known(context, slots))
+    limit = max(now.max_offsets, round_up(min(grown, MAX_OFFSETS.maximum)))
+    return replace(settings, max_offsets=limit)
 
 
 def _best(context: Context, loads: Mapping[int, float]) -> int:
