@@ -184,7 +184,7 @@ class Driver:
                 raise AssertionError(
                     f"the driver ended with {self.process.returncode}\n{self.tail()}"
                 )
-            time.sleep(0.1)
+            time.sleep(0.05)
         raise AssertionError(f"not in {timeout_s} s; metrics: {metrics}\n{self.tail()}")
 
     def committed(self, records: int) -> Callable[[dict[str, float]], bool]:
