@@ -47,8 +47,7 @@ def holds_on_no_data(run: Run) -> bool:
 def one_knob_a_tick(run: Run) -> bool:
     """A tick moves the settings of at most one knob."""
     for tick in run.changes:
-        before, after = tick.before.settings.numbers(), tick.after.settings.numbers()
-        moved = {name for name in after if before.get(name) != after[name]}
+        moved = tick.before.settings.moved(tick.after.settings)
         if not any(moved <= knob.fields for knob in knobs.LADDER):
             return False
     return True

@@ -11,7 +11,7 @@ from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.decision import Decision, Step, hold
 from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.knobs import cores, topic
-from trimtab.tuning.recommending import needs_approval, recommend, withdrawn
+from trimtab.tuning.recommending import recommend, withdrawn
 from trimtab.tuning.trials.life import open_
 
 
@@ -23,13 +23,14 @@ def act(context: Context, proposals: list[Proposal], bottleneck: Bottleneck) -> 
         return hold(memory, veto.reason, veto.message, load, bottleneck), memory
     if proposal is None:
         return _saturated(context, bottleneck), memory
-    if policy.mode is not Mode.OBSERVE and needs_approval(context, proposal):
-        free = [offer for offer in proposals if not needs_approval(context, offer)]
+    now = context.settings
+    if policy.mode is not Mode.OBSERVE and policy.needs_approval(now, proposal.settings):
+        free = [offer for offer in proposals if not policy.needs_approval(now, offer.settings)]
         other, _ = guards.first_allowed(context, free)
         if other is None:
             return recommend(context, proposal, bottleneck)
         proposal = other
-    changes = context.settings.differences(proposal.settings)
+    changes = now.differences(proposal.settings)
     cause = messages.cause(context, proposal, bottleneck)
     message = messages.change(cause, load, changes, proposal.predicted)
     if policy.mode is Mode.OBSERVE:

@@ -51,18 +51,17 @@ def step(context: Context) -> Step | None:
     load, settings, band = context.load, context.settings, context.band
     if context.policy.maximum or context.fixed(MAX_OFFSETS.name) or load.value < band.higher:
         return None
-    model = learning.fitted(context.snapshot, context.memory.points)
     needed = load.input_rate * (settings.trigger_s or load.duration_s) / band.higher
-    each = model.largest_each if model else 0.0
     least = max(needed, MAX_OFFSETS.minimum)
     if round_up(least) >= settings.max_offsets:
         return None
+    model = learning.fitted(context.snapshot, context.memory.points)
     for seen in _seen(context):
         in_doubt_s = COLD_S if seen.cold else 0.0
         if model and model.overloads(seen.records, seen.slots, seen.seconds - in_doubt_s):
             predicted_s = model.duration_s(seen.records, seen.slots)
             words = f"{seen.words} {seen.seconds:.0f} s, {predicted_s:.1f} s were predicted"
-            return _lower(context, max(each * context.slots, least), words)
+            return _lower(context, max(model.largest_each * context.slots, least), words)
         if _too_long(context, seen, least):
             return _lower(context, least, f"{seen.words} {seen.seconds:.0f} s")
     return None
@@ -70,15 +69,15 @@ def step(context: Context) -> Step | None:
 
 def _lower(context: Context, limit: float, words: str) -> Step | None:
     """The step to a lower limit; if a trial has just raised nothing else, back to that before."""
-    watched = context.memory.trial
-    alone = watched is not None and watched.before.executors == context.settings.executors
-    if watched and alone and watched.before.max_offsets < context.settings.max_offsets:
-        failed = Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, words, watched.before)
+    watched, now = context.memory.trial, context.settings
+    before = watched.before if watched else now
+    if before.max_offsets < now.max_offsets and before.executors == now.executors:
+        failed = Outcome(Action.REVERT, Reason.TRIAL_NO_GAIN, words, before)
         return close(context.snapshot, context.memory, failed, context.load, 0.0)
     records = round_up(limit)
-    if records >= context.settings.max_offsets:
+    if records >= now.max_offsets:
         return None
-    lower, knob = replace(context.settings, max_offsets=records), batch_size.KNOB
+    lower, knob = replace(now, max_offsets=records), batch_size.KNOB
     offer = context.offer(knob.name, knob.how, lower, Reason.BATCH_LIMIT_LOWERED, raises=True)
     decision, after = act(context, [offer], Bottleneck(BottleneckKind.ADMISSION_LIMIT, words))
     if decision.moves:

@@ -152,6 +152,10 @@ class Policy:
         """Whether a knob must not be moved, because it is pinned or locked."""
         return knob in self.pinned or knob in self.locked
 
+    def needs_approval(self, now: Settings, wanted: Settings) -> bool:
+        """Whether a person must approve a change."""
+        return self.mode is Mode.RECOMMEND or bool(now.moved(wanted) & self.approval)
+
     def capacity(self, settings: Settings, partitions: int | None = None) -> Capacity:
         """What some settings can run at once, for a source with `partitions` partitions."""
         return Capacity(

@@ -14,7 +14,7 @@ from trimtab.api.knobs import EXECUTORS, TRIGGER
 from trimtab.api.quantities import counted
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.v1alpha1.tuning import Mode
-from trimtab.tuning import guards, knobs
+from trimtab.tuning import guards
 from trimtab.tuning.context import Veto
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.decision import Decision, Step, hold
@@ -122,7 +122,7 @@ def _move(snapshot: Snapshot, memory: ControllerState, move: _Move) -> Step:
     if veto := _veto(snapshot, memory, move):
         return hold(memory, veto.reason, veto.message), memory
     decision = Decision(Action.CHANGE, move.reason, move.words, move.settings, changes)
-    if policy.mode is Mode.RECOMMEND or knobs.named(move.knob).fields & policy.approval:
+    if policy.needs_approval(memory.settings, move.settings):
         standing, memory = _recommended(snapshot, memory, move)
         if snapshot.constraints.approved != standing.generation:
             words = f"{move.words}; {how_to_approve(standing, snapshot.constraints.approved)}"

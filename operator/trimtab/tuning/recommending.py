@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trimtab.api.reasons import Action
-from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning import knobs, messages
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.controller_state import ControllerState
@@ -28,13 +27,6 @@ REPLAY_S = 300.0
 
 AS_GOOD = 0.97
 """A standing recommendation that misses the goal stays if a new one is not better than this."""
-
-
-def needs_approval(context: Context, proposal: Proposal) -> bool:
-    """Whether a person must approve a change."""
-    policy = context.policy
-    moved = context.settings.moved(proposal.settings)
-    return policy.mode is Mode.RECOMMEND or bool(moved & policy.approval)
 
 
 def recommend(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> Step:

@@ -113,6 +113,11 @@ def test_a_window_that_lets_raises_through_lets_them_here_too() -> None:
     assert decided(20, **shut).reason is Reason.WINDOW_CLOSED
 
 
+def test_only_a_knob_that_moves_is_asked_for() -> None:
+    decision = decided(1, asked={"approval": frozenset({"maxOffsetsPerTrigger"})})
+    assert (decision.action, decision.changes) == (Action.CHANGE, ("executors 1 -> 12",))
+
+
 @pytest.mark.parametrize(
     "asked", [{"mode": Mode.RECOMMEND}, {"approval": frozenset({"trigger"})}], ids=["mode", "knob"]
 )

@@ -59,9 +59,8 @@ def _for_executors(context: Context, proposal: Proposal, cut: Settings) -> Setti
 def _within_ranges(context: Context, settings: Settings) -> Settings:
     """Only what moves is held: what is out of its range already is clamped elsewhere."""
     held = within(context.policy, settings).numbers()
-    now, new = context.settings.numbers(), settings.numbers()
-    moved = {name: held[name] for name in new if new[name] != now.get(name)}
-    return settings.with_numbers(moved)
+    moved = context.settings.moved(settings)
+    return settings.with_numbers({name: held[name] for name in moved})
 
 
 def _stepped(context: Context, settings: Settings) -> Settings:

@@ -174,9 +174,7 @@ def _useful(context: Context) -> int:
 
 def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:
     now = context.settings
-    if not raises:
-        settings = replace(now, executors=executors)
-        return context.offer(KNOB.name, KNOB.how, settings, Reason.EXECUTORS_RELEASED, raises=False)
-    settings = _more(context, executors)
+    settings = _more(context, executors) if raises else replace(now, executors=executors)
     how = KNOB.how if settings.max_offsets == now.max_offsets else How.QUERY
-    return context.offer(KNOB.name, how, settings, Reason.EXECUTORS_RAISED, raises=True)
+    reason = Reason.EXECUTORS_RAISED if raises else Reason.EXECUTORS_RELEASED
+    return context.offer(KNOB.name, how, settings, reason, raises=raises)

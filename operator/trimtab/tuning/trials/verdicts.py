@@ -72,6 +72,4 @@ def _level(verdict: Verdict, input_rate: float) -> bool:
 
 def _unmoved(verdict: Verdict, settings: Settings) -> bool:
     """Whether all knobs other than the verdict's are unchanged."""
-    own = named(verdict.knob).fields
-    before, now = (verdict.before or settings).numbers(), settings.numbers()
-    return all(before.get(name) == now[name] for name in now if name not in own)
+    return (verdict.before or settings).moved(settings) <= named(verdict.knob).fields
