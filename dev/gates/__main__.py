@@ -61,11 +61,13 @@ def main(arguments: Sequence[str]) -> int:
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     room = Room(os.cpu_count() or 1, memory_gib - phases.SMALL_GIB)
     results = run_all(phases.phases(memory_gib), Processes(room), required=required)
-    for line in report.table(results):
-        console.say(line)
     ran = [result.phase.report for result in results if result.counts]
-    console.say(f"\nthe {report.SLOWEST} slowest tests, in seconds")
+    console.say(f"the {report.SLOWEST} slowest tests, in seconds")
     for line in report.slowest(ran):
+        console.say(line)
+    # last, and whoever sees only the end of a log sees where the time went
+    console.say("")
+    for line in report.table(results):
         console.say(line)
     took_s = max((result.began + result.seconds for result in results), default=0.0)
     console.say(f"\n{took_s / 60:.1f} minutes in total")

@@ -81,6 +81,7 @@ def spare(stage: Stage) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
+@LONG
 def test_a_second_driver_stays_out_and_nothing_comes_twice(stage: Stage, fault: Row) -> None:
     """First of the StatefulSet, which trimtab scales back; then one that only the fence stops."""
     stage.apply(pipeline(transform=PLAIN, tuning=pinned(executors=1, trigger="1s")))

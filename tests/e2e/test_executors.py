@@ -87,6 +87,7 @@ def test_executors_that_a_quota_refuses_are_named_and_the_query_runs_on(
     assert result["lost"] == 0
 
 
+@LONG
 def test_executors_that_are_forbidden_or_fit_no_node_are_named(stage: Stage, fault: Row) -> None:
     """First a LimitRange that comes while the query runs, then more memory than a node has."""
     stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 2, "trigger": "2s"}}))
@@ -126,6 +127,7 @@ def test_executors_that_are_forbidden_or_fit_no_node_are_named(stage: Stage, fau
     assert result["lost"] == 0
 
 
+@LONG
 def test_a_drained_node_loses_no_record_and_repeats_none(stage: Stage, fault: Row) -> None:
     stage.apply(pipeline(transform=PLAIN, tuning={"pinned": {"executors": 3, "trigger": "2s"}}))
     stage.wait_ready()

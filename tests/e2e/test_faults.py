@@ -7,6 +7,7 @@ from dev.demo import load
 from dev.demo.kube import condition
 from tests.e2e.conftest import Json, Stage, manifests, pipeline
 from tests.faults.record import Row
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -98,6 +99,7 @@ def transform(df, params):
 """
 
 
+@LONG
 def test_a_batch_that_hangs_is_seen_restarts_the_driver_and_heals(stage: Stage, fault: Row) -> None:
     """No batch ever ends: what is seen is the age of the running one."""
     code = {

@@ -6,8 +6,9 @@ import pytest
 from dev.localcluster.paths import from_environment
 from tests.e2e.conftest import PLAIN, Stage, pipeline
 from tests.e2e.lastimage import last_image
+from tests.long import LONG
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800), LONG]
 
 DRIVER = "clicks-driver-0"
 
