@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.tuning.capacity import evenness
@@ -32,6 +33,9 @@ FASTER = 0.9
 FASTEST_S = 1800.0
 """Seconds after which the fastest call is looked for anew: the service may have changed."""
 
+REMEMBERED = 512
+"""Fits kept, of all pipelines: two for each of two hundred, and some."""
+
 
 def at_settings(
     points: tuple[Point, ...], settings: Settings, partitions: int | None, *, waves: bool = True
@@ -40,8 +44,16 @@ def at_settings(
 
     Once points exist for the sink's current way of sending, only those count.
     """
-    alike = sent_alike(points, settings.producer)
-    return fit(alike, settings.tasks(partitions), settings.max_in_flight, waves=waves)
+    tasks = settings.tasks(partitions)
+    return _model(points, settings.producer, tasks, settings.max_in_flight, waves)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _model(
+    points: tuple[Point, ...], producer: str, tasks: int, in_flight: int | None, waves: bool
+) -> Model | None:
+    """The fit, which is half of a decision: from one batch to the next, points stay the same."""
+    return fit(sent_alike(points, producer), tasks, in_flight, waves=waves)
 
 
 def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:

@@ -96,17 +96,10 @@ class Parallelism(Knob):
         if context.one_fewer_load >= context.light:
             return None
         fewer = [replace(context.settings, executors=p) for p in range(least, now)]
-        light = [
-            settings
-            for settings in fewer
-            if context.slots_load(settings) <= context.clear
-            and context.predicted(settings) <= context.band.higher
-        ]
-        if not light:
-            return None
-        carrying = [s for s in light if context.carries_peak(s)] if context.waves else []
-        best = (carrying or light)[0]
-        return _proposal(context, best.executors, raises=False)
+        best = next((s for s in fewer if _light(context, s)), None)
+        if best is not None and context.waves:
+            best = next((s for s in fewer if _light(context, s) and context.carries_peak(s)), best)
+        return None if best is None else _proposal(context, best.executors, raises=False)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
         """Judge by capacity: more slots should raise it."""
@@ -114,6 +107,12 @@ class Parallelism(Knob):
 
 
 KNOB = Parallelism()
+
+
+def _light(context: Context, settings: Settings) -> bool:
+    """Whether some slots have room, and the goal is met."""
+    roomy = context.slots_load(settings) <= context.clear
+    return roomy and context.predicted(settings) <= context.band.higher
 
 
 def _load(context: Context, executors: int) -> float:
