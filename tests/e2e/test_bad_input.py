@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.e2e.conftest import PLAIN, Stage, manifests, pipeline
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 NEW_CHECKPOINTS = True
@@ -22,6 +23,7 @@ def test_each_mistake_has_its_reason_and_heals(stage: Stage) -> None:
     assert stage.condition("Stalled")["status"] == "False"
 
 
+@LONG
 def test_a_missing_topic_is_named_and_its_creation_heals(stage: Stage) -> None:
     sink = {"kafka": {"cluster": "events", "topic": "later"}}
     stage.apply(pipeline(transform=PLAIN, sink=sink))

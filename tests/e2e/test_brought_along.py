@@ -107,6 +107,7 @@ def test_two_kafkas_are_read_in_one_query_and_a_restart_repeats_nothing(stage: S
     stage.kube.call("delete", "tkc", "america")
 
 
+@LONG
 def test_modules_classes_and_jars_of_images_of_ones_own_write_to_two_topics(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.conftest import Json, Stage, pipeline
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -76,6 +77,7 @@ def proxy(stage: Stage) -> Any:
         process.terminate()
 
 
+@LONG
 def test_two_pipelines_never_take_more_than_their_budget_and_it_can_be_read_afterwards(
     stage: Stage, proxy: str, tmp_path: Path
 ) -> None:

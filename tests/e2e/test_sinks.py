@@ -12,6 +12,7 @@ from dev.localcluster.network import POD_RANGE, node_address
 from dev.localcluster.paths import REPO
 from dev.postgres import PASSWORD, USER, Postgres
 from tests.e2e.conftest import Json, Stage, pipeline
+from tests.long import LONG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -45,6 +46,7 @@ def orders(database: Postgres, **spec: Any) -> Json:
     return pipeline(source=source, sink=sink, transform=example["transform"], **spec)
 
 
+@LONG
 def test_a_table_has_each_order_once_whatever_is_killed(stage: Stage, database: Postgres) -> None:
     stage.apply(orders(database))
     stage.wait_stalled("CredentialsMissing")

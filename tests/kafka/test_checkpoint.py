@@ -30,7 +30,8 @@ def place(scheme: str, root: Path) -> dict[str, Any]:
     return {"checkpointUri": uri, "sparkConf": {MOUNT: root.as_uri()}}
 
 
-@pytest.mark.parametrize("scheme", [pytest.param("file", marks=LONG), "viewfs"])
+@LONG
+@pytest.mark.parametrize("scheme", ["file", "viewfs"])
 def test_a_query_with_state_goes_on_exactly_over_a_query_restart_and_a_killed_driver(
     broker: KafkaBroker,
     topics: tuple[str, str],

@@ -94,6 +94,7 @@ def test_the_record_at_which_a_batch_dies_is_named(
     assert "deadLetters: {topic: ...}" in told["message"]
 
 
+@LONG
 def test_records_for_which_sql_raises_go_to_the_dead_letters(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
@@ -151,6 +152,7 @@ def test_python_that_raises_and_what_cannot_be_decoded_go_there_together(
     assert "it is not one JSON object" in found[b"no"]["trimtab.error"]
 
 
+@LONG
 def test_a_transform_that_fails_for_all_records_stalls_with_the_first(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

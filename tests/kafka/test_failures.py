@@ -63,6 +63,7 @@ def test_a_mounted_module_that_raises_is_named(
 
 
 @pytest.mark.timeout(600)
+@LONG
 def test_a_batch_planned_larger_than_a_later_limit_says_so_while_it_runs_again(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

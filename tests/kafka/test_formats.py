@@ -13,6 +13,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_messages
 from tests.kafka.driver import REPO, Driver
 from tests.kafka.registry import Registry
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -133,13 +134,20 @@ def test_avro_is_read_with_the_schema_that_it_was_written_with(
     ("format_", "words"),
     [
         ({"json": {"schema": "id STRINGG"}}, "json.schema cannot be used: [UNSUPPORTED_DATATYPE]"),
-        ({"json": {"schema": "id, amount"}}, "json.schema cannot be used: [PARSE_SYNTAX_ERROR]"),
-        ({"json": {"schema": "INT"}}, "json.schema cannot be used: "),
-        ({"avro": {"schema": '{"type": "recor"}'}}, "avro.schema cannot be used"),
+        pytest.param(
+            {"json": {"schema": "id, amount"}},
+            "json.schema cannot be used: [PARSE_SYNTAX_ERROR]",
+            marks=LONG,
+        ),
+        pytest.param({"json": {"schema": "INT"}}, "json.schema cannot be used: ", marks=LONG),
+        pytest.param(
+            {"avro": {"schema": '{"type": "recor"}'}}, "avro.schema cannot be used", marks=LONG
+        ),
         ({"avro": {"schema": RECURSIVE}}, "avro.schema cannot be used: Found recursive"),
-        (
+        pytest.param(
             {"avro": {"schema": '{"type": "string"}'}},
             "its type is string: write one of type record",
+            marks=LONG,
         ),
     ],
 )
@@ -220,6 +228,7 @@ def test_what_cannot_be_decoded_goes_to_the_dead_letters_as_it_is(
     assert {m.key() for m in read_messages(broker.bootstrap, dead)} == {b"k"}
 
 
+@LONG
 def test_neither_good_nor_bad_records_are_lost_over_kills(
     broker: KafkaBroker, topics: tuple[str, str], reading: Callable[..., Driver]
 ) -> None:
@@ -259,6 +268,7 @@ def test_neither_good_nor_bad_records_are_lost_over_kills(
     )
 
 
+@LONG
 def test_more_of_them_than_the_limit_stall_and_nothing_is_committed(
     broker: KafkaBroker, topics: tuple[str, str], reading: Callable[..., Driver]
 ) -> None:
@@ -282,6 +292,7 @@ def test_more_of_them_than_the_limit_stall_and_nothing_is_committed(
     assert [row["id"] for row in written(broker, topics[1])] == ["a"]
 
 
+@LONG
 def test_the_example_sorts_its_orders(
     broker: KafkaBroker, topics: tuple[str, str], reading: Callable[..., Driver]
 ) -> None:

@@ -15,6 +15,7 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 from dev.kafka import KafkaBroker, jars
 from dev.loadgen.verify import read_all
 from tests.faults.record import Row
+from tests.long import LONG
 
 pytestmark = pytest.mark.kafka
 IMAGE = Path(__file__).parents[2] / "images/kafka"
@@ -105,6 +106,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", place], check=True)
 
 
+@LONG
 def test_a_full_volume_is_named_and_a_larger_one_brings_the_broker_back(
     small: Path, tools: dict[str, str], tmp_path: Path, fault: Row
 ) -> None:

@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
 from tests.kafka.driver import REPO, Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 
@@ -32,6 +33,7 @@ def pairs(broker: KafkaBroker, topic: str) -> list[str]:
     return [json.loads(value or b"")["id"] for value in read_all(broker.bootstrap, topic)]
 
 
+@LONG
 def test_two_topics_are_joined_exactly_over_a_killed_driver(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

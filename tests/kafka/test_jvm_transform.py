@@ -12,6 +12,7 @@ from dev.loadgen.produce import produce
 from dev.loadgen.verify import read_all
 from tests.kafka.driver import Driver
 from tests.kafka.java import packed
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -80,8 +81,15 @@ def test_a_class_transforms_records_in_driver_and_tasks(
     ("transform", "reason", "words"),
     [
         ({"class": "shop.Nowhere"}, "ModuleNotFound", "there is no class shop.Nowhere"),
-        ({"class": "shop.Other"}, "TransformFailed", "is no java.util.function.BiFunction"),
-        ({"class": "shop.Clicks"}, "TransformFailed", "write params.prefix"),
+        pytest.param(
+            {"class": "shop.Other"},
+            "TransformFailed",
+            "is no java.util.function.BiFunction",
+            marks=LONG,
+        ),
+        pytest.param(
+            {"class": "shop.Clicks"}, "TransformFailed", "write params.prefix", marks=LONG
+        ),
     ],
 )
 def test_a_class_that_does_not_fit_is_told(

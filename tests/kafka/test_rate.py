@@ -69,6 +69,7 @@ def test_a_topic_gets_each_row_and_the_ledger_agrees(
     assert got == list(range(len(got)))
 
 
+@LONG
 def test_a_checkpoint_of_one_source_is_refused_by_the_other(
     broker: KafkaBroker, topics: tuple[str, str], on_its_own: Callable[..., Driver]
 ) -> None:

@@ -13,6 +13,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.produce import Summary, produce
 from dev.loadgen.verify import verify
 from tests.kafka.driver import Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -71,6 +72,7 @@ def test_records_are_written_as_they_come_and_no_stop_writes_one_twice(
     assert verdict.delivered == made[0].acknowledged
 
 
+@LONG
 def test_a_query_with_state_is_refused_and_auto_runs_it_in_micro_batches(
     at_once: Callable[..., Driver],
 ) -> None:

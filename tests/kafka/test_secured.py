@@ -20,6 +20,7 @@ from dev.loadgen.verify import read_all, verify
 from tests.kafka.classes import class_path
 from tests.kafka.driver import Driver
 from tests.kafka.secured import PASSWORD, USER, Authority, SecuredBroker, secret
+from tests.long import LONG
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.v1alpha1.kafka_client import Security
@@ -160,7 +161,10 @@ def family(process: int) -> list[int]:
     return [process, *(each for child in children for each in family(int(child)))]
 
 
-@pytest.mark.parametrize("kind", ["scram-sha-512", "scram-sha-256", "plain", "tls", "oauthbearer"])
+@pytest.mark.parametrize("kind", [
+    "scram-sha-512", pytest.param("scram-sha-256", marks=LONG), pytest.param("plain", marks=LONG),
+    "tls", "oauthbearer",
+])  # fmt: skip
 def test_a_pipeline_runs_with_every_login_and_exactly_its_rights(
     kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path,
     kind: str,
@@ -328,6 +332,7 @@ def test_a_changed_password_is_taken_at_a_batch_boundary(
     whole(kafka, places, sent)
 
 
+@LONG
 def test_a_password_that_kafka_refuses_is_named_until_the_secret_has_another(
     kafka: SecuredBroker, places: tuple[str, str], made: Callable[..., Driver], held: Path
 ) -> None:

@@ -75,6 +75,7 @@ def delivered_once(bootstrap: str, topic: str, made: Summary) -> None:
     assert verdict.delivered == made.acknowledged
 
 
+@LONG
 def test_a_slow_kafka_shows_in_the_share_of_the_sink_and_is_named(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], far: str
 ) -> None:

@@ -141,6 +141,7 @@ def test_files_have_each_record_of_a_replayed_batch_once(
     every_record_once([row["id"] for row in rows], broker, topics[0])
 
 
+@LONG
 def test_a_function_gets_a_replayed_batch_again_under_its_number(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:
@@ -355,6 +356,7 @@ FROM source
 """
 
 
+@LONG
 def test_a_row_that_no_producer_sends_is_told_or_set_aside(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
@@ -391,6 +393,7 @@ def test_a_row_that_no_producer_sends_is_told_or_set_aside(
     assert len(good) == made.acknowledged - 1
 
 
+@LONG
 def test_of_the_rows_of_a_key_in_a_batch_the_latest_is_kept(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver],
     database: Postgres, password: Path,
@@ -410,8 +413,12 @@ def test_of_the_rows_of_a_key_in_a_batch_the_latest_is_kept(
     ("said", "reason", "words"),
     [
         ({"table": "nowhere"}, "SinkNotFound", 'relation "nowhere" does not exist'),
-        ({"table": "loose"}, "SinkFailed", "no unique index on exactly the columns"),
-        ({"keys": ["nothing"]}, "SinkFailed", 'column "nothing" of relation'),
+        pytest.param(
+            {"table": "loose"}, "SinkFailed", "no unique index on exactly the columns", marks=LONG
+        ),
+        pytest.param(
+            {"keys": ["nothing"]}, "SinkFailed", 'column "nothing" of relation', marks=LONG
+        ),
     ],
 )
 def test_a_table_that_does_not_fit_is_told(

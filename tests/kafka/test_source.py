@@ -16,6 +16,7 @@ from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_all
 from tests.faults.record import Row
 from tests.kafka.driver import Driver
+from tests.long import LONG
 
 from trimtab.api.connection import KafkaConnection
 from trimtab.api.topics import pattern
@@ -77,6 +78,7 @@ def test_only_committed_records_are_read_and_waited_for(
     fault.said = f"trimtab_skipped_records_total {metrics['skipped_records_total']:.0f}"
 
 
+@LONG
 def test_who_asks_for_uncommitted_records_gets_all(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:

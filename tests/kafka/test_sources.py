@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from dev.kafka import KafkaBroker
 from dev.loadgen.verify import read_messages
 from tests.kafka.driver import Driver
+from tests.long import LONG
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(500)]
 TOPIC = "orders"
@@ -143,8 +144,8 @@ def transform(frames, params):
     [
         (WRITTEN.replace("'us', CAST(value AS STRING) FROM america", "'us', 'x' FROM europe"),
          "america of the sources is not read by the transform"),
-        ("SELECT 1 AS value", "select from `europe` and `america`"),
-        ("SELECT value FROM source", "the SQL does not work"),
+        pytest.param("SELECT 1 AS value", "select from `europe` and `america`", marks=LONG),
+        pytest.param("SELECT value FROM source", "the SQL does not work", marks=LONG),
     ],
 )  # fmt: skip
 def test_a_source_that_is_not_read_is_told(
@@ -161,6 +162,7 @@ def test_a_source_that_is_not_read_is_told(
     assert words in told["message"], told
 
 
+@LONG
 def test_another_order_of_the_sources_needs_a_new_generation(
     europe: KafkaBroker, america: KafkaBroker, make_driver: Callable[..., Driver], tmp_path: Path
 ) -> None:

@@ -111,6 +111,7 @@ def test_windowed_counts_are_exact_over_a_query_restart_and_a_killed_driver(
     assert counted(broker, topics[1]) == expected(clicks)
 
 
+@LONG
 def test_append_writes_each_window_once_when_it_is_complete(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
@@ -129,6 +130,7 @@ def test_append_writes_each_window_once_when_it_is_complete(
     assert counted(broker, topics[1]) == whole
 
 
+@LONG
 def test_deduplication_drops_what_came_before_also_over_a_restart(
     broker: KafkaBroker, topics: tuple[str, str], make_driver: Callable[..., Driver]
 ) -> None:
