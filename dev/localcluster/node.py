@@ -241,4 +241,7 @@ def start_kubelet(node: Node, server: str, authority: Authority) -> daemons.Daem
         logs=node.paths.logs,
         pids=node.paths.pids,
         env={"PATH": f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"},
+        # all kubelets of a machine listen at one socket for device plugins, which each removes and
+        # makes anew: of two that do so at the same moment, one ends
+        restarts=2,
     )  # fmt: skip
