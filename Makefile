@@ -26,7 +26,7 @@ test-long: $(STAMP) ## what takes longer than CI allows: all sinks and stores, 2
 	$(LOCALCLUSTER) doctor --install
 	$(LOCALCLUSTER) tools
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/apiserver -m long -q
-	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest tests/e2e -m "e2e and long" -q; \
+	TRIMTAB_LONG=1 REQUIRE_E2E=1 $(BIN)/pytest tests/zones tests/e2e -m "e2e and long" -q; \
 	  code=$$?; $(LOCALCLUSTER) down; exit $$code
 
 test-faults: $(STAMP) ## every fault of the API server, 10,000 specs, and what needs no cluster, over an hour; docs/reliability.md

@@ -67,6 +67,7 @@ def test_a_pipeline_deleted_and_applied_again_goes_on_from_its_checkpoint(stage:
     assert result["delivered"] > 0
 
 
+@LONG
 def test_a_kafka_deleted_and_applied_again_finds_its_data(stage: Stage) -> None:
     stage.start_load([(5.0, 100.0)])
     stage.wait("load ends", 180, lambda: load.finished(stage.kube, "load"))

@@ -150,6 +150,7 @@ def restarts(stage: Stage) -> int:
     return int(container["restartCount"])
 
 
+@LONG
 def test_a_script_with_three_lines_changed_is_a_transform(stage: Stage) -> None:
     example = yaml.safe_load((EXAMPLE / "pipeline.yaml").read_text())["spec"]
     stage.apply(yaml.safe_load((EXAMPLE / "script.yaml").read_text()))

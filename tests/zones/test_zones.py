@@ -9,6 +9,7 @@ import pytest
 from dev.demo.kube import DemoError, Json
 from tests.e2e.conftest import PLAIN, Stage, pipeline
 from tests.faults.record import Row
+from tests.long import LONG
 from tests.zones.conftest import ZONE, kafka, pods, received_bytes, zone_of_node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
@@ -182,6 +183,7 @@ def test_executors_know_their_place_and_read_from_their_zone(stage: Stage) -> No
     assert result["delivered"] == result["produced"] > 1_000
 
 
+@LONG
 def test_executors_go_where_the_partitions_are_led(stage: Stage) -> None:
     """One broker leads them all: the first executors go to its node, the next to its zone."""
     stage.kube.call("delete", "spl", "clicks", "--ignore-not-found")
