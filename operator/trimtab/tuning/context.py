@@ -134,6 +134,11 @@ class Context:
         """Whether the input comes in waves."""
         return self.memory.recurrence.comes_back(self.snapshot.now_s)
 
+    def holds(self, settings: Settings) -> bool:
+        """Whether other settings would have room on their slots, and meet the goal."""
+        roomy = self.slots_load(settings) <= self.clear
+        return roomy and self.predicted(settings) <= self.band.higher
+
     def carries_peak(self, settings: Settings) -> bool:
         """Whether other settings would carry the highest input of late within the bounds."""
         peak = self.memory.recurrence.rate

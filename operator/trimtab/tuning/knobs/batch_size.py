@@ -179,9 +179,7 @@ def _fewer_do(context: Context, settings: Settings) -> bool:
         return False  # none would be released there, and the trigger would be moved again
     for executors in range(least, now.executors):
         then = replace(settings, executors=executors)
-        if context.slots_load(then) > context.clear or not context.carries_peak(then):
-            continue
-        if context.predicted(then) <= context.band.higher and _fits(context, then):
+        if context.holds(then) and context.carries_peak(then) and _fits(context, then):
             return True
     return False
 

@@ -96,10 +96,13 @@ class Parallelism(Knob):
         if context.one_fewer_load >= context.light:
             return None
         fewer = [replace(context.settings, executors=p) for p in range(least, now)]
-        best = next((s for s in fewer if _light(context, s)), None)
-        if best is not None and context.waves:
-            best = next((s for s in fewer if _light(context, s) and context.carries_peak(s)), best)
-        return None if best is None else _proposal(context, best.executors, raises=False)
+        holding = (settings for settings in fewer if context.holds(settings))
+        best = next(holding, None)
+        if best is None:
+            return None
+        if context.waves and not context.carries_peak(best):
+            best = next((s for s in holding if context.carries_peak(s)), best)
+        return _proposal(context, best.executors, raises=False)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
         """Judge by capacity: more slots should raise it."""
@@ -107,12 +110,6 @@ class Parallelism(Knob):
 
 
 KNOB = Parallelism()
-
-
-def _light(context: Context, settings: Settings) -> bool:
-    """Whether some slots have room, and the goal is met."""
-    roomy = context.slots_load(settings) <= context.clear
-    return roomy and context.predicted(settings) <= context.band.higher
 
 
 def _load(context: Context, executors: int) -> float:
