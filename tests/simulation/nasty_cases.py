@@ -66,6 +66,9 @@ STALE = (
     Nasty("service-slow-at-start", service(faults=[SLOW_40_MIN | {"at": 0}],
           load=[[0, 600], [3003, 1800]]), 350, seeds=(1, 2)),
     Nasty("service-slow-for-good", service(faults=[SLOW_40_MIN | {"for_s": 9999}]), 250),
+    # batches grow while they are slow, so that those of a known size are few
+    Nasty("work-slow-rough", case(load=[[0, 1900]], batch=ROUGH, start={"executors": 8}, faults=[
+          {"at": 1203, "kind": "work_slow", "factor": 2.5, "for_s": 1500}]), 450, seeds=(1, 7)),
     Nasty("service-slow-rough", service(faults=[SLOW_40_MIN], batch=ROUGH), 500, seeds=(1, 2)),
     Nasty("work-slow-40-min", case(load=[[0, 1800]], faults=[WORK_40_MIN],
           start={"executors": 6}), 200, cores=3.4),

@@ -163,6 +163,8 @@ class ControllerState:
     """The last batches' time over the expected one, if they differed too much; else 0."""
     unproven: int = 0
     """How many more such batches have to follow until they are believed."""
+    surprise_alike: bool = False
+    """Whether the first of them was of a known size, so that its size cannot be why."""
     slow_batch: float = 0.0
     """The factor over its predicted time that nearly every batch stays below; 0 if unknown."""
     verdicts: tuple[Verdict, ...] = ()

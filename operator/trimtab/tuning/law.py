@@ -30,7 +30,7 @@ from trimtab.tuning import (
 )
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
-from trimtab.tuning.capacity import learning, running
+from trimtab.tuning.capacity import evenness, learning, running
 from trimtab.tuning.capacity.load import input_rate_of, measure
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.controller_state import ControllerState
@@ -166,7 +166,10 @@ def _watch(context: Context) -> Step | None:
         return None
     carried = learning.carried(snapshot, memory.points, watched.before)
     load, band = context.load, context.band
-    end = judgement.judge(watched, snapshot, context.model, load, band, carried=carried)
+    doubt = evenness.doubt(memory.slow_batch)
+    end = judgement.judge(
+        watched, snapshot, context.model, load, band, carried=carried, doubt=doubt
+    )
     if end is None:
         message = messages.progress(watched, snapshot)
         return hold(memory, Reason.TRIAL_OPEN, message, load), memory

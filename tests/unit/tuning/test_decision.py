@@ -289,6 +289,19 @@ def test_batches_of_a_split_count_once_its_executors_run_and_are_warm(
     assert (watched.settled, watched.judged) == (settled, 0)
 
 
+def test_where_batches_are_uneven_the_same_two_refute_no_raise() -> None:
+    """Three executors took 10 s for such batches, and four take 10.5 s."""
+    before = replace(
+        on_trial(open_trial(before=Settings(3, 5.0, 2500), settled=3, judged=1, batch="1/19")),
+        points=(Point(3, 1400, 0.3, 10.0, batches=5),),
+    )
+    seen = snapshot(after_change(4, 10.5), before)
+    assert decide(seen, before)[0].reason is Reason.TRIAL_NO_GAIN
+    decision, _ = decide(seen, replace(before, slow_batch=1.5))
+    closing = decision.closed or decision
+    assert closing.reason is Reason.TRIAL_KEPT
+
+
 def test_a_change_that_did_not_help_is_put_back_and_remembered() -> None:
     before = on_trial(open_trial(settled=3, judged=1, batch="1/19"))
     before = replace(before, surprise=3.0, unproven=1)  # the first batch that counts was as slow

@@ -20,9 +20,11 @@ KNOWN = (
 VERDICT = Verdict("parallelism", True, 4, 280.0, 9e9)
 
 
-def taught(held: ControllerState, *durations_s: float, records: int = 1000) -> ControllerState:
+def taught(
+    held: ControllerState, *durations_s: float, records: int = 1000, first: int = 100
+) -> ControllerState:
     for number, duration_s in enumerate(durations_s):
-        one = batch(id=100 + number, records=records, duration_s=duration_s, overhead_s=0.1)
+        one = batch(id=first + number, records=records, duration_s=duration_s, overhead_s=0.1)
         held = learning.observe(snapshot(signals(batch=one), held), held, one)
     return held
 
@@ -84,6 +86,33 @@ def test_a_larger_batch_than_all_says_nothing_of_the_pace() -> None:
     """It may lie past a knee: it is learned, and the others stay."""
     held = taught(memory(points=KNOWN), 40.0, 40.0, records=2000)
     assert seconds(held) == {(p.slots, p.records): p.duration_s for p in KNOWN} | {(1, 2000): 40.0}
+
+
+@pytest.mark.parametrize(
+    ("first_s", "larger_s", "paced"),
+    [(16.1, 32.1, True), (8.1, 32.1, False), (13.0, 36.0, False)],
+)
+def test_a_larger_batch_after_a_slow_one_of_a_known_size_confirms_the_pace(
+    first_s: float, larger_s: float, *, paced: bool
+) -> None:
+    """Batches grow while they are slow, so no second one comes of a known size. One that is slow by
+    far more may lie past a knee."""
+    held = taught(taught(memory(points=KNOWN), first_s), larger_s, records=2000, first=200)
+    assert seconds(held)[4, 1000] == pytest.approx(4.1 if paced else 2.1, rel=0.02)
+    assert not held.surprise_alike
+
+
+@pytest.mark.parametrize(("other", "rate"), [("executors", 50.0), ("trigger_s", 100.0)])
+def test_a_slower_pace_slows_what_was_before_the_trial_too(other: str, rate: float) -> None:
+    """Else more executors seem to carry less. A change of how slots work may be why they are
+    slower, so that what was before it stays."""
+    held = memory(points=KNOWN)
+    before = replace(held.settings, **{other: 4})
+    trial = Trial("parallelism", held.generation, before, 0.0, True, 280.0, 2.0, 0.8, judged=1,
+                  rate_before=100.0)  # fmt: skip
+    after = taught(replace(held, trial=trial), 16.1, 16.1).trial
+    assert after is not None
+    assert after.rate_before == pytest.approx(rate, rel=0.02)
 
 
 def test_a_size_between_the_known_ones_shows_the_pace() -> None:

@@ -12,7 +12,7 @@ from trimtab.api.v1alpha1.goal import Goal
 from trimtab.api.v1alpha1.limits import ExecutorResources, Limits
 from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.tuning import regime
-from trimtab.tuning.capacity.evenness import LEAST, MOST, START, follow, room
+from trimtab.tuning.capacity.evenness import DOUBT, LEAST, MOST, START, doubt, follow, room
 from trimtab.tuning.capacity.learning import observe
 from trimtab.tuning.policy import Policy
 
@@ -42,6 +42,13 @@ def test_only_even_batches_leave_room_above_the_bound() -> None:
     assert sum(room(each, 0.85) >= 0.03 for each in even) > 0.9 * len(even)
     assert sum(room(each, 0.85) > 0 for each in uneven) < 0.05 * len(uneven)
     assert room(0.0, 0.85) == 0, "what is unknown leaves none"
+
+
+def test_only_uneven_batches_make_a_comparison_doubtful() -> None:
+    even, uneven = settled(0.05), settled(0.12, doubled=0.03)
+    assert all(doubt(each) == 0 for each in even)
+    assert all(doubt(each) == DOUBT for each in uneven)
+    assert doubt(0.0) == 0, "what is unknown adds none"
 
 
 def test_one_slow_batch_counts_at_once_and_an_even_one_only_now_and_then() -> None:

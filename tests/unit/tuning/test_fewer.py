@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, policy
 
@@ -37,6 +38,23 @@ def test_not_if_the_goal_is_met_more_are_allowed_or_fewer_were_seen() -> None:
     assert KNOB.raise_(at(load=20.0)) is None
     assert KNOB.raise_(at(replace(MOST, executors=4), (replace(SLOW, slots=4),))) is None
     assert KNOB.raise_(at(points=(SLOW, fewer))) is None
+
+
+@pytest.mark.parametrize(
+    ("load", "batches", "fastest_s", "tried"),
+    [
+        (140.0, 1, 0.0, True),
+        (115.0, 1, 0.0, False),
+        (115.0, 8, 0.0, True),
+        (115.0, 8, 0.007, False),
+    ],
+)
+def test_a_few_batches_that_are_slow_by_chance_are_no_overload(
+    load: float, batches: int, fastest_s: float, *, tried: bool
+) -> None:
+    """They carry 109 records/s, and the fastest of them 143."""
+    point = replace(SLOW, batches=batches, fastest_s=fastest_s)
+    assert (KNOB.raise_(at(points=(point,), load=load)) is not None) is tried
 
 
 def test_half_again_if_those_with_more_carried_less() -> None:

@@ -44,6 +44,7 @@ def test_the_form_of_the_last_release_loses_nothing() -> None:
     kept = memory.to_dict()
     added = {"schema", "advice", "idle", "season", "forecasts", "recurrence", "quiet", "pause_s"}
     added |= {"slow_batch", "recommendation", "advice_record", "spent", "start_s", "unproven"}
+    added |= {"surprise_alike"}
     assert {name: value for name, value in kept.items() if name not in added} == renamed(told)
     assert (kept["schema"], kept["advice"]) == (SCHEMA, {})
     assert memory.trial is not None

@@ -26,6 +26,9 @@ SLOWER, FASTER = 1, 5
 short together: to believe in a faster pace too soon breaks the goal, and too late costs little. One
 that begins while a change on trial may be why needs no more than a slower one."""
 
+ALIKE = 1.25
+"""Batches that differ from the expected ones by the same within this factor have one reason."""
+
 OTHER_CALLS = 1.5
 """Factor by which the time of a call differs once the service has another pace."""
 
@@ -44,9 +47,17 @@ class Run:
 
     def with_one(self, ratio: float, *, explained: bool) -> Run:
         """The run after one more batch, which may be the first of another one."""
-        if not self.ratio or (ratio > 1) != (self.ratio > 1):
+        if not self.on_side_of(ratio):
             return Run(round(ratio, 3), SLOWER if ratio > 1 or explained else FASTER)
         return Run(round(math.sqrt(self.ratio * ratio), 3), max(0, self.missing - 1))
+
+    def on_side_of(self, ratio: float) -> bool:
+        """Whether one more batch goes on with the run."""
+        return bool(self.ratio) and (ratio > 1) == (self.ratio > 1)
+
+    def as_much(self, ratio: float) -> bool:
+        """Whether one more batch is a surprise by about as much."""
+        return 1 / ALIKE <= ratio / self.ratio <= ALIKE
 
 
 def surprise(points: Sequence[Point], model: Model | None, new: Point) -> float:
@@ -60,7 +71,7 @@ def surprise(points: Sequence[Point], model: Model | None, new: Point) -> float:
     if model is None:
         return 0.0
     ratio = new.duration_s / _expected_s(points, model, new)
-    if ratio > SURPRISE or (ratio < 1 / SURPRISE and _among(points, new)):
+    if ratio > SURPRISE or (ratio < 1 / SURPRISE and among(points, new)):
         return ratio
     soonest_s = _soonest_s(points, new)
     return new.work_s / soonest_s if new.work_s < soonest_s / SURPRISE else 0.0
@@ -87,9 +98,10 @@ def at_pace(
 ) -> tuple[Point, ...]:
     """The points at the pace that a repeated surprise shows, if it is about the pace.
 
-    A slow batch at slots never seen may show how they scale; `sure` if it follows one that was not.
+    A slow batch at slots or of a size never seen may show what these are like; `sure` if it follows
+    one that was not.
     """
-    told = ratio < 1 or sure or _among(points, new)
+    told = ratio < 1 or sure or among(points, new)
     return tuple(_timed(p, ratio) for p in points) if told else points
 
 
@@ -133,7 +145,7 @@ def _expected_s(points: Sequence[Point], model: Model, new: Point) -> float:
     return next(alike, model.duration_s(new.records, new.slots))
 
 
-def _among(points: Sequence[Point], new: Point) -> bool:
+def among(points: Sequence[Point], new: Point) -> bool:
     """Whether batches of about this size, or smaller and larger ones, were seen like this."""
     sizes = [p.records for p in points if p.class_ == new.class_]
     if any(same_size(size, new.records) for size in sizes):

@@ -16,6 +16,9 @@ UP, DOWN, EVERY = 0.02, 0.02, 50
 """A batch beyond the factor raises it by `UP`; of the others every 50th lowers it by `DOWN`, so
 that a steady pipeline's memory rarely changes. They balance at UP · share = DOWN / EVERY: 2 %."""
 
+DOUBT = 0.15
+"""The most that a comparison may mislead beyond the usual: what helps nothing must still show."""
+
 
 def follow(slow: float, ratio: float, number: int) -> float:
     """The factor after a batch with its `number`, which took `ratio` times what was predicted.
@@ -26,6 +29,11 @@ def follow(slow: float, ratio: float, number: int) -> float:
     if ratio > slow:
         return round(min(MOST, slow + UP), 2)
     return round(max(LEAST, slow - DOWN), 2) if number % EVERY == 0 else slow
+
+
+def doubt(slow: float) -> float:
+    """By how much more than usual a comparison of a few batches may mislead, as a share."""
+    return min(DOUBT, max(0.0, slow - START))
 
 
 def room(slow: float, higher: float) -> float:

@@ -8,12 +8,12 @@ from functools import lru_cache
 
 from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.tuning.capacity import evenness
-from trimtab.tuning.capacity.epochs import Run, at_pace, pace_of_calls, surprise, with_calls
+from trimtab.tuning.capacity.epochs import Run, among, at_pace, pace_of_calls, surprise, with_calls
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.load import Load, input_rate_of
 from trimtab.tuning.capacity.model import MUCH_LARGER, Model
 from trimtab.tuning.capacity.points import SEEN_STEP_S, Point, learn, sent_alike
-from trimtab.tuning.controller_state import ControllerState, FastestCall
+from trimtab.tuning.controller_state import ControllerState, FastestCall, Trial
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
 from trimtab.tuning.trials.trial import observe as observe_trial
@@ -148,14 +148,24 @@ def _taught(memory: ControllerState, model: Model | None, point: Point) -> Contr
         known = Run(memory.surprise, memory.unproven)
         run = known.with_one(ratio, explained=works_otherwise(memory))
         if run.missing:
-            return replace(memory, surprise=run.ratio, unproven=run.missing)
+            alike = memory.surprise_alike if known.on_side_of(ratio) else among(points, point)
+            return replace(memory, surprise=run.ratio, unproven=run.missing, surprise_alike=alike)
         after_late = trial is not None and trial.slowdown > 1
-        points, verdicts = at_pace(points, point, run.ratio, sure=after_late), ()
-        trial = trial and replace(trial, slowdown=1.0)
+        sure = after_late or (memory.surprise_alike and known.as_much(ratio))
+        points, verdicts = at_pace(points, point, run.ratio, sure=sure), ()
+        trial = trial and _at_pace(trial, 1.0 if works_otherwise(memory) else run.ratio)
     learned = learn(points, point)
     if learned == memory.points and not memory.surprise:
         return memory
-    return replace(memory, points=learned, verdicts=verdicts, trial=trial, surprise=0.0, unproven=0)
+    return replace(
+        memory, points=learned, verdicts=verdicts, trial=trial,
+        surprise=0.0, unproven=0, surprise_alike=False,
+    )  # fmt: skip
+
+
+def _at_pace(trial: Trial, ratio: float) -> Trial:
+    """The trial with what was before it at the pace that slots turned out to have."""
+    return replace(trial, slowdown=1.0, rate_before=round(trial.rate_before / ratio, 1))
 
 
 def works_otherwise(memory: ControllerState) -> bool:

@@ -18,6 +18,12 @@ from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
+SURE = 8
+"""Batches that show what a number of executors carries, even where some are slow by chance."""
+
+CLEARLY = 1.25
+"""An input over what executors carry that noise does not explain."""
+
 
 class Fewer(Knob):
     """Half of the executors, on trial: they stay if they carry as much."""
@@ -38,6 +44,8 @@ class Fewer(Knob):
         seen = {point.slots for point in context.memory.points}
         if min(seen, default=0) != context.slots:
             return None
+        if len(seen) == 1 and not overloaded(context):
+            return None
         if now < most and all(context.model.capacity(more) >= context.carried for more in seen):
             return None
         settings = replace(context.settings, executors=now // 2)
@@ -53,6 +61,17 @@ class Fewer(Knob):
         del proposal
         words = f"{bottleneck.kind} ({bottleneck.evidence})"
         return f"{words}; how much fewer than {context.settings.executors} carry was never seen"
+
+
+def overloaded(context: Context) -> bool:
+    """Whether the input alone is too much, by far or even for the fastest of many batches.
+
+    A few batches may be slow by chance, and what they leave behind is not what comes in.
+    """
+    here = [point for point in context.memory.points if point.slots == context.slots]
+    sure = sum(point.batches for point in here) >= SURE
+    fastest_s = min((point.fastest_s or point.each_s for point in here), default=0.0)
+    return context.load.input_rate * fastest_s >= (1.0 if sure else CLEARLY)
 
 
 KNOB = Fewer()

@@ -30,6 +30,8 @@ class Comparison:
     """Capacity now over capacity before the change; None if unknown."""
     times_put_in: float
     """Busy slots times calls in flight, now over before: the largest possible gain."""
+    doubt: float = 0.0
+    """By which share batches as uneven as these may mislead, beyond `NOISE`."""
 
     @property
     def times_rate(self) -> float:
@@ -45,10 +47,12 @@ def more_capacity(seen: Comparison) -> tuple[bool, str]:
     """More slots, or more calls in flight: the gain in capacity, a ratio of two estimates."""
     trial, load, times = seen.trial, seen.load, seen.times_capacity
     if times is None:
-        worse = seen.times_rate < 1 - NOISE and load.value > (1 + NOISE) * trial.load_before
+        slower = seen.times_rate < 1 - NOISE and load.value > (1 + NOISE) * trial.load_before
+        worse = slower and trial.slowdown <= 1  # a late batch shows only the least slowdown
         words = f"; the capacity before is not known; rate × {seen.times_rate:.2f}"
         return not worse, words
-    least = 1 + LEAST_GAIN * max(0.0, seen.times_put_in - 1) - NOISE
+    noise = NOISE + seen.doubt if seen.times_put_in > 1 else NOISE
+    least = 1 + LEAST_GAIN * max(0.0, seen.times_put_in - 1) - noise
     relieved = load.value < seen.band.higher or _as_predicted(trial, load)
     return relieved or times >= least, f"; capacity × {times:.1f}"
 

@@ -6,6 +6,7 @@ A raise must have gained what it cost; a release must not have raised the load t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.capacity.epochs import SURPRISE
@@ -49,11 +50,13 @@ def _still_drowning(trial: Trial, snapshot: Snapshot, model: Model, load: Load, 
 
 
 def judge(
-    trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band, *, carried: float = 0.0
-) -> Outcome | None:
+    trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band,
+    *, carried: float = 0.0, doubt: float = 0.0,
+) -> Outcome | None:  # fmt: skip
     """Keep or revert; None while it is too early.
 
-    `carried` is the capacity of the settings before the trial, in records/s; 0 if unknown.
+    `carried` is the capacity of the settings before the trial, in records/s; 0 if unknown. `doubt`
+    is the share by which uneven batches may mislead.
     """
     settings = snapshot.settings
     went = f"the load went from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
@@ -76,9 +79,8 @@ def judge(
         if load.value >= band.higher and not snapshot.policy.maximum:
             return Outcome(Action.REVERT, Reason.TRIAL_WORSE, seen, trial.before, judged=True)
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen, settings, judged=True)
-    helped, words = _helped(
-        snapshot, _compare(trial, snapshot, model, load, band=band, carried=carried)
-    )
+    compared = _compare(trial, snapshot, model, load, band=band, carried=carried)
+    helped, words = _helped(snapshot, replace(compared, doubt=doubt))
     if helped:
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen + words, settings, judged=True)
     if not decided:
