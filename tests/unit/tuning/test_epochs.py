@@ -115,6 +115,23 @@ def test_a_slower_pace_slows_what_was_before_the_trial_too(other: str, rate: flo
     assert after.rate_before == pytest.approx(rate, rel=0.02)
 
 
+def test_more_executors_than_ever_that_carry_less_slow_nothing_before_the_trial() -> None:
+    """Slow batches at slots never seen show what these carry, not the pace. Were what was before
+    the trial slowed too, it would look as if more executors had helped."""
+    held = memory(points=tuple(p for p in KNOWN if p.slots == 1))
+    before = held.settings
+    trial = Trial("parallelism", held.generation, before, 0.0, True, 280.0, 2.0, 0.8, judged=1,
+                  rate_before=100.0)  # fmt: skip
+    held = replace(held, settings=replace(before, executors=2), trial=trial)
+    for number in range(2):
+        one = batch(id=200 + number, records=1000, duration_s=16.1, overhead_s=0.1,
+                    committed_at_s=90.0, executors_min=2)  # fmt: skip
+        held = learning.observe(snapshot(signals(batch=one, executors_running=2), held), held, one)
+    assert seconds(held)[2, 1000] == 16.1
+    assert held.trial is not None
+    assert held.trial.rate_before == 100.0
+
+
 def test_a_size_between_the_known_ones_shows_the_pace() -> None:
     held = taught(memory(points=KNOWN), 12.1, 12.1, records=750)
     assert seconds(held)[4, 1000] == pytest.approx(4.1, rel=0.02)

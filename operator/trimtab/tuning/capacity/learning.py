@@ -153,7 +153,8 @@ def _taught(memory: ControllerState, model: Model | None, point: Point) -> Contr
         after_late = trial is not None and trial.slowdown > 1
         sure = after_late or (memory.surprise_alike and known.as_much(ratio))
         points, verdicts = at_pace(points, point, run.ratio, sure=sure), ()
-        trial = trial and _at_pace(trial, 1.0 if works_otherwise(memory) else run.ratio)
+        if trial is not None and points != memory.points:
+            trial = _at_pace(trial, 1.0 if works_otherwise(memory) else run.ratio)
     learned = learn(points, point)
     if learned == memory.points and not memory.surprise:
         return memory
@@ -165,7 +166,7 @@ def _taught(memory: ControllerState, model: Model | None, point: Point) -> Contr
 
 def _at_pace(trial: Trial, ratio: float) -> Trial:
     """The trial with what was before it at the pace that slots turned out to have."""
-    return replace(trial, slowdown=1.0, rate_before=round(trial.rate_before / ratio, 1))
+    return replace(trial, slowdown=1.0, rate_before=round(trial.rate_before / ratio, 3))
 
 
 def works_otherwise(memory: ControllerState) -> bool:

@@ -66,7 +66,8 @@ class Point:
     """How the sink wrote, as in `Settings.producer`."""
     fastest_s: float = 0.0
     slowest_s: float = 0.0
-    """Seconds per record of its fastest and its slowest batch; 0 if only the mean is known."""
+    """Seconds per record of its fastest and its slowest batch; 0 if only the mean is known, see
+    `least_s` and `most_s`."""
     seen_s: float = 0.0
     """When its last batch was seen, by steps of `SEEN_STEP_S`."""
 
@@ -74,6 +75,16 @@ class Point:
     def each_s(self) -> float:
         """Mean seconds per record."""
         return self.duration_s / self.records
+
+    @property
+    def least_s(self) -> float:
+        """Seconds per record of its fastest batch, or of their mean."""
+        return self.fastest_s or self.each_s
+
+    @property
+    def most_s(self) -> float:
+        """Seconds per record of its slowest batch, or of their mean."""
+        return self.slowest_s or self.each_s
 
     @property
     def class_(self) -> tuple[float, int, str]:
@@ -204,8 +215,7 @@ def knees(points: Sequence[Point]) -> dict[float, int]:
 def _overloaded(large: Point, best: Point) -> bool:
     larger = large.records >= SPREAD * best.records
     slower = large.each_s > OUT_OF_PROPORTION * best.each_s
-    apart = (large.fastest_s or large.each_s) > (best.slowest_s or best.each_s)
-    return larger and slower and apart
+    return larger and slower and large.least_s > best.most_s
 
 
 def _without_old_knees(points: tuple[Point, ...], now_s: float) -> tuple[Point, ...]:

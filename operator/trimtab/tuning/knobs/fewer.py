@@ -70,8 +70,8 @@ def overloaded(context: Context) -> bool:
     """
     here = [point for point in context.memory.points if point.slots == context.slots]
     sure = sum(point.batches for point in here) >= SURE
-    fastest_s = min((point.fastest_s or point.each_s for point in here), default=0.0)
-    return context.load.input_rate * fastest_s >= (1.0 if sure else CLEARLY)
+    least_s = min((point.least_s for point in here), default=0.0)
+    return context.load.input_rate * least_s >= (1.0 if sure else CLEARLY)
 
 
 KNOB = Fewer()

@@ -6,7 +6,6 @@ A raise must have gained what it cost; a release must not have raised the load t
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.capacity.epochs import SURPRISE
@@ -79,8 +78,8 @@ def judge(
         if load.value >= band.higher and not snapshot.policy.maximum:
             return Outcome(Action.REVERT, Reason.TRIAL_WORSE, seen, trial.before, judged=True)
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen, settings, judged=True)
-    compared = _compare(trial, snapshot, model, load, band=band, carried=carried)
-    helped, words = _helped(snapshot, replace(compared, doubt=doubt))
+    compared = _compare(trial, snapshot, model, load, band=band, carried=carried, doubt=doubt)
+    helped, words = _helped(snapshot, compared)
     if helped:
         return Outcome(Action.KEEP, Reason.TRIAL_KEPT, seen + words, settings, judged=True)
     if not decided:
@@ -144,8 +143,9 @@ def _helped(snapshot: Snapshot, seen: Comparison) -> tuple[bool, str]:
 
 
 def _compare(
-    trial: Trial, snapshot: Snapshot, model: Model, load: Load, *, band: Band, carried: float
-) -> Comparison:
+    trial: Trial, snapshot: Snapshot, model: Model, load: Load,
+    *, band: Band, carried: float, doubt: float,
+) -> Comparison:  # fmt: skip
     """Compare the capacity now with `carried`, that of the settings before, and what was added."""
     policy, now = snapshot.policy, snapshot.settings
     slots_before = model.slots(policy.capacity(trial.before).slots)
@@ -154,4 +154,4 @@ def _compare(
     times = None
     if carried and model.comparable(slots_before, slots_now):
         times = model.capacity(slots_now) / (carried / trial.slowdown)
-    return Comparison(trial, load, band, times, slots_now / slots_before * calls)
+    return Comparison(trial, load, band, times, slots_now / slots_before * calls, doubt)
