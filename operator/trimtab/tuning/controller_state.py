@@ -158,7 +158,7 @@ class ControllerState:
     trial: Trial | None = None
     points: tuple[Point, ...] = ()
     taught: str = ""
-    """The last batch that moved a point."""
+    """The last batch that moved a point or the factor `slow_batch`."""
     surprise: float = 0.0
     """The last batches' time over the expected one, if they differed too much; else 0."""
     unproven: int = 0

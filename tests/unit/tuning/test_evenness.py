@@ -14,6 +14,7 @@ from trimtab.api.v1alpha1.tuning import Tuning
 from trimtab.tuning import regime
 from trimtab.tuning.capacity.evenness import DOUBT, LEAST, MOST, START, doubt, follow, room
 from trimtab.tuning.capacity.learning import observe
+from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.policy import Policy
 
 
@@ -85,6 +86,21 @@ def test_the_bounds_of_the_balanced_profile_move_up_and_no_others(
 def test_they_move_as_far_as_slow_batches_still_fit(slow: float, higher: float) -> None:
     band = regime.band(stated(), memory(slow_batch=slow), 0.0)
     assert band.higher == pytest.approx(higher, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("number", "took_s", "before", "after"), [(50, 2.0, 1.16, 1.14), (51, 2.41, 1.1, 1.12)]
+)
+def test_each_batch_counts_once_however_often_it_is_looked_at(
+    number: int, took_s: float, before: float, after: float
+) -> None:
+    """Ticks are shorter than batches, and most batches say nothing else that is new."""
+    known = Point(1, 1000, 0.1, 2.1, batches=5, fastest_s=1.5e-3, slowest_s=3e-3, seen_s=600.0)
+    held = memory(points=(known,), slow_batch=before)
+    one = batch(id=number, records=1000, duration_s=took_s, overhead_s=0.1)
+    for _ in range(5):
+        held = observe(snapshot(signals(batch=one), held), held, one)
+    assert held.slow_batch == pytest.approx(after)
 
 
 def test_a_batch_teaches_it_unless_a_trial_is_open() -> None:

@@ -117,7 +117,9 @@ def observe(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Contro
     model = fitted(snapshot, memory.points)
     if model is not None and memory.trial is None:
         seen = point.duration_s / model.duration_s(point.records, point.slots)
-        memory = replace(memory, slow_batch=evenness.follow(memory.slow_batch, seen, batch.id))
+        slow_batch = evenness.follow(memory.slow_batch, seen, batch.id)
+        if slow_batch != memory.slow_batch:
+            memory = replace(memory, slow_batch=slow_batch, taught=batch.key)
     if model is not None and _in_doubt(snapshot, model, point):
         return memory
     after = _taught(memory, model, point)
