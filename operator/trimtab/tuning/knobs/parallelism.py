@@ -17,6 +17,7 @@ from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import ENDLESS, admitted
+from trimtab.tuning.capacity.model import USUAL_EXPONENT, WIDE
 from trimtab.tuning.context import MORE, Context, Proposal, near_highest
 from trimtab.tuning.knobs.batch_limit import known, round_up
 from trimtab.tuning.knobs.knob import Knob
@@ -96,7 +97,7 @@ class Parallelism(Knob):
         if context.one_fewer_load >= context.light:
             return None
         fewer = [replace(context.settings, executors=p) for p in range(least, now)]
-        holding = (settings for settings in fewer if context.holds(settings))
+        holding = (s for s in fewer if context.holds(s) and _believed(context, s))
         best = next(holding, None)
         if best is None:
             return None
@@ -110,6 +111,22 @@ class Parallelism(Knob):
 
 
 KNOB = Parallelism()
+
+
+def _believed(context: Context, settings: Settings) -> bool:
+    """Whether so few executors hold at the usual scaling too, from the fewest that were shown.
+
+    A point that was only brought to another pace, or whose batches were far smaller than those to
+    come, may promise of few slots what only many carry.
+    """
+    model, slots = context.model, context.policy.capacity(settings).slots
+    records = context.load.demand * settings.trigger_s
+    shown = (p.slots for p in context.memory.points if p.batches and WIDE * p.records >= records)
+    fewest = min((s for s in shown if slots <= s < context.slots), default=context.slots)
+    share = model.slots(slots) / model.slots(fewest)
+    usual = model.capacity(fewest) * math.pow(share, USUAL_EXPONENT)
+    too_much = max(1.0, model.capacity(slots) / usual)
+    return too_much * context.slots_load(settings) <= context.clear
 
 
 def _load(context: Context, executors: int) -> float:
