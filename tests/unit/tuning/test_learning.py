@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.tuning.contexts import context
-from tests.unit.tuning.test_decision import START, batch, memory, overloaded, signals, snapshot
+from tests.unit.tuning.test_decision import (
+    START,
+    batch,
+    memory,
+    overloaded,
+    policy,
+    signals,
+    snapshot,
+)
 
 from trimtab.api.reasons import Reason
 from trimtab.tuning import messages
@@ -15,6 +23,7 @@ from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.controller_state import ControllerState, FastestCall
 from trimtab.tuning.dwell import DwellCounter
 from trimtab.tuning.law import decide
+from trimtab.tuning.settings import Settings
 
 COLD_BATCH = batch(records=600, duration_s=20.0, since_start=1)
 """The first batch of a driver: 30 records/s."""
@@ -39,6 +48,20 @@ def test_the_first_batch_speaks_only_where_there_is_no_doubt(
     rate: float, lag: float, reason: Reason
 ) -> None:
     assert decided(rate, lag) is reason
+
+
+def test_what_a_cold_batch_takes_beyond_its_calls_is_not_what_more_calls_cannot_save() -> None:
+    """306 calls of 8 ms are 2.4 s of 9.5: compiling takes the rest, once. Calls cost nothing."""
+    asked = policy(target_s=5.0, max_executors=4, catch_up_s=60.0, higher=0.85, lower=0.75)
+    settings = Settings(executors=1, trigger_s=5.0, max_offsets=5000, max_in_flight=1)
+    held = memory(points=(), settings=settings, evidence=DwellCounter(over=1))
+    cold = batch(records=306, duration_s=9.5, since_start=1)
+    seen = signals(batch=cold, input_rate=150.0, input_rate_long=150.0, lag_records=2000.0,
+                   partitions=4, pending_calls=1.0, pending_call_s=0.008)  # fmt: skip
+    decision, after = decide(snapshot(seen, held, asked), held)
+    assert decision.reason is Reason.CALLS_RAISED
+    assert after.settings == replace(settings, max_in_flight=6)
+    assert "room for a trigger of 2s" in decision.message
 
 
 def test_while_nothing_is_known_the_phases_are_told() -> None:

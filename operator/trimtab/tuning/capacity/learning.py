@@ -80,11 +80,12 @@ def first_guess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Mo
     """The model of the last batch alone, while nothing has been learned.
 
     The batch ran during warm-up, so it shows too little capacity; that is enough to recognise a
-    pipeline that already falls behind, but no basis for anything else.
+    pipeline that already falls behind, but no basis for anything else. What it took beyond its
+    calls is not told apart: compiling is no work that more calls cannot save.
     """
     if memory.points or batch.records <= 0 or not _whole(snapshot, memory, batch):
         return None
-    return fitted(snapshot, (_point(snapshot, batch),))
+    return fitted(snapshot, (replace(_point(snapshot, batch), call_s=0.0),))
 
 
 def falls_behind(snapshot: Snapshot, load: Load) -> bool:

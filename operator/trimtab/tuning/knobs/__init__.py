@@ -73,7 +73,10 @@ def clamp(policy: Policy, settings: Settings) -> Settings:
 
 
 def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
-    """The settings a pipeline starts with: tuning.initial, else the knobs' defaults, clamped."""
+    """The settings a pipeline starts with: tuning.initial, else the knobs' defaults.
+
+    Clamped, and with a trigger that the goal does not rule out.
+    """
     start = Settings(
         executors=spec.limits.executors.min,
         trigger_s=TRIGGER.default,
@@ -81,6 +84,8 @@ def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
     )
     if spec.tuning.initial:
         start = start.with_numbers(spec.tuning.initial.numbers())
+    if spec.wants is None:  # in real-time mode no record waits for it
+        start = batch_size.begun(policy, start)
     return clamp(policy, start)
 
 
