@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from trimtab.simulation import faults, reflex
@@ -178,6 +179,8 @@ class Plant:
             return
         executors = max(1, self.executors)
         spent = self._phases(last - first, executors, self.slow).paced(self.pace * self.crowd)
+        if not self.since_start:
+            spent = replace(spent, work=spent.work + self.plant.batch.cold_s)
         self.replay, self.taken = None, last
         batch = Running(
             id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,

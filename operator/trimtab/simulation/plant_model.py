@@ -29,6 +29,8 @@ class BatchCost(ApiModel):
     noise: Number = 0
     noise_memory: Annotated[float, Field(ge=0, lt=1)] = 0
     """Correlation of a batch's noise with that of the batch before."""
+    cold_s: Number = 0
+    """Seconds that the first batch of a driver takes longer, while its code compiles."""
     doubled: Annotated[float, Field(ge=0, lt=1)] = 0
     """Share of the batches that take twice their time, as beside a collection or a busy node."""
 

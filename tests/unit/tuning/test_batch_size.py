@@ -11,14 +11,11 @@ from tests.unit.tuning.test_decision import START, memory, overloaded, policy, s
 
 from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind, Reason
-from trimtab.api.v1alpha1.pipeline import StreamPipelineSpec
-from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning import knobs
 from trimtab.tuning.capacity.points import REPEATED, Point
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.knobs import batch_size, parallelism
 from trimtab.tuning.law import decide
-from trimtab.tuning.policy import Policy
 
 LIGHT = (Point(1, 100, 0.1, 0.9), Point(1, 1000, 0.1, 8.1))
 """8 ms a record and 0.1 s outside the work."""
@@ -160,47 +157,3 @@ def test_a_goal_of_max_asks_what_relieves_the_bottleneck_first() -> None:
     executors_first = knobs.raising(now, BottleneckKind.CPU)
     assert limit_first[0].reason is Reason.BATCH_LIMIT_RAISED
     assert executors_first[0].reason is Reason.EXECUTORS_RAISED
-
-
-@pytest.mark.parametrize(
-    ("target_s", "initial_s", "begins_s"),
-    [(15.0, 10.0, 10.0), (11.7, 10.0, 5.0), (5.0, 10.0, 2.0), (5.0, 4.0, 4.0), (0.1, 10.0, 0.2),
-     (None, 10.0, 10.0)],
-)  # fmt: skip
-def test_a_pipeline_begins_at_a_trigger_that_its_goal_does_not_rule_out(
-    target_s: float | None, initial_s: float, begins_s: float
-) -> None:
-    """Records wait 0.95 of the trigger, and 0.8 of the target is there to be used."""
-    begins = batch_size.begun(policy(target_s=target_s), replace(START, trigger_s=initial_s))
-    assert begins == replace(START, trigger_s=begins_s)
-
-
-@pytest.mark.parametrize(
-    "asked", [{"mode": Mode.RECOMMEND}, {"mode": Mode.OBSERVE}, {"pinned": {"trigger": 10.0}},
-              {"locked": frozenset({"trigger"})}, {"approval": frozenset({"trigger"})}],
-)  # fmt: skip
-def test_a_trigger_that_is_not_trimtabs_to_move_begins_as_it_was_said(
-    asked: dict[str, Any],
-) -> None:
-    assert batch_size.begun(policy(target_s=5.0, **asked), START) == START
-
-
-def test_the_trigger_to_begin_with_follows_the_goal_unless_it_is_an_interval() -> None:
-    """The default of 10 s is too long for 5 s; in real-time mode no record waits for it."""
-    spec = pipeline(target="5s")
-    assert knobs.initial_settings(spec, Policy.of(spec)).trigger_s == 2.0
-    real_time = pipeline(target="5s", execution="realTime")
-    assert knobs.initial_settings(real_time, Policy.of(real_time)).trigger_s == 10.0
-
-
-def pipeline(target: str, execution: str = "microBatch") -> StreamPipelineSpec:
-    return StreamPipelineSpec.model_validate(
-        {
-            "goal": {"latency": {"percentile": 95, "target": target}},
-            "source": {"kafka": {"cluster": "events", "topics": ["clicks"]}},
-            "transform": {"sql": "SELECT key, value FROM source"},
-            "sink": {"kafka": {"cluster": "events", "topic": "counts"}},
-            "limits": {"executors": {"min": 1, "max": 4}},
-            "execution": execution,
-        }
-    )

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, policy
 
+from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.fit import fit
@@ -22,8 +23,8 @@ WAITING = (Point(1, 250, 0.0, 2.0, 1), Point(1, 2500, 0.0, 20.0, 1))
 
 
 def at(load: float, **changes: Any) -> Context:
-    asked = policy(target_s=None, rate=10_000.0)
-    return context(load=load, asked=asked, settings=CALLS, **({"points": WAITING} | changes))
+    said = {"asked": policy(target_s=None, rate=10_000.0), "settings": CALLS, "points": WAITING}
+    return context(load=load, **(said | changes))
 
 
 @pytest.mark.parametrize(("load", "calls"), [(110, 2), (190, 2), (210, 3), (390, 4), (780, 8)])
@@ -133,3 +134,23 @@ def test_what_does_not_wait_is_taken_to_grow_by_all_other_knobs() -> None:
 def test_where_calls_cut_nothing_more_of_them_are_not_offered() -> None:
     limited = (Point(1, 1000, 0.0, 8.0, 1), Point(1, 1000, 0.0, 8.0, 2))
     assert max_in_flight.KNOB.raise_(at(280.0, points=limited)) is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "becomes"),
+    [(5000, 5000), (1000, 4900), (500, 4000)],
+    ids=["large enough", "as the input needs", "as the calls"],
+)  # fmt: skip
+def test_a_limit_that_would_throttle_more_calls_grows_with_them(limit: int, becomes: int) -> None:
+    """780/s at 80 % are 4,875 records in 5 s; with eight times the calls, eight times 500."""
+    settings = replace(CALLS, max_offsets=limit)
+    offer = max_in_flight.KNOB.raise_(at(780.0, settings=settings))
+    assert offer is not None
+    assert offer.settings.max_offsets == becomes
+    assert (offer.how is How.QUERY) is (becomes != limit)
+
+
+def test_a_pinned_limit_stays_whatever_it_throttles() -> None:
+    asked = policy(target_s=None, rate=10_000.0, pinned={"maxOffsetsPerTrigger": 500.0})
+    settings = replace(CALLS, max_offsets=500)
+    assert max_in_flight.KNOB.raise_(at(780.0, settings=settings, asked=asked)) is None

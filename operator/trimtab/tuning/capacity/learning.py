@@ -91,8 +91,11 @@ def first_guess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Mo
 def falls_behind(snapshot: Snapshot, load: Load) -> bool:
     """Whether far more comes in than is processed, and the lag shows it.
 
-    A batch during warm-up may take twice as long as the next ones.
+    A batch during warm-up may take twice as long as the next ones. Under a goal of `max` all that
+    waits is too much.
     """
+    if snapshot.policy.maximum:
+        return load.backlog > 0
     lag = snapshot.signals.lag_records if snapshot.signals else None
     behind = lag is not None and lag >= BEHIND * snapshot.settings.trigger_s * load.seen_rate
     return behind and load.capacity >= COLD

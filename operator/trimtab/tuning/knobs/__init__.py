@@ -17,6 +17,7 @@ from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.governance import restraint
 from trimtab.tuning.knobs import (
     batch_size,
+    beginning,
     between,
     cores,
     fewer,
@@ -75,7 +76,7 @@ def clamp(policy: Policy, settings: Settings) -> Settings:
 def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
     """The settings a pipeline starts with: tuning.initial, else the knobs' defaults.
 
-    Clamped, and with a trigger that the goal does not rule out.
+    Clamped, and without what can be ruled out before any batch.
     """
     start = Settings(
         executors=spec.limits.executors.min,
@@ -85,7 +86,7 @@ def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
     if spec.tuning.initial:
         start = start.with_numbers(spec.tuning.initial.numbers())
     if spec.wants is None:  # in real-time mode no record waits for it
-        start = batch_size.begun(policy, start)
+        start = beginning.begun(policy, start)
     return clamp(policy, start)
 
 
@@ -99,6 +100,7 @@ def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
     able = [knob for knob in LADDER if kind in knob.moves]
     others = [knob for knob in LADDER if knob not in able and not knob.final]
     if context.policy.maximum:
+        able.sort(key=lambda knob: knob.starts_executors)
         able += others
         able.sort(key=lambda knob: knob.final)
         offers = _offers(context, able)

@@ -18,12 +18,10 @@ from typing import ClassVar
 from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, TRIGGER, TRIGGERS_S, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
-from trimtab.api.v1alpha1.tuning import Mode
 from trimtab.tuning.capacity.load import latency_load
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.knobs.batch_limit import LARGER, filling, known, round_up
 from trimtab.tuning.knobs.knob import Knob
-from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
 
 FILL = 0.9
@@ -78,22 +76,6 @@ class BatchSize(Knob):
 
 
 KNOB = BatchSize()
-
-
-def begun(policy: Policy, settings: Settings) -> Settings:
-    """The settings to begin with, at a trigger that the goal does not rule out.
-
-    A record waits q·T for the trigger alone. Where that is above the higher bound, no batch is fast
-    enough: then the longest trigger that meets the goal with batches that fill it.
-    """
-    asks = policy.mode is not Mode.AUTO or TRIGGER.name in policy.approval
-    if policy.target_s is None or asks or policy.fixes(TRIGGER.name):
-        return settings
-    room_s = policy.higher * policy.target_s
-    if policy.quantile * settings.trigger_s <= room_s:
-        return settings
-    fitting = (t for t in reversed(TRIGGERS_S) if (policy.quantile + FILL) * t <= room_s)
-    return replace(settings, trigger_s=next(fitting, TRIGGERS_S[0]))
 
 
 def room_for_shorter(

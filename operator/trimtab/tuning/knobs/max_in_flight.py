@@ -12,13 +12,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from trimtab.api.knobs import MAX_IN_FLIGHT
+from trimtab.api.knobs import MAX_IN_FLIGHT, MAX_OFFSETS, How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.fit import MORE_CALLS
+from trimtab.tuning.capacity.load import admitted
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.knobs.batch_limit import round_up
 from trimtab.tuning.knobs.knob import Knob
+from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
 MOST_AT_ONCE = 8
@@ -35,7 +38,7 @@ class MaxInFlight(Knob):
     """More calls in flight."""
 
     name = "max-in-flight"
-    values = (MAX_IN_FLIGHT,)
+    values = (MAX_IN_FLIGHT, MAX_OFFSETS)
     moves = frozenset({Kind.CONCURRENCY, Kind.BATCH_OVERHEAD})  # less work leaves more of a trigger
     shortens_batches: ClassVar[bool] = True
     fallback: ClassVar[bool] = True
@@ -73,8 +76,9 @@ class MaxInFlight(Knob):
         return more_capacity(seen)
 
     def _offer(self, context: Context, calls: int) -> Proposal:
-        settings = replace(context.settings, max_in_flight=calls)
-        return context.offer(self.name, self.how, settings, Reason.CALLS_RAISED, raises=True)
+        settings = _with_limit(context, calls)
+        how = self.how if settings.max_offsets == context.settings.max_offsets else How.QUERY
+        return context.offer(self.name, how, settings, Reason.CALLS_RAISED, raises=True)
 
 
 class BackOff(Knob):
@@ -127,6 +131,26 @@ def crowding(context: Context) -> float:
     if now in weights and more is not None:
         factor = max(factor, weights[more] / weights[now])
     return factor
+
+
+def _with_limit(context: Context, calls: int) -> Settings:
+    """The settings with more calls; a limit that would throttle them grows in proportion.
+
+    A batch of as many times the records takes as long, if all of it waits.
+    """
+    now = context.settings
+    settings = replace(now, max_in_flight=calls)
+    model = context.model.with_in_flight(calls)
+    carried = model.sustainable(context.slots, now.trigger_s)
+    maximum = context.policy.maximum
+    needed = carried if maximum else min(carried, context.load.demand / context.band.higher)
+    fixed = context.fixed(MAX_OFFSETS.name)
+    if fixed or admitted(model, context.slots, settings) >= needed:
+        return settings
+    times = calls / (now.max_in_flight or 1)
+    fills = max(1.0, needed * now.trigger_s)  # without a trigger nothing needs filling
+    grown = min(now.max_offsets * times, fills, MAX_OFFSETS.maximum)
+    return replace(settings, max_offsets=max(now.max_offsets, round_up(grown)))
 
 
 def _by_call_time(context: Context) -> Context:

@@ -19,7 +19,7 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import ENDLESS, admitted
 from trimtab.tuning.capacity.model import USUAL_EXPONENT, WIDE
 from trimtab.tuning.context import MORE, Context, Proposal, near_highest
-from trimtab.tuning.knobs.batch_limit import known, round_up
+from trimtab.tuning.knobs.batch_limit import LARGER, known, round_up
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
@@ -139,7 +139,8 @@ def _more(context: Context, executors: int) -> Settings:
     settings = replace(now, executors=executors)
     slots = context.policy.capacity(settings).slots
     carried = context.model.sustainable(slots, now.trigger_s)
-    needed = min(carried, context.load.demand / context.band.higher)
+    asked = math.inf if context.policy.maximum else context.load.demand / context.band.higher
+    needed = min(carried, asked)
     lets_in = admitted(context.model, slots, settings)
     if lets_in >= needed or context.fixed(MAX_OFFSETS.name):
         return settings
@@ -180,8 +181,11 @@ def _aim(context: Context, executors: int) -> float:
 def _useful(context: Context) -> int:
     """The fewest executors that come near the highest rate of any count."""
     least, most = context.executor_range
-    cores, counts = context.capacity.cores, range(least, most + 1)
-    rates = {p: admitted(context.model, p * cores, context.settings) for p in counts}
+    now, cores = context.settings, context.capacity.cores
+    rates = {}
+    for executors in range(least, min(most, LARGER * now.executors) + 1):
+        then = _more(context, executors) if executors > now.executors else now
+        rates[executors] = admitted(context.model, executors * cores, then)
     return near_highest(rates) or least
 
 
