@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from trimtab.api.knobs import MAX_OFFSETS
-from trimtab.tuning.capacity.model import MUCH_LARGER
+from trimtab.tuning.capacity.model import MUCH_LARGER, Model
 from trimtab.tuning.context import Context
 
 LARGER = 4
@@ -15,6 +15,14 @@ LARGER = 4
 def known(context: Context, slots: int) -> float:
     """Records of a batch on so many slots that is not much larger than the learned ones."""
     return MUCH_LARGER * context.model.largest_each * slots
+
+
+def needed_rate(context: Context, model: Model, slots: int) -> float:
+    """Records/s that the limit must let in: what is asked for, as far as so many slots carry it."""
+    carried = model.sustainable(slots, context.settings.trigger_s)
+    if context.policy.maximum:
+        return carried
+    return min(carried, context.load.demand / context.band.higher)
 
 
 def filling(context: Context, slots: int, at_least: float = 1.0) -> int:

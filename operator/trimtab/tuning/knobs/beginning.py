@@ -30,8 +30,8 @@ def begun(policy: Policy, settings: Settings) -> Settings:
     `max`, where a backlog fills every batch, a batch of remote calls becomes one that fits the
     trigger with calls of `CALL_S`.
     """
-    wanted = replace(settings, trigger_s=_trigger_s(policy, settings))
-    wanted = replace(wanted, max_offsets=_max_offsets(policy, settings))
+    trigger_s, max_offsets = _trigger_s(policy, settings), _max_offsets(policy, settings)
+    wanted = replace(settings, trigger_s=trigger_s, max_offsets=max_offsets)
     moved = settings.moved(wanted)
     held = any(policy.fixes(knob) or knob in policy.approval for knob in moved)
     return settings if held or policy.mode is not Mode.AUTO else wanted

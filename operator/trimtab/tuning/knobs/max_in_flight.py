@@ -19,7 +19,7 @@ from trimtab.tuning.capacity.fit import MORE_CALLS
 from trimtab.tuning.capacity.load import admitted
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs.batch_limit import round_up
+from trimtab.tuning.knobs.batch_limit import needed_rate, round_up
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
@@ -141,9 +141,7 @@ def _with_limit(context: Context, calls: int) -> Settings:
     now = context.settings
     settings = replace(now, max_in_flight=calls)
     model = context.model.with_in_flight(calls)
-    carried = model.sustainable(context.slots, now.trigger_s)
-    maximum = context.policy.maximum
-    needed = carried if maximum else min(carried, context.load.demand / context.band.higher)
+    needed = needed_rate(context, model, context.slots)
     fixed = context.fixed(MAX_OFFSETS.name)
     if fixed or admitted(model, context.slots, settings) >= needed:
         return settings

@@ -19,7 +19,7 @@ from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import ENDLESS, admitted
 from trimtab.tuning.capacity.model import USUAL_EXPONENT, WIDE
 from trimtab.tuning.context import MORE, Context, Proposal, near_highest
-from trimtab.tuning.knobs.batch_limit import LARGER, known, round_up
+from trimtab.tuning.knobs.batch_limit import LARGER, known, needed_rate, round_up
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
@@ -138,11 +138,8 @@ def _more(context: Context, executors: int) -> Settings:
     now = context.settings
     settings = replace(now, executors=executors)
     slots = context.policy.capacity(settings).slots
-    carried = context.model.sustainable(slots, now.trigger_s)
-    asked = math.inf if context.policy.maximum else context.load.demand / context.band.higher
-    needed = min(carried, asked)
     lets_in = admitted(context.model, slots, settings)
-    if lets_in >= needed or context.fixed(MAX_OFFSETS.name):
+    if lets_in >= needed_rate(context, context.model, slots) or context.fixed(MAX_OFFSETS.name):
         return settings
     grown = min(now.max_offsets * slots / context.slots, known(context, slots))
     limit = max(now.max_offsets, round_up(min(grown, MAX_OFFSETS.maximum)))
