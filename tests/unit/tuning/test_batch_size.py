@@ -10,8 +10,7 @@ from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, memory, overloaded, policy, snapshot
 
 from trimtab.api.knobs import How
-from trimtab.api.reasons import BottleneckKind, Reason
-from trimtab.tuning import knobs
+from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.points import REPEATED, Point
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.knobs import batch_size, parallelism
@@ -150,10 +149,10 @@ def test_a_short_trigger_that_no_longer_fits_becomes_the_shortest_that_does() ->
     assert longest.settings.trigger_s > 2.0
 
 
-def test_a_goal_of_max_asks_what_relieves_the_bottleneck_first() -> None:
-    asked = policy(target_s=None, maximum=True)
-    now = context(load=280.0, asked=asked, seen={"lag_records": 500_000})
-    limit_first = knobs.raising(now, BottleneckKind.ADMISSION_LIMIT)
-    executors_first = knobs.raising(now, BottleneckKind.CPU)
-    assert limit_first[0].reason is Reason.BATCH_LIMIT_RAISED
-    assert executors_first[0].reason is Reason.EXECUTORS_RAISED
+def test_the_trigger_stays_where_no_executor_would_be_released_at_a_shorter_one() -> None:
+    """It was shortened, and lengthened again 14 s later: too few executors had been shown."""
+    fast, slow = Point(1, 250, 0.1, 4.9, batches=0), Point(1, 2500, 0.1, 22.9, batches=0)
+    settings = replace(START, executors=2)
+    now = context(load=25.0, points=(fast, slow, Point(2, 250, 0.1, 4.0)), settings=settings)
+    assert parallelism.KNOB.release(now) is None
+    assert batch_size.KNOB.release(now) is None

@@ -154,3 +154,25 @@ def test_a_pinned_limit_stays_whatever_it_throttles() -> None:
     asked = policy(target_s=None, rate=10_000.0, pinned={"maxOffsetsPerTrigger": 500.0})
     settings = replace(CALLS, max_offsets=500)
     assert max_in_flight.KNOB.raise_(at(780.0, settings=settings, asked=asked)) is None
+
+
+@pytest.mark.parametrize(("now", "most"), [(1, 8), (8, 64), (64, 80), (80, 160)])
+def test_hardly_more_calls_are_asked_for_than_a_worker_can_start(now: int, most: int) -> None:
+    """80 calls of 8 ms, at 0.1 ms of work each; beyond that twice as many, to see."""
+    points = tuple(replace(p, in_flight=now, duration_s=p.duration_s / now) for p in WAITING)
+    settings = replace(CALLS, max_in_flight=now)
+    seen = {"pending_call_s": 0.008, "pending_calls": float(now)}
+    offer = max_in_flight.KNOB.raise_(at(90_000.0, points=points, settings=settings, seen=seen))
+    assert offer is not None
+    assert offer.settings.max_in_flight == most
+
+
+def test_after_a_cold_batch_the_limit_grows_as_much_as_the_calls() -> None:
+    """What compiled in it is no reason to believe that fewer records fill the trigger."""
+    settings = replace(CALLS, max_offsets=500)
+    cold = (Point(1, 500, 0.0, 11.0, 1),)
+    known = at(2000.0, settings=settings, points=cold)
+    for memory, limit in ((known.memory, 1900), (replace(known.memory, points=()), 4000)):
+        offer = max_in_flight.KNOB.raise_(replace(known, memory=memory))
+        assert offer is not None
+        assert (offer.settings.max_in_flight, offer.settings.max_offsets) == (8, limit)

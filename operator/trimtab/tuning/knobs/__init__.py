@@ -21,7 +21,7 @@ from trimtab.tuning.knobs import (
     between,
     cores,
     fewer,
-    growth,
+    highest_rate,
     locality,
     max_in_flight,
     parallelism,
@@ -37,7 +37,6 @@ from trimtab.tuning.settings import Settings
 LADDER: tuple[Knob, ...] = (
     parallelism.KNOB,
     batch_size.KNOB,
-    growth.KNOB,
     between.KNOB,
     split.KNOB,
     max_in_flight.KNOB,
@@ -100,11 +99,7 @@ def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
     able = [knob for knob in LADDER if kind in knob.moves]
     others = [knob for knob in LADDER if knob not in able and not knob.final]
     if context.policy.maximum:
-        able.sort(key=lambda knob: knob.starts_executors)
-        able += others
-        able.sort(key=lambda knob: knob.final)
-        offers = _offers(context, able)
-        return [offer for offer in offers if offer.predicted <= (1 - MORE) * context.load.value]
+        return _in_turn(context, kind)
     offers = _offers(context, able)
     first = _reaching(context, offers)
     if not first:
@@ -115,6 +110,19 @@ def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
     reaching = _reaching(context, left)
     rest = sorted((o for o in left if o not in reaching), key=lambda offer: offer.predicted)
     return first + reaching + rest
+
+
+def _in_turn(context: Context, kind: BottleneckKind) -> list[Proposal]:
+    """What raises the rate under a goal of `max`: every knob that has something to offer.
+
+    Knobs that take the batch limit with them relieve it too.
+    """
+    limit = kind is BottleneckKind.ADMISSION_LIMIT
+    able = [knob for knob in LADDER if kind in knob.moves or (limit and MAX_OFFSETS in knob.values)]
+    others = [knob for knob in LADDER if knob not in able and not knob.final]
+    first = highest_rate.ordered(context, _offers(context, able))
+    offers = sorted(first + _offers(context, others), key=_final)
+    return [offer for offer in offers if offer.predicted <= (1 - MORE) * context.load.value]
 
 
 def _offers(context: Context, knobs: Iterable[Knob]) -> list[Proposal]:

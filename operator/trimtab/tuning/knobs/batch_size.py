@@ -20,6 +20,7 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import latency_load
 from trimtab.tuning.context import Context, Proposal
+from trimtab.tuning.knobs import parallelism
 from trimtab.tuning.knobs.batch_limit import LARGER, filling, known, round_up
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.settings import Settings
@@ -170,18 +171,17 @@ def _room_for_fewer(context: Context) -> Settings | None:
 
 
 def _fewer_do(context: Context, settings: Settings) -> bool:
-    """Whether executors would be released at another trigger, and the goal still met."""
-    now, (least, _) = context.settings, context.executor_range
-    if context.fixed(EXECUTORS.name) or now.executors <= least:
+    """Whether executors would be released at another trigger, and the goal still met.
+
+    If none were, the trigger would be moved again.
+    """
+    if context.fixed(EXECUTORS.name):
         return False
-    one_fewer = replace(settings, executors=now.executors - 1)
-    if context.slots_load(one_fewer) >= context.band.lower:
-        return False  # none would be released there, and the trigger would be moved again
-    for executors in range(least, now.executors):
-        then = replace(settings, executors=executors)
-        if context.holds(then) and context.carries_peak(then) and _fits(context, then):
-            return True
-    return False
+    then = replace(context, snapshot=replace(context.snapshot, settings=settings))
+    offer = parallelism.KNOB.release(then)
+    if offer is None:
+        return False
+    return context.carries_peak(offer.settings) and _fits(context, offer.settings)
 
 
 def _shorter(context: Context) -> list[Settings]:

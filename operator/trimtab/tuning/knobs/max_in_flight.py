@@ -9,6 +9,7 @@ calls cost nothing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import ClassVar
 
@@ -26,6 +27,13 @@ from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
 MOST_AT_ONCE = 8
 """Largest factor of one step: a service may behave differently under a much higher load."""
+
+START_S = 1e-4
+"""Seconds of work for each call, however short: Python workers started up to 7,800 calls/s. So more
+than c / START_S calls are hardly ever in flight."""
+
+PROBE = 2
+"""Largest factor of a step beyond that: the machine may be a faster one."""
 
 CROWDED = 1.1
 """More calls crowd the service if its throughput drops by more than this factor."""
@@ -52,7 +60,7 @@ class MaxInFlight(Knob):
         if now is None:
             return None
         context = _by_call_time(context)
-        most = min(MOST_AT_ONCE * now, int(MAX_IN_FLIGHT.maximum))
+        most = _most(context, now)
         for calls in range(now + 1, most + 1):
             offer = self._offer(context, calls)
             if offer.predicted <= context.band.higher and not context.policy.maximum:
@@ -133,6 +141,15 @@ def crowding(context: Context) -> float:
     return factor
 
 
+def _most(context: Context, now: int) -> int:
+    """The most calls that one step allows."""
+    signals = context.snapshot.signals
+    call_s = signals.pending_call_s if signals else None
+    busy = round(call_s / START_S) if call_s else MOST_AT_ONCE * now
+    busy = busy if busy > now else PROBE * now
+    return min(busy, MOST_AT_ONCE * now, int(MAX_IN_FLIGHT.maximum))
+
+
 def _with_limit(context: Context, calls: int) -> Settings:
     """The settings with more calls; a limit that would throttle them grows in proportion.
 
@@ -147,6 +164,8 @@ def _with_limit(context: Context, calls: int) -> Settings:
         return settings
     times = calls / (now.max_in_flight or 1)
     fills = max(1.0, needed * now.trigger_s)  # without a trigger nothing needs filling
+    if not context.memory.points:
+        fills = math.inf  # a cold batch shows too little capacity
     grown = min(now.max_offsets * times, fills, MAX_OFFSETS.maximum)
     return replace(settings, max_offsets=max(now.max_offsets, round_up(grown)))
 
