@@ -25,8 +25,9 @@ def test_nothing_is_lost_whatever_is_killed(stage: Stage) -> None:
 
     def goes_on(after: str) -> None:
         before = stage.metric(batch) or 0
-        # the next one may have ended before the kill, and be scraped after it
-        stage.wait(
+        # the next one may have ended before the kill, and be scraped after it; a driver that starts
+        # again beside other tests takes minutes
+        stage.wait_long(
             f"batches go on after {after}", 180, lambda: (stage.metric(batch) or 0) > before + 2
         )
 
