@@ -61,8 +61,11 @@ def figures(run: Run, verdicts: Callable[[Run], dict[str, bool]] = verify) -> di
 
 
 def sustainable(scenario: Scenario, settings: Settings) -> float:
-    """s(p, T) of the true plant: the highest rate whose batch fits in its trigger, records/s."""
-    within_s = settings.trigger_s or LONG_S
+    """s(p, T) of the true plant: the highest rate whose batch fits in its trigger, records/s.
+
+    With the latency profile, in the time to which batches may stretch.
+    """
+    within_s = scenario.policy().pace_s(settings.trigger_s) or LONG_S
 
     def fits(rate: float) -> bool:
         spent = batch_phases(

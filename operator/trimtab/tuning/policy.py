@@ -83,6 +83,16 @@ class Policy:
     idle_after_s: float | None = None
     """Seconds without input after which no executor runs; None: some always do."""
 
+    def pace_s(self, trigger_s: float) -> float:
+        """Seconds that a batch may take at a trigger and still keep up.
+
+        The trigger; where it is to be short, as long as batches that follow each other at once
+        meet the goal: they wait q of a batch and take one.
+        """
+        if not self.prompt or self.target_s is None:
+            return trigger_s
+        return max(trigger_s, self.higher * self.target_s / (1 + self.quantile))
+
     @classmethod
     def of(cls, spec: StreamPipelineSpec) -> Policy:
         """The policy in a spec."""

@@ -214,7 +214,7 @@ def _rate(model: Model, policy: Policy, settings: Settings, slots: int, higher: 
 
     The capacity load and the latency load (`capacity/load.py`), solved for the rate.
     """
-    trigger_s = settings.trigger_s
+    trigger_s = policy.pace_s(settings.trigger_s)
     rate = higher * min(model.sustainable(slots, trigger_s), admitted(model, slots, settings))
     if policy.target_s is None or trigger_s <= 0:
         return rate

@@ -106,11 +106,18 @@ def test_with_the_latency_profile_the_trigger_is_as_short_as_the_slots_allow() -
     offer = batch_size.KNOB.release(roomy())
     assert offer is not None
     assert (offer.reason, offer.raises) == (Reason.TRIGGER_SHORTENED, False)
-    assert offer.settings == replace(START, trigger_s=0.5)
-    now = roomy()
-    assert (
-        now.slots_load(offer.settings) < now.light < now.slots_load(replace(START, trigger_s=0.3))
-    )
+    assert offer.settings == replace(START, trigger_s=0.2)
+
+
+def test_a_trigger_far_below_the_batches_time_gains_nothing() -> None:
+    """Batches of 0.9 s follow each other at once, whether each 0.2 s or each 0.7 s."""
+    slow = (Point(1, 100, 0.7, 1.5), Point(1, 1000, 0.7, 8.7))
+    settings, asked = replace(START, trigger_s=5.0), policy(higher=0.7, lower=0.5, prompt=True)
+    now = context(load=20.0, points=slow, settings=settings, asked=asked)
+    offer = batch_size.KNOB.release(now)
+    assert offer is not None
+    assert offer.settings.trigger_s == 0.7
+    assert now.predicted(offer.settings) < now.light, "room, although no batch fits its trigger"
 
 
 def test_without_it_the_trigger_is_as_long_as_the_goal_allows() -> None:
@@ -135,18 +142,18 @@ def test_a_pause_that_would_break_the_goal_is_not_worth_a_shorter_trigger() -> N
     assert batch_size.KNOB.release(slow) is None
 
 
-def test_a_short_trigger_that_no_longer_fits_becomes_the_shortest_that_does() -> None:
-    settings = replace(START, trigger_s=0.5)
+def test_a_trigger_that_is_too_long_becomes_one_without_a_wait() -> None:
+    settings = replace(START, trigger_s=15.0)
     asked = policy(higher=0.7, lower=0.5, prompt=True)
-    crowded = context(load=67.0, points=LIGHT, settings=settings, asked=asked)
-    offer = batch_size.KNOB.raise_(crowded)
+    late = context(load=67.0, points=LIGHT, settings=settings, asked=asked)
+    offer = batch_size.KNOB.raise_(late)
     assert offer is not None
-    assert offer.settings.trigger_s == 2.0
-    longest = batch_size.KNOB.raise_(replace(
-        crowded, snapshot=replace(crowded.snapshot, policy=replace(asked, prompt=False))
-    ))  # fmt: skip
+    assert offer.settings.trigger_s == 0.2
+    longest = batch_size.KNOB.raise_(
+        replace(late, snapshot=replace(late.snapshot, policy=replace(asked, prompt=False)))
+    )
     assert longest is not None
-    assert longest.settings.trigger_s > 2.0
+    assert longest.settings.trigger_s == 5.0
 
 
 def test_the_trigger_stays_where_no_executor_would_be_released_at_a_shorter_one() -> None:

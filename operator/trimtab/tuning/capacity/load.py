@@ -93,11 +93,12 @@ def measure(
         return None
     input_rate = max(seen_rate, expected.rate) if expected else seen_rate
     policy, settings = snapshot.policy, carrying(snapshot)
-    slots = policy.capacity(settings).slots
-    duration_s = model.duration_s(seen_rate * settings.trigger_s, slots)
-    in_flight = seen_rate * in_flight_s(settings.trigger_s, duration_s)
+    slots, trigger_s = policy.capacity(settings).slots, settings.trigger_s
+    duration_s = batch_s(model, policy, settings, seen_rate)
+    every_s = min(max(trigger_s, duration_s), policy.pace_s(trigger_s))
+    in_flight = seen_rate * in_flight_s(every_s, duration_s)
     backlog = max(0.0, signals.lag_records - in_flight)
-    one_batch = seen_rate * max(settings.trigger_s, duration_s)
+    one_batch = seen_rate * max(trigger_s, duration_s)
     demand = input_rate + backlog / policy.catch_up_s
     if policy.rate is not None:
         demand = min(demand, policy.rate)
@@ -110,7 +111,7 @@ def measure(
         backlog=backlog,
         capacity=capacity_load(model, policy, settings, demand),
         latency=latency_load(model, policy, settings, input_rate) if backlog <= one_batch else None,
-        duration_s=model.duration_s(input_rate * settings.trigger_s, slots),
+        duration_s=batch_s(model, policy, settings, input_rate),
         expected=expected,
     )
 
@@ -125,7 +126,7 @@ def capacity_load(model: Model, policy: Policy, settings: Settings, demand: floa
     lets_in = admitted(model, slots, settings)
     if policy.maximum:
         return _over(demand, lets_in)
-    return _over(demand, min(model.sustainable(slots, settings.trigger_s), lets_in))
+    return _over(demand, min(model.sustainable(slots, policy.pace_s(settings.trigger_s)), lets_in))
 
 
 def starting_debt(
@@ -146,7 +147,7 @@ def slots_load(model: Model, policy: Policy, settings: Settings, demand: float) 
     """demand / s(p, T): how much the slots have to do, whatever the batch limit admits."""
     slots = policy.capacity(settings).slots
     model = model.with_in_flight(settings.max_in_flight)
-    return _over(demand, model.sustainable(slots, settings.trigger_s))
+    return _over(demand, model.sustainable(slots, policy.pace_s(settings.trigger_s)))
 
 
 def _over(demand: float, rate: float) -> float:
@@ -165,12 +166,22 @@ def latency_load(
     """(q·max(T, D) + D) / target at a constant input; None for a rate goal, or without input."""
     if policy.target_s is None or input_rate <= 0:
         return None
-    slots = policy.capacity(settings).slots
-    trigger_s = settings.trigger_s
-    duration_s = model.with_in_flight(settings.max_in_flight).duration_s(
-        input_rate * trigger_s, slots
-    )
-    return (policy.quantile * max(trigger_s, duration_s) + duration_s) / policy.target_s
+    model = model.with_in_flight(settings.max_in_flight)
+    duration_s = batch_s(model, policy, settings, input_rate)
+    return (policy.quantile * max(settings.trigger_s, duration_s) + duration_s) / policy.target_s
+
+
+def batch_s(model: Model, policy: Policy, settings: Settings, rate: float) -> float:
+    """Seconds of a batch at a constant input.
+
+    That of a trigger's input, or of what comes in meanwhile if batches may follow each other at
+    once. Where those would be too long, the capacity load says so.
+    """
+    slots, trigger_s = policy.capacity(settings).slots, settings.trigger_s
+    duration_s = model.duration_s(rate * trigger_s, slots)
+    stretched_s = model.back_to_back_s(rate, slots)
+    stretches = trigger_s < duration_s and stretched_s <= policy.pace_s(trigger_s)
+    return stretched_s if stretches else duration_s
 
 
 def predict(
@@ -188,6 +199,5 @@ def predict(
 
 
 def least_latency_s(model: Model, policy: Policy, input_rate: float, slots: float) -> float:
-    """The lowest possible percentile on some slots: (1 + q)·o / (1 − rate/capacity)."""
-    free = 1.0 - input_rate / model.capacity(slots)
-    return (1 + policy.quantile) * model.overhead_s(slots) / free if free > 0 else float("inf")
+    """The lowest possible percentile on some slots: that of batches which follow at once."""
+    return (1 + policy.quantile) * model.back_to_back_s(input_rate, slots)

@@ -197,6 +197,11 @@ class Model:
         """D(n, p) in seconds."""
         return self.overhead_s(slots) + records / self.capacity(slots)
 
+    def back_to_back_s(self, rate: float, slots: float) -> float:
+        """Seconds of batches that follow each other at once: o / (1 − rate/capacity)."""
+        free = 1.0 - rate / self.capacity(slots)
+        return self.overhead_s(slots) / free if free > 0 else math.inf
+
     def sustainable(self, slots: float, trigger_s: float) -> float:
         """s(p, T): the highest rate whose batch still fits its trigger, in records/s."""
         if trigger_s <= 0:

@@ -19,7 +19,7 @@ def known(context: Context, slots: int) -> float:
 
 def needed_rate(context: Context, model: Model, slots: int) -> float:
     """Records/s that the limit must let in: what is asked for, as far as so many slots carry it."""
-    carried = model.sustainable(slots, context.settings.trigger_s)
+    carried = model.sustainable(slots, context.policy.pace_s(context.settings.trigger_s))
     if context.policy.maximum:
         return carried
     return min(carried, context.load.demand / context.band.higher)

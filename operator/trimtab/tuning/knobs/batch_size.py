@@ -31,6 +31,9 @@ FILL = 0.9
 WORTH = 0.9
 """A trigger that does not reach the goal is used only if it reduces the load by 10 %."""
 
+NEAR = 1.05
+"""Latencies that differ by less than this factor are alike: the longer trigger costs less."""
+
 
 class BatchSize(Knob):
     """The trigger and the batch limit."""
@@ -92,6 +95,8 @@ def room_for_shorter(
     known = any(offer.knob == KNOB.name for offer in offers)
     if known or context.policy.target_s is None or context.fixed(TRIGGER.name):
         return []
+    if context.policy.pace_s(context.settings.trigger_s) > context.settings.trigger_s:
+        return []  # where batches may follow each other at once, a shorter one helps nothing
     able = [knob for knob in knobs if kind in knob.moves | {Kind.ADMISSION_LIMIT}]
     for shorter in _shorter(context):
         then = replace(
@@ -126,11 +131,11 @@ def _larger(context: Context) -> Proposal | None:
 
 
 def _preferred(context: Context, reaching: list[Settings]) -> Settings:
-    """The longest trigger that meets the goal; if prompt, the shortest clear of the bound."""
+    """The longest trigger that meets the goal; if prompt, the promptest clear of the bound."""
     if not context.policy.prompt:
         return reaching[-1]
-    clear = (s for s in reaching if _predicted(context, s) <= context.clear)
-    return next(clear, reaching[-1])
+    clear = [s for s in reaching if _predicted(context, s) <= context.clear]
+    return _promptest(context, clear) if clear else reaching[-1]
 
 
 def _longest(context: Context) -> Settings | None:
@@ -152,15 +157,25 @@ def _longer_for_fewer(context: Context) -> Settings | None:
     return next((s for s in longer if _fewer_do(context, s)), None)
 
 
+def _promptest(context: Context, settings: Iterable[Settings]) -> Settings:
+    """The longest trigger whose latency is near the lowest: below a batch's time it is as low."""
+    latencies = {each: _latency(context, each) for each in settings}
+    near = NEAR * min(latencies.values())
+    return max((each for each in latencies if latencies[each] <= near), key=lambda s: s.trigger_s)
+
+
 def _shortest(context: Context) -> Settings | None:
-    """The shortest trigger at which the slots have room, also for the input of late."""
+    """The promptest trigger at which the slots have room, also for the input of late."""
     roomy = [
         settings
         for settings in _shorter(context)
         if _predicted(context, settings) < context.light and _fits(context, settings)
         if context.carries_peak(settings)
     ]
-    return roomy[-1] if roomy else None
+    if not roomy:
+        return None
+    best = _promptest(context, [context.settings, *roomy])
+    return best if best != context.settings else None
 
 
 def _room_for_fewer(context: Context) -> Settings | None:
@@ -211,7 +226,8 @@ def _fits(context: Context, settings: Settings) -> bool:
     slots = context.policy.capacity(settings).slots
     records, knee = context.load.input_rate * settings.trigger_s, context.model.knee(slots)
     duration_s = context.model.duration_s(records, slots)
-    return duration_s <= FILL * settings.trigger_s and (knee is None or records <= knee)
+    room_s = FILL * context.policy.pace_s(settings.trigger_s)
+    return duration_s <= room_s and (knee is None or records <= knee)
 
 
 def _with_trigger(context: Context, trigger_s: float) -> Settings:
