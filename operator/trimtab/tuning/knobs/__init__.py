@@ -6,7 +6,7 @@ shortest measured pause on this pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from trimtab.api.knobs import MAX_OFFSETS, TRIGGER
@@ -57,7 +57,7 @@ def named(name: str) -> Knob:
 
 
 def known_only(state: ControllerState) -> ControllerState:
-    """The state without the trial and verdicts of knobs that only a newer operator knows."""
+    """The state without the trial and verdicts of knobs that only another version knows."""
     names = {knob.name for knob in LADDER}
     trial = state.trial if state.trial and state.trial.knob in names else None
     verdicts = tuple(verdict for verdict in state.verdicts if verdict.knob in names)
@@ -96,10 +96,10 @@ def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
     goal of `max` asks every knob in turn. A knob that cannot be reverted comes last of its kind,
     and only if it relieves the bottleneck.
     """
-    able = [knob for knob in LADDER if kind in knob.moves]
-    others = [knob for knob in LADDER if knob not in able and not knob.final]
     if context.policy.maximum:
         return _in_turn(context, kind)
+    able = [knob for knob in LADDER if kind in knob.moves]
+    others = _others(able)
     offers = _offers(context, able)
     first = _reaching(context, offers)
     if not first:
@@ -119,10 +119,14 @@ def _in_turn(context: Context, kind: BottleneckKind) -> list[Proposal]:
     """
     limit = kind is BottleneckKind.ADMISSION_LIMIT
     able = [knob for knob in LADDER if kind in knob.moves or (limit and MAX_OFFSETS in knob.values)]
-    others = [knob for knob in LADDER if knob not in able and not knob.final]
     first = highest_rate.ordered(context, _offers(context, able))
-    offers = sorted(first + _offers(context, others), key=_final)
+    offers = sorted(first + _offers(context, _others(able)), key=_final)
     return [offer for offer in offers if offer.predicted <= (1 - MORE) * context.load.value]
+
+
+def _others(able: Sequence[Knob]) -> list[Knob]:
+    """The knobs that do not move the bottleneck, and can be reverted."""
+    return [knob for knob in LADDER if knob not in able and not knob.final]
 
 
 def _offers(context: Context, knobs: Iterable[Knob]) -> list[Proposal]:

@@ -3,9 +3,9 @@
 In steady state a batch holds rate × max(T, D) records, so the trigger determines its size and
 maxOffsetsPerTrigger only bounds batches during catch-up. The longest trigger in `TRIGGERS_S` wins
 whose load is within the higher bound and whose batch fits in 0.9 of it: a shorter one costs more
-commits and more of the driver's time. Where the policy asks for promptness, the shortest wins that
-leaves the slots room. No batch may grow past the knee, where the third of the seeds' regimes
-begins.
+commits and more of the driver's time. Where the policy asks for promptness, the one with the lowest
+latency wins that leaves the slots room, and batches may follow each other at once. No batch may
+grow past the knee, where the third of the seeds' regimes begins.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _now(context: Context, offer: Proposal) -> Proposal:
 def _larger(context: Context) -> Proposal | None:
     """A larger batch limit, which spreads the fixed overhead over more records."""
     now = context.settings
-    wanted = filling(context, context.slots, at_least=2 * now.max_offsets)
+    wanted = filling(context, at_least=2 * now.max_offsets)
     if wanted <= now.max_offsets:
         return None
     return _proposal(context, replace(now, max_offsets=wanted), raises=True)
@@ -172,8 +172,6 @@ def _shortest(context: Context) -> Settings | None:
         if _predicted(context, settings) < context.light and _fits(context, settings)
         if context.carries_peak(settings)
     ]
-    if not roomy:
-        return None
     best = _promptest(context, [context.settings, *roomy])
     return best if best != context.settings else None
 

@@ -8,7 +8,7 @@ model knows what they save only as far as they still wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.settings import Settings
@@ -20,9 +20,8 @@ LITTLE = 0.5
 """Share of the largest gain below which a knob gains little."""
 
 
-def ordered(context: Context, offers: Iterable[Proposal]) -> list[Proposal]:
+def ordered(context: Context, offers: Sequence[Proposal]) -> list[Proposal]:
     """Offers of one kind, the one to try first in front; those that gain little come last."""
-    offers = list(offers)
     largest = max((_gain(context, offer) for offer in offers), default=1.0)
 
     def order(offer: Proposal) -> tuple[bool, float]:

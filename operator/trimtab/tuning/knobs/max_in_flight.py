@@ -9,18 +9,16 @@ calls cost nothing.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import ClassVar
 
-from trimtab.api.knobs import MAX_IN_FLIGHT, MAX_OFFSETS, How
+from trimtab.api.knobs import MAX_IN_FLIGHT, MAX_OFFSETS
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.fit import MORE_CALLS
-from trimtab.tuning.capacity.load import admitted
 from trimtab.tuning.capacity.model import Model
 from trimtab.tuning.context import Context, Proposal
-from trimtab.tuning.knobs.batch_limit import needed_rate, round_up
+from trimtab.tuning.knobs.batch_limit import how_with, needed_rate, unthrottled
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
@@ -85,7 +83,7 @@ class MaxInFlight(Knob):
 
     def _offer(self, context: Context, calls: int) -> Proposal:
         settings = _with_limit(context, calls)
-        how = self.how if settings.max_offsets == context.settings.max_offsets else How.QUERY
+        how = how_with(context, settings, self.how)
         return context.offer(self.name, how, settings, Reason.CALLS_RAISED, raises=True)
 
 
@@ -159,15 +157,10 @@ def _with_limit(context: Context, calls: int) -> Settings:
     settings = replace(now, max_in_flight=calls)
     model = context.model.with_in_flight(calls)
     needed = needed_rate(context, model, context.slots)
-    fixed = context.fixed(MAX_OFFSETS.name)
-    if fixed or admitted(model, context.slots, settings) >= needed:
-        return settings
-    times = calls / (now.max_in_flight or 1)
-    fills = max(1.0, needed * now.trigger_s)  # without a trigger nothing needs filling
-    if not context.memory.points:
-        fills = math.inf  # a cold batch shows too little capacity
-    grown = min(now.max_offsets * times, fills, MAX_OFFSETS.maximum)
-    return replace(settings, max_offsets=max(now.max_offsets, round_up(grown)))
+    most = now.max_offsets * calls / (now.max_in_flight or 1)
+    if context.memory.points:  # a cold batch shows too little capacity
+        most = min(most, max(1.0, needed * now.trigger_s))  # without a trigger nothing fills
+    return unthrottled(context, model, settings, needed=needed, most=most)
 
 
 def _by_call_time(context: Context) -> Context:

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS, How
+from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import ENDLESS, admitted
 from trimtab.tuning.capacity.model import USUAL_EXPONENT, WIDE
 from trimtab.tuning.context import MORE, Context, Proposal, near_highest
-from trimtab.tuning.knobs.batch_limit import LARGER, known, needed_rate, round_up
+from trimtab.tuning.knobs.batch_limit import LARGER, how_with, known, needed_rate, unthrottled
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
@@ -137,13 +137,10 @@ def _more(context: Context, executors: int) -> Settings:
     """The settings with more executors; a limit that would throttle them grows with the slots."""
     now = context.settings
     settings = replace(now, executors=executors)
-    slots = context.policy.capacity(settings).slots
-    lets_in = admitted(context.model, slots, settings)
-    if lets_in >= needed_rate(context, context.model, slots) or context.fixed(MAX_OFFSETS.name):
-        return settings
-    grown = min(now.max_offsets * slots / context.slots, known(context, slots))
-    limit = max(now.max_offsets, round_up(min(grown, MAX_OFFSETS.maximum)))
-    return replace(settings, max_offsets=limit)
+    slots, model = context.policy.capacity(settings).slots, context.model
+    most = min(now.max_offsets * slots / context.slots, known(context, slots))
+    needed = needed_rate(context, model, slots)
+    return unthrottled(context, model, settings, needed=needed, most=most)
 
 
 def _best(context: Context, loads: Mapping[int, float]) -> int:
@@ -189,6 +186,6 @@ def _useful(context: Context) -> int:
 def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:
     now = context.settings
     settings = _more(context, executors) if raises else replace(now, executors=executors)
-    how = KNOB.how if settings.max_offsets == now.max_offsets else How.QUERY
+    how = how_with(context, settings, KNOB.how)
     reason = Reason.EXECUTORS_RAISED if raises else Reason.EXECUTORS_RELEASED
     return context.offer(KNOB.name, how, settings, reason, raises=raises)
