@@ -13,7 +13,7 @@ from trimtab.api.knobs import How
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity import learning
 from trimtab.tuning.capacity.fit import fit
-from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.capacity.points import REPEATED, Point
 from trimtab.tuning.context import Context
 from trimtab.tuning.knobs import max_in_flight
 
@@ -114,11 +114,29 @@ def test_small_batches_of_a_busy_machine_do_not_ask_for_all_calls(
 
 def test_batches_of_the_size_that_comes_in_tell_what_waits() -> None:
     """2 ms of work a record beside the 8 ms: the calls make up for it, as the slope is sure."""
-    seen = tuple(Point(1, n, 0.0, 0.5 + 0.01 * n, 1, call_s=0.008) for n in (250, 1000))
+    sizes = (250, 1000)
+    seen = tuple(Point(1, n, 0.0, 0.5 + 0.01 * n, 1, REPEATED, call_s=0.008) for n in sizes)
     offer = max_in_flight.KNOB.raise_(at(200.0, points=seen))
     assert offer is not None
     exact = 5  # 1000 records in 0.8 × (5 − 0.5) s: 3.6 = 2 + 8/m ms
     assert offer.settings.max_in_flight == exact + 1, "the slope has a margin"
+
+
+@pytest.mark.parametrize(("batches", "reaches"), [(1, True), (REPEATED, False)])
+def test_a_slow_batch_does_not_show_that_calls_are_too_few(batches: int, reaches: bool) -> None:
+    """1,209 records in 2.9 s where eight calls of 8 ms need 1.2 s: the driver may still be cold."""
+    points = (
+        Point(1, 1376, 0.4, 14.0, 1, call_s=0.008),
+        Point(1, 300, 0.4, 0.9, 8, 6, call_s=0.008),
+        Point(1, 1209, 0.4, 2.9, 8, batches, call_s=0.008),
+    )
+    settings = replace(CALLS, trigger_s=2.0, max_offsets=5000, max_in_flight=8)
+    now = at(
+        600.0, settings=settings, points=points, asked=policy(), seen={"pending_call_s": 0.008}
+    )
+    offer = max_in_flight.KNOB.raise_(now)
+    assert offer is not None
+    assert (offer.predicted <= now.band.higher) is reaches
 
 
 def test_what_does_not_wait_is_taken_to_grow_by_all_other_knobs() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trimtab.tuning.capacity.model import WIDE, CallCost, Model, at_work, call_factor
-from trimtab.tuning.capacity.points import SPREAD, Point, knees
+from trimtab.tuning.capacity.points import REPEATED, SPREAD, Point, knees
 
 MORE_CALLS = 1.5
 """Smallest ratio between two numbers of calls in flight whose times can be compared."""
@@ -48,6 +48,7 @@ def fit(
     by_slots: dict[float, list[Point]] = {}
     for point in sorted(below, key=lambda p: p.slots):
         by_slots.setdefault(point.slots, []).append(point)
+    thin = {slots for slots, group in by_slots.items() if _largest(group).batches < REPEATED}
     return Model(
         out_s=sorted(p.out_s for p in usable)[len(usable) // 2],
         fixed=fixed,
@@ -56,9 +57,10 @@ def fit(
         in_flight=calls,
         waiting=_timed(below, fixed) if waiting is None else waiting,
         batches=tuple((slots, max(p.records for p in group)) for slots, group in by_slots.items()),
-        call_cost=_call_cost(below) if waiting is None else None,
+        call_cost=_call_cost(below) if waiting is None or thin else None,
         knees=tuple(sorted(found.items())),
         waves=waves,
+        thin=frozenset(thin),
     )
 
 
@@ -174,5 +176,9 @@ def _intercept(group: Sequence[Point]) -> float:
 
 def _weight(group: Sequence[Point], fixed: float) -> float:
     """W in slot-seconds per record, from the largest batch, where A distorts it least."""
-    largest = max(group, key=lambda p: p.records)
+    largest = _largest(group)
     return max(largest.slot_seconds - fixed, BELIEVED * largest.slot_seconds) / largest.records
+
+
+def _largest(group: Sequence[Point]) -> Point:
+    return max(group, key=lambda p: p.records)

@@ -71,11 +71,14 @@ class Model:
     batches: tuple[tuple[float, int], ...] = ()
     """Records of the largest learned batch by slots at work, ascending."""
     call_cost: CallCost | None = None
-    """The cost from the time of a call, until two numbers of calls in flight were seen."""
+    """The cost from the time of a call, until two numbers of calls in flight were seen often."""
     knees: tuple[tuple[float, int], ...] = ()
     """Records above which a batch takes disproportionately longer, by slots at work."""
     waves: bool = False
     """Whether each task runs on one slot, so slots idle in the last wave."""
+    thin: frozenset[float] = frozenset()
+    """Slots at work whose W rests on batches of a size that was hardly seen: they may be slow by
+    chance, as in a driver whose code still compiles."""
 
     def knee(self, slots: float) -> int | None:
         """Records above which a batch takes disproportionately longer; None if none was seen."""
@@ -84,6 +87,10 @@ class Model:
     def learned(self, slots: float) -> bool:
         """Whether a batch on this number of slots was seen."""
         return any(self.slots(slots) == known for known, _ in self.per_record)
+
+    def sure(self, slots: float) -> bool:
+        """Whether the slope of batches of several sizes shows W there, each seen often."""
+        return self.fixed > 0 and self.slots(slots) not in self.thin
 
     def extrapolates(self, records: float) -> bool:
         """Whether a batch of this size is far larger than all learned ones."""

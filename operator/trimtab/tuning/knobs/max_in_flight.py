@@ -164,12 +164,14 @@ def _with_limit(context: Context, calls: int) -> Settings:
 
 
 def _by_call_time(context: Context) -> Context:
-    """The context with the call-time model, if no slope shows the work other than calls.
+    """The context with the call-time model, if no sure slope shows the work other than calls.
 
-    The slope of small batches is half noise; for a late batch the cause of the delay is unknown.
+    The slope of small batches is half noise, and a size that was hardly seen may be slow because
+    the driver is cold: more calls are tried then, since they cost nothing. Not under a goal of
+    `max`, where each trial delays all others. For a late batch the cause of the delay is unknown.
     """
     model = context.model
-    unsure = not model.fixed or context.extrapolates
-    if not unsure or context.late is not None:
+    sure = model.fixed > 0 if context.policy.maximum else model.sure(context.slots)
+    if (sure and not context.extrapolates) or context.late is not None:
         return context
     return replace(context, model=model.by_call_time)
