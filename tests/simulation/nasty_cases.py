@@ -135,6 +135,33 @@ FALLING = (
           "capacity": {1: 500, 4: 1900, 6: 2400, 26: 2450}}), 4800, cores=0.6),
 )  # fmt: skip
 
+PEAK = {1: 500, 2: 960, 4: 1750, 6: 2400, 8: 2000, 12: 1000, 26: 700}
+FLAT = {1: 500, 4: 1900, 6: 2400, 26: 2450}
+BURST = [[0, 600], [603, 4500], [780, 2000]]
+
+
+def limited(**changes: Any) -> Any:
+    """A pipeline whose batch limit is pinned, so that a backlog makes batches of half a minute."""
+    start = {"maxOffsetsPerTrigger": 30_000} | changes.pop("start", {})
+    pins = {"trigger": 5, "maxOffsetsPerTrigger": 30_000}
+    return case(start=start, tuning={"pinned": pins}, **changes)
+
+
+SEEDS = (1, 2, 3, 4)
+# After the burst the best number carries the load, and its backlog slowly, with rests of violation.
+AFTER_A_BURST = (
+    Nasty("peak-burst", limited(load=BURST, plant={"capacity": PEAK}), 4400, cores=1.5,
+          reversals=8, stuck_s=3000, seeds=SEEDS),
+    Nasty("falls-burst", limited(load=BURST, plant={"capacity": FALLS}), 3300, cores=1.8,
+          reversals=8, stuck_s=3000, seeds=SEEDS),
+    Nasty("falls-infeasible-from-26", limited(load=[[0, 3000]], plant={"capacity": FALLS},
+          start={"executors": 26}), 5400, cores=0.35, reversals=12, seeds=SEEDS),
+    Nasty("flat-infeasible-from-26", limited(load=[[0, 3000]], plant={"capacity": FLAT},
+          start={"executors": 26}), 5400, cores=0.5, seeds=SEEDS),
+    Nasty("flat-infeasible-later", limited(load=[[0, 600], [603, 2250], [1803, 3000]],
+          plant={"capacity": FLAT}), 4100, cores=0.6, stuck_s=700, seeds=SEEDS),
+)  # fmt: skip
+
 RESONANCE = (
     Nasty("squares-60", case(load=squares(60)), 200, cores=2.2, reversals=12),
     Nasty("squares-90", case(load=squares(90)), 200, cores=2.2, reversals=12),
@@ -160,4 +187,4 @@ FIRST = (
     # two executors carry 967/s for 900 s, whatever is asked for
 )  # fmt: skip
 
-CASES = (*NOISE, *STARTS, *STALE, *OVERLOAD, *FALLING, *RESONANCE, *FIRST)
+CASES = (*NOISE, *STARTS, *STALE, *OVERLOAD, *FALLING, *AFTER_A_BURST, *RESONANCE, *FIRST)

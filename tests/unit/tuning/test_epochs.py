@@ -117,8 +117,10 @@ def test_a_slower_pace_slows_what_was_before_the_trial_too(other: str, rate: flo
 
 def test_more_executors_than_ever_that_carry_less_slow_nothing_before_the_trial() -> None:
     """Slow batches at slots never seen show what these carry, not the pace. Were what was before
-    the trial slowed too, it would look as if more executors had helped."""
-    held = memory(points=tuple(p for p in KNOWN if p.slots == 1))
+    the trial slowed too, it would look as if more executors had helped; and were verdicts dropped,
+    they would be tried again and again."""
+    failed = Verdict("parallelism", True, 1, 280.0)
+    held = memory(points=tuple(p for p in KNOWN if p.slots == 1), verdicts=(failed,))
     before = held.settings
     trial = Trial("parallelism", held.generation, before, 0.0, True, 280.0, 2.0, 0.8, judged=1,
                   rate_before=100.0)  # fmt: skip
@@ -130,6 +132,7 @@ def test_more_executors_than_ever_that_carry_less_slow_nothing_before_the_trial(
     assert seconds(held)[2, 1000] == 16.1
     assert held.trial is not None
     assert held.trial.rate_before == 100.0
+    assert held.verdicts == (failed,)
 
 
 def test_a_size_between_the_known_ones_shows_the_pace() -> None:

@@ -78,7 +78,7 @@ def test_a_raise_is_not_put_back_while_batches_are_still_slow(
     assert after.settings.executors == 4
 
 
-@pytest.mark.parametrize(("knob", "stays"), [("parallelism", True), ("fewer-executors", False)])
+@pytest.mark.parametrize(("knob", "stays"), [("parallelism", True), ("peak", False)])
 def test_capacity_that_was_taken_away_on_trial_comes_back_if_the_load_changes(
     knob: str, *, stays: bool
 ) -> None:

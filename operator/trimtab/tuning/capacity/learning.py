@@ -158,9 +158,11 @@ def _taught(memory: ControllerState, model: Model | None, point: Point) -> Contr
             return replace(memory, surprise=run.ratio, unproven=run.missing, surprise_alike=alike)
         after_late = trial is not None and trial.slowdown > 1
         sure = after_late or (memory.surprise_alike and known.as_much(ratio))
-        points, verdicts = at_pace(points, point, run.ratio, sure=sure), ()
-        if trial is not None and points != memory.points:
-            trial = _at_pace(trial, 1.0 if works_otherwise(memory) else run.ratio)
+        points = at_pace(points, point, run.ratio, sure=sure)
+        if points != memory.points:
+            verdicts = ()
+            if trial is not None:
+                trial = _at_pace(trial, 1.0 if works_otherwise(memory) else run.ratio)
     learned = learn(points, point)
     if learned == memory.points and not memory.surprise:
         return memory

@@ -20,11 +20,11 @@ from trimtab.tuning.knobs import (
     beginning,
     between,
     cores,
-    fewer,
     highest_rate,
     locality,
     max_in_flight,
     parallelism,
+    peak,
     sending,
     split,
     topic,
@@ -46,7 +46,7 @@ LADDER: tuple[Knob, ...] = (
     writers.KNOB,
     cores.KNOB,
     topic.KNOB,
-    fewer.KNOB,
+    peak.KNOB,
 )
 """The most expensive to run first: executors cost cores, the other knobs do not."""
 
