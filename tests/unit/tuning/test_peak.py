@@ -71,13 +71,16 @@ def test_half_again_if_those_with_more_carried_less() -> None:
 
 def test_fewer_that_were_seen_to_carry_as_much_are_enough() -> None:
     """A goal out of reach: five carry 109 records/s, three of them 106, and one 30."""
-    seen = (SLOW, Point(3, 2500, 0.1, 23.7), Point(1, 2500, 0.1, 83.4))
+    sure = replace(SLOW, batches=5)
+    seen = (sure, Point(3, 2500, 0.1, 23.7), Point(1, 2500, 0.1, 83.4))
     now = at(points=seen)
     offer = KNOB.raise_(now)
     assert offer is not None
     assert offer.settings.executors == 3
     assert "3 executors carried as much as any" in KNOB.cause(now, offer, NOTHING)
-    assert KNOB.raise_(at(points=(SLOW, replace(seen[1], duration_s=25.8)))) is None, "97: not so"
+    less = replace(seen[1], duration_s=25.8)
+    assert KNOB.raise_(at(points=(sure, less))) is None, "97 are too few"
+    assert KNOB.raise_(at(points=(SLOW, seen[1]))) is None, "one batch may be slow by chance"
 
 
 WIDER = policy(max_executors=26)

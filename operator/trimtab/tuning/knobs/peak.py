@@ -80,7 +80,7 @@ def _seen(context: Context) -> dict[int, float]:
 
 def _back(context: Context) -> int | None:
     """The fewest executors that were seen to carry as much as any, if there are fewer than now."""
-    if not overloaded(context):
+    if not (_sure(context) and overloaded(context)):
         return None
     carried = _seen(context)
     most = max(carried.values(), default=0.0)
