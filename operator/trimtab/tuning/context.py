@@ -147,6 +147,10 @@ class Context:
         then = replace(self.load, input_rate=peak, demand=max(peak, self.load.demand))
         return predict(self.model, self.policy, settings, then) <= self.band.higher
 
+    def free(self, offer: Proposal) -> bool:
+        """Whether a change needs no more executors."""
+        return offer.settings.executors <= self.settings.executors
+
     def offer(
         self, knob: str, how: How, settings: Settings, reason: Reason, *, raises: bool
     ) -> Proposal:

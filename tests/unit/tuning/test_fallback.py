@@ -11,6 +11,7 @@ from tests.unit.tuning.test_decision import START, policy
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning import guards, knobs
+from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context, Proposal, Veto
 from trimtab.tuning.controller_state import Verdict
 from trimtab.tuning.snapshot import ExternalConstraints
@@ -51,6 +52,23 @@ def test_a_fallback_that_failed_is_not_tried_again() -> None:
 def test_the_knobs_of_the_bottleneck_come_first() -> None:
     offers = knobs.raising(context(), Kind.CPU)
     assert offers[0].knob == "parallelism"
+
+
+def test_what_reaches_the_goal_without_executors_comes_before_them() -> None:
+    """1 s of each trigger of 2 s do not grow with the records, though the slots only seem busy."""
+    points = tuple(Point(1, n, 0.5, 1.0 + 0.003 * n, batches=5) for n in (100, 400, 1000))
+    short = replace(START, executors=1, trigger_s=2.0)
+    asked = policy(target_s=30.0)
+    offers = knobs.raising(
+        context(load=185.0, settings=short, points=points, asked=asked), Kind.CPU
+    )
+    assert [offer.knob for offer in offers][:2] == ["batch-size", "parallelism"]
+    assert offers[0].settings == replace(short, trigger_s=5.0)
+    pinned = replace(asked, pinned={"trigger": 2.0})
+    seen = context(load=185.0, settings=short, points=points, asked=pinned)
+    offer, _ = chosen(seen, Kind.CPU)
+    assert offer is not None
+    assert offer.knob == "parallelism"
 
 
 @pytest.mark.parametrize(("missing", "other"), [("", False), ("no node fits", True)])

@@ -92,9 +92,9 @@ def initial_settings(spec: StreamPipelineSpec, policy: Policy) -> Settings:
 def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
     """Offers to carry more: those that relieve the bottleneck, then those of other knobs.
 
-    Those that reach the goal, the cheapest first; if none of the first kind does, its best. A
-    goal of `max` asks every knob in turn. A knob that cannot be reverted comes last of its kind,
-    and only if it relieves the bottleneck.
+    Those that reach the goal, the cheapest first; if none of the first kind does, its best. Others
+    that reach it go before executors if they need none. A goal of `max` asks every knob in turn. A
+    knob that cannot be reverted comes last of its kind, and only if it relieves the bottleneck.
     """
     if context.policy.maximum:
         return _in_turn(context, kind)
@@ -109,7 +109,8 @@ def raising(context: Context, kind: BottleneckKind) -> list[Proposal]:
     left = _offers(context, _fallbacks(kind, others))
     reaching = _reaching(context, left)
     rest = sorted((o for o in left if o not in reaching), key=lambda offer: offer.predicted)
-    return first + reaching + rest
+    free = [] if any(map(context.free, first)) else [o for o in reaching if context.free(o)]
+    return free + first + [offer for offer in reaching if offer not in free] + rest
 
 
 def _in_turn(context: Context, kind: BottleneckKind) -> list[Proposal]:
