@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from bench.bottlenecks.cases import Json
+from bench.bottlenecks.cases import CASES, Json
 from bench.bottlenecks.drive import POLL_S, SETTLED_S, SICK_S, Outcome
 
 HEAD = f"""# Bottlenecks, made on purpose
@@ -17,10 +17,11 @@ HEAD = f"""# Bottlenecks, made on purpose
 `tuning.mode: Observe`; that is *before*. Then the tuner is free until nothing has changed for {SETTLED_S:g} s,
 or its time is over; that is *after*. Both are the 95th percentile in `status.goal.observed`, the median over
 the repeats, with the range. "Named" counts how often each kind was in the status, sampled every {POLL_S:g} s,
-and the reason of a decision. A verdict *TrialUnproven* means that the load changed during the trial.
+and the reason of a decision. "Cured by" counts the runs with the change that should help; in the others nothing that
+trimtab may move does. A verdict *TrialUnproven* means that the load changed during the trial.
 
-| true bottleneck | named in | samples | knobs moved | verdicts | p95 before, s | after, s | goal met | commit |
-|---|---|---|---|---|---|---|---|---|
+| true bottleneck | named in | samples | cured by | knobs moved | verdicts | p95 before, s | after, s | goal met | commit |
+|---|---|---|---|---|---|---|---|---|---|
 """  # noqa: E501
 
 
@@ -40,13 +41,22 @@ def _row(repeats: Sequence[Outcome]) -> str:
     verdicts = [_said(repeats, action) for action in ("Keep", "Revert", "Unproven")]
     failures = "; ".join(each.failure for each in repeats if each.failure)
     cells = (
-        repeats[0].title, f"{right} of {many}", samples, moved or "none",
+        repeats[0].title, f"{right} of {many}", samples, _cured(repeats), moved or "none",
         "; ".join(filter(None, [*verdicts, failures])) or "-",
         _seconds([each.before_s for each in repeats]), _seconds([each.after_s for each in repeats]),
         f"{sum(each.met for each in repeats)} of {many} ({repeats[0].target})",
         ", ".join(dict.fromkeys(each.commit for each in repeats)),
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"
+
+
+def _cured(repeats: Sequence[Outcome]) -> str:
+    """In how many runs a change was made that should help the case, and which those are."""
+    cures = next((case.expects for case in CASES if case.title == repeats[0].title), ())
+    if not cures:
+        return "-"
+    came = sum(any(each["reason"] in cures for each in one.decisions) for one in repeats)
+    return f"{came} of {len(repeats)} ({' or '.join(cures)})"
 
 
 def _said(repeats: Sequence[Outcome], action: str) -> str:

@@ -38,11 +38,13 @@ def page(found: Sequence[Run], delay_ms: float, commit: str) -> str:
         f"{low:g}, {high:g} and {low:g} records/s; the first {runs.SETTLES_S:g} s of each step do",
         "not count.",
         "",
-        "Bytes are those from brokers to executors of other zones, with headers; near is the share",
-        "of tasks on the executor that they prefer.", "",
-        "| contender | load | scope at its end | p95, s | bytes between zones / record | near |",
-        "|---|---|---|---|---|---|",
-        *(_line(run, phase) for run in found for phase in run.phases), "",
+        "Bytes across are those from brokers to executors of other zones, with headers; near is",
+        "the share of tasks on the executor that they prefer. Factors are those over the first",
+        "contender at the same load: what is saved, and its price in latency.", "",
+        "| contender | load | scope at its end | p95, s | × | bytes across / record | × | near |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_line(run, *phases) for run in found
+          for phases in zip(run.phases, found[0].phases, strict=False)), "",
     ]  # fmt: skip
     for run in found:
         if run.decisions:
@@ -54,12 +56,18 @@ def page(found: Sequence[Run], delay_ms: float, commit: str) -> str:
     return "\n".join(lines)
 
 
-def _line(run: Run, phase: Phase) -> str:
-    p95 = f"{statistics.median(phase.p95_s):.2f}" if phase.p95_s else "unknown"
+def _line(run: Run, phase: Phase, first: Phase) -> str:
+    p95, at_first = (statistics.median(p.p95_s) if p.p95_s else None for p in (phase, first))
     return (
-        f"| {run.contender} | {phase.name} | {phase.scope} | {p95} | {phase.bytes_each:.0f}"
+        f"| {run.contender} | {phase.name} | {phase.scope}"
+        f" | {'unknown' if p95 is None else f'{p95:.2f}'} | {_times(p95, at_first)}"
+        f" | {phase.bytes_each:.0f} | {_times(phase.bytes_each, first.bytes_each)}"
         f" | {phase.near:.0%} |"
     )
+
+
+def _times(value: float | None, first: float | None) -> str:
+    return f"{value / first:.2f}" if value is not None and first else "-"
 
 
 @click.command()

@@ -40,14 +40,15 @@ KEEP = {"action": "Keep", "reason": "TrialKept", "time": "2", "message": "load 1
 
 def test_a_row_says_what_was_named_moved_and_given() -> None:
     one = drive.Outcome(
-        "Skew", "Skew, hot", named={"Skew": 7, "Cpu": 1}, decisions=[CHANGE, KEEP],
+        "Skew", "Skew", named={"Skew": 7, "Cpu": 1}, decisions=[CHANGE, KEEP],
         before_s=50.0, after_s=9.0, settled=True, commit="a",
     )  # fmt: skip
-    less = replace(one, repeat=2, named={"Cpu": 1}, decisions=[CHANGE])
+    less = replace(one, repeat=2, named={"Cpu": 1}, decisions=[CHANGE | {"reason": "CoresRaised"}])
     other = replace(less, before_s=60.0, after_s=13.0)
     row = page.table([one, other]).splitlines()[-1]
     assert row == (
-        "| Skew, hot | 1 of 2 | Skew 7, Cpu 2 | PartitionsSplit (minPartitions 1 -> 6) ×2"
+        "| Skew | 1 of 2 | Skew 7, Cpu 2 | 1 of 2 (PartitionsSplit)"
+        " | PartitionsSplit (minPartitions 1 -> 6); CoresRaised (minPartitions 1 -> 6)"
         " | TrialKept: load 1.9 -> 0.6 | 55.0 (50.0–60.0) | 11.0 (9.0–13.0) | 1 of 2 (12s) | a |"
     )
 

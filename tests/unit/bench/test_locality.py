@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+from dataclasses import replace
 
 from bench.link import HEADER, PACKET, message, packet_ids
 from bench.locality.__main__ import page
@@ -38,7 +39,9 @@ def test_every_contender_is_a_pipeline_that_the_operator_takes() -> None:
 def test_the_page_has_a_row_for_each_step() -> None:
     phase = Phase("low", "Process", [1.0, 3.0, 2.0], 5000, 100, {"PROCESS_LOCAL": 3, "ANY": 1})
     run = Run("the tuner", [phase], ["ScopeWidened: loaded"], 0)
-    text = page([run], 20.0, "abc")
-    assert "| the tuner | low | Process | 2.00 | 50 | 75% |" in text
+    first = Run("Process", [replace(phase, p95_s=[1.0], crossed_bytes=10_000)], [], 0)
+    text = page([first, run], 20.0, "abc")
+    assert "| Process | low | Process | 1.00 | 1.00 | 100 | 1.00 | 75% |" in text
+    assert "| the tuner | low | Process | 2.00 | 2.00 | 50 | 0.50 | 75% |" in text
     assert "ScopeWidened: loaded" in text
     assert "Records lost: 0." in text
