@@ -17,8 +17,8 @@ HEAD = f"""# Bottlenecks, made on purpose
 `tuning.mode: Observe`; that is *before*. Then the tuner is free until nothing has changed for {SETTLED_S:g} s,
 or its time is over; that is *after*. Both are the 95th percentile in `status.goal.observed`, the median over
 the repeats, with the range. "Named" counts how often each kind was in the status, sampled every {POLL_S:g} s,
-and the reason of a decision. "Cured by" counts the runs with the change that should help; in the others nothing that
-trimtab may move does. A verdict *TrialUnproven* means that the load changed during the trial.
+and the reason of a decision. "Cured by" counts the runs with a change that should help; a dash means that no
+change that trimtab may make should. A verdict *TrialUnproven* means that the load changed during the trial.
 
 | true bottleneck | named in | samples | cured by | knobs moved | verdicts | p95 before, s | after, s | goal met | commit |
 |---|---|---|---|---|---|---|---|---|---|

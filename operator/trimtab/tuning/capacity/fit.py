@@ -56,7 +56,7 @@ def fit(
         tasks=tasks,
         in_flight=calls,
         waiting=_timed(below, fixed) if waiting is None else waiting,
-        batches=tuple((slots, max(p.records for p in group)) for slots, group in by_slots.items()),
+        batches=tuple((slots, _largest(group).records) for slots, group in by_slots.items()),
         call_cost=_call_cost(below) if waiting is None or thin else None,
         knees=tuple(sorted(found.items())),
         waves=waves,
@@ -92,7 +92,7 @@ def _call_cost(points: Sequence[Point]) -> CallCost | None:
     if not timed:
         return None
     rests = sorted(p.slot_seconds - p.waiting for p in timed)
-    largest = max(timed, key=lambda p: p.records)
+    largest = _largest(timed)
     return CallCost(rests[len(rests) // 2], largest.waiting / largest.records)
 
 

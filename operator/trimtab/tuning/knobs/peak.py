@@ -16,22 +16,22 @@ from typing import ClassVar
 from trimtab.api.knobs import EXECUTORS
 from trimtab.api.reasons import BottleneckKind, Reason
 from trimtab.tuning.capacity.model import LEAST_EXPONENT
+from trimtab.tuning.capacity.points import ENOUGH, Point
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.knobs.knob import Knob
+from trimtab.tuning.knobs.parallelism import NEAR
 from trimtab.tuning.trials.comparison import Comparison, more_capacity
 
-SURE = 5
-"""Batches that show what a number of executors carries, even where some are slow by chance."""
+SURE = ENOUGH
+"""Batches that show what a number of executors carries, even where some are slow by chance: as many
+as a point counts, so that those of one size can be enough."""
 
 CLEARLY = 1.25
 """An input over what executors carry that noise does not explain."""
 
-AS_MUCH = 0.95
-"""The share of the most that any executors carry which is as much: the last ones cost most."""
-
-WIDE = 2.0
-"""Two numbers of executors differ so much that a peak may be hidden between them."""
+APART = 2.0
+"""Two numbers of executors that differ by this factor may hide a peak between them."""
 
 
 class Peak(Knob):
@@ -84,7 +84,7 @@ def _back(context: Context) -> int | None:
         return None
     carried = _seen(context)
     most = max(carried.values(), default=0.0)
-    as_much = (slots for slots, rate in carried.items() if rate >= AS_MUCH * most)
+    as_much = (slots for slots, rate in carried.items() if rate >= NEAR * most)
     best = next(as_much, context.slots)
     return best // context.capacity.cores if best < context.slots else None
 
@@ -101,13 +101,13 @@ def _between(context: Context) -> int | None:
     if now not in carried:
         return None
     ranges = []
-    falls = more is not None and carried[more] < AS_MUCH * carried[now]
+    falls = more is not None and carried[more] < NEAR * carried[now]
     if fewer and (falls or overloaded(context)) and _flat(carried, fewer, now):
         ranges.append((fewer, now))
     least = context.executor_range[0] * context.capacity.cores
     if more and falls and (fewer or more / now > now / least):
         ranges.append((now, more))
-    wide = [(low, high) for low, high in ranges if high >= WIDE * low]
+    wide = [(low, high) for low, high in ranges if high >= APART * low]
     if not wide:
         return None
     low, high = max(wide, key=lambda ends: ends[1] / ends[0])
@@ -141,15 +141,17 @@ def overloaded(context: Context) -> bool:
 
     A few batches may be slow by chance, and what they leave behind is not what comes in.
     """
-    here = [point for point in context.memory.points if point.slots == context.slots]
-    least_s = min((point.least_s for point in here), default=0.0)
+    least_s = min((point.least_s for point in _here(context)), default=0.0)
     return context.load.input_rate * least_s >= (1.0 if _sure(context) else CLEARLY)
 
 
 def _sure(context: Context) -> bool:
     """Whether many batches ran on the executors of now."""
-    here = (point for point in context.memory.points if point.slots == context.slots)
-    return sum(point.batches for point in here) >= SURE
+    return sum(point.batches for point in _here(context)) >= SURE
+
+
+def _here(context: Context) -> list[Point]:
+    return [point for point in context.memory.points if point.slots == context.slots]
 
 
 KNOB = Peak()
