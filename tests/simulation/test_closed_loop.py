@@ -250,7 +250,8 @@ SLOW = {"at": 400, "kind": "remote_slow", "factor": 40, "for_s": 60}
 
 def test_overload_is_seen_while_the_slow_batch_still_runs() -> None:
     """Batches of 600 records that took 1.1 s take 32 s from 400 s on; no lag has grown yet."""
-    run = simulate(case(plant=plant(remote={"latency_s": 0.004}), faults=[SLOW]), 1)
+    three = {"executors": {"min": 3, "max": 10}}  # else calls would have taken their place by then
+    run = simulate(case(plant=plant(remote={"latency_s": 0.004}), faults=[SLOW], limits=three), 1)
     slow = next(b for b in run.batches if b.start_s >= 400)
     first = run.changes[0]
     assert slow.start_s < first.at_s < slow.end_s

@@ -23,6 +23,9 @@ from trimtab.simulation.running import BatchRecord, Running
 from trimtab.simulation.scenario import Fault, Scenario
 from trimtab.tuning.settings import Settings
 
+WARMER_S = 30.0
+"""Seconds after which a driver that warms up is slower by half as much."""
+
 POLL_S = 0.01
 """Seconds between Spark's polls for new data when there is no trigger."""
 
@@ -55,6 +58,8 @@ class Plant:
         self.batches: list[BatchRecord] = []
         self.run, self.since_start, self.restarts = 1, 0, 0
         self.busy_s = 0.0
+        self.first_batch_s = 0.0
+        """When the driver began its first batch."""
         self.slow = self.pace = self.crowd = 1.0
         self.down_until_s = self.away_until_s = self.paused_until_s = 0.0
         self.reflex = DriverReflex()
@@ -179,8 +184,7 @@ class Plant:
             return
         executors = max(1, self.executors)
         spent = self._phases(last - first, executors, self.slow).paced(self.pace * self.crowd)
-        if not self.since_start:
-            spent = replace(spent, work=spent.work + self.plant.batch.cold_s)
+        spent = self._cold(spent)
         self.replay, self.taken = None, last
         batch = Running(
             id=self.batches[-1].id + 1 if self.batches else 0, start_s=self.now_s, first=first,
@@ -194,6 +198,15 @@ class Plant:
             batch.halt(self.now_s)
         self.running = batch
         self.note_end(batch)
+
+    def _cold(self, spent: Phases) -> Phases:
+        """What the batch takes with as much of the driver's code compiled as is by now."""
+        batch = self.plant.batch
+        if not self.since_start:
+            self.first_batch_s = self.now_s
+        slower = batch.warming * 0.5 ** ((self.now_s - self.first_batch_s) / WARMER_S)
+        spent = spent.times(1 + slower)
+        return spent if self.since_start else replace(spent, work=spent.work + batch.cold_s)
 
     def _phases(self, records: float, executors: int, slow: float) -> Phases:
         slots, partitions = executors * self.cores, self.partitions

@@ -31,6 +31,9 @@ class BatchCost(ApiModel):
     """Correlation of a batch's noise with that of the batch before."""
     cold_s: Number = 0
     """Seconds that the first batch of a driver takes longer, while its code compiles."""
+    warming: Number = 0
+    """Share by which the first batch of a driver is slower, as little of its code is compiled;
+    halved every 15 s."""
     doubled: Annotated[float, Field(ge=0, lt=1)] = 0
     """Share of the batches that take twice their time, as beside a collection or a busy node."""
 

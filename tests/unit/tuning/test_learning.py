@@ -113,6 +113,16 @@ def test_the_fastest_call_is_kept_with_how_many_there_were() -> None:
     assert held.settings == START
 
 
+@pytest.mark.parametrize(("call_s", "calls"), [(0.021, 8.0), (0.021, 2.5), (0.03, 8.0)])
+def test_as_many_calls_as_were_answered_as_fast_are_no_crowd(call_s: float, calls: float) -> None:
+    held = memory(fastest=FastestCall(0.02, 2.0, 900.0))
+    one = batch(since_start=1)
+    seen = signals(batch=one, pending_call_s=call_s, pending_calls=calls)
+    after = learning.observe(snapshot(seen, held), held, one)
+    many = FastestCall(0.02, 8.0, 1000.0)
+    assert after.fastest == (many if (call_s, calls) == (0.021, 8.0) else held.fastest)
+
+
 @pytest.mark.parametrize(("records", "said"), [(250, False), (2500, True)])
 def test_physics_is_not_called_in_on_the_word_of_small_batches(records: int, said: bool) -> None:
     """280/s at a trigger of 10 s are batches of 2,800: from 250 that would be a guess."""

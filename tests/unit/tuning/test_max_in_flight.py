@@ -174,7 +174,7 @@ def test_a_pinned_limit_stays_whatever_it_throttles() -> None:
     assert max_in_flight.KNOB.raise_(at(780.0, settings=settings, asked=asked)) is None
 
 
-@pytest.mark.parametrize(("now", "most"), [(1, 8), (8, 64), (64, 80), (80, 160)])
+@pytest.mark.parametrize(("now", "most"), [(1, 8), (8, 64), (50, 80), (80, 160)])
 def test_hardly_more_calls_are_asked_for_than_a_worker_can_start(now: int, most: int) -> None:
     """80 calls of 8 ms, at 0.1 ms of work each; beyond that twice as many, to see."""
     points = tuple(replace(p, in_flight=now, duration_s=p.duration_s / now) for p in WAITING)
@@ -183,6 +183,38 @@ def test_hardly_more_calls_are_asked_for_than_a_worker_can_start(now: int, most:
     offer = max_in_flight.KNOB.raise_(at(90_000.0, points=points, settings=settings, seen=seen))
     assert offer is not None
     assert offer.settings.max_in_flight == most
+
+
+@pytest.mark.parametrize(("load", "calls"), [(880.0, 12), (1300.0, 13)])
+def test_a_step_is_large_enough_for_a_trial_to_tell(load: float, calls: int) -> None:
+    """Nine calls carry 1,125 records/s, and 80 % of that would do for the 880."""
+    points = tuple(replace(p, in_flight=8, duration_s=p.duration_s / 8) for p in WAITING)
+    settings = replace(CALLS, max_in_flight=8, max_offsets=50_000)
+    offer = max_in_flight.KNOB.raise_(at(load, points=points, settings=settings))
+    assert offer is not None
+    assert offer.settings.max_in_flight == calls
+
+
+def test_no_estimate_says_that_more_slots_would_not_help() -> None:
+    """Two slots were slow at 8 calls, and from 32 to 64 nothing changed: so they would be at 64."""
+    seen = tuple(Point(1, 2000, 0.0, 1.0, calls, batches=5) for calls in (32, 64))
+    slow = Point(2, 2000, 0.0, 2.0, 8, batches=5)
+    model = fit((*seen, slow), 12, 64)
+    assert model is not None
+    assert not model.learned(2)
+    also_seen = fit((*seen, replace(slow, in_flight=64)), 12, 64)
+    assert also_seen is not None
+    assert also_seen.learned(2)
+
+
+def test_no_step_that_no_trial_could_tell() -> None:
+    """No more than 80 calls of 8 ms are asked for, and 64 are in flight already."""
+    points = (Point(1, 2500, 0.0, 2.5, 64, batches=5, call_s=0.008),)
+    settings = replace(CALLS, max_in_flight=64)
+    seen = {"pending_call_s": 0.008}
+    assert (
+        max_in_flight.KNOB.raise_(at(2000.0, points=points, settings=settings, seen=seen)) is None
+    )
 
 
 def test_after_a_cold_batch_the_limit_grows_as_much_as_the_calls() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.unit.tuning.contexts import context
 from tests.unit.tuning.test_decision import START, policy
 
+from trimtab.api.ranges import Range
+from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.context import Context
 from trimtab.tuning.knobs import parallelism
@@ -56,6 +59,44 @@ def test_a_release_goes_as_far_as_batches_have_shown_or_else_as_is_usual(
     offer = parallelism.KNOB.release(found)
     assert offer is not None
     assert offer.settings.executors == left
+
+
+CALLING = replace(START, executors=4, trigger_s=5.0, max_offsets=20_000, max_in_flight=8)
+
+
+def calling(**changes: Any) -> Context:
+    """Four executors with 8 calls of 40 ms each: 800 records/s, of which 500 come in."""
+    points = (Point(4, 2000, 0.0, 2.5, 8, batches=5, call_s=0.04),)
+    seen = {"partitions": 12, "executors_running": 4, "pending_call_s": 0.04}
+    said = {"settings": CALLING, "points": points, "seen": seen, "asked": policy(max_executors=4)}
+    return context(load=500.0, **(said | changes))
+
+
+def test_calls_take_the_place_of_executors() -> None:
+    """With 64 calls one slot carries 1,600 records/s: twice the calls of all four together."""
+    offer = parallelism.KNOB.release(calling())
+    assert offer is not None
+    assert (offer.settings.executors, offer.settings.max_in_flight) == (1, 64)
+    assert offer.reason is Reason.EXECUTORS_RELEASED
+
+
+@pytest.mark.parametrize(
+    ("bounds", "left"),
+    [(Range(most=40.0), (2, 32)), (Range(step=24.0), (2, 32)), (Range(most=8.0), None)],
+    ids=["most", "step", "none more"],
+)  # fmt: skip
+def test_policies_bound_the_calls_that_take_their_place(
+    bounds: Range, left: tuple[int, int] | None
+) -> None:
+    asked = policy(max_executors=4, ranges={"maxInFlight": bounds})
+    offer = parallelism.KNOB.release(calling(asked=asked))
+    found = offer and (offer.settings.executors, offer.settings.max_in_flight)
+    assert found == left
+
+
+def test_pinned_calls_take_nobodys_place() -> None:
+    asked = policy(max_executors=4, pinned={"maxInFlight": 8.0})
+    assert parallelism.KNOB.release(calling(asked=asked)) is None
 
 
 def test_the_margin_is_not_worth_another_wave() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trimtab.tuning.capacity.model import WIDE, CallCost, Model, at_work, call_factor
-from trimtab.tuning.capacity.points import REPEATED, SPREAD, Point, knees
+from trimtab.tuning.capacity.points import CEILING, REPEATED, SPREAD, Point, knees
 
 MORE_CALLS = 1.5
 """Smallest ratio between two numbers of calls in flight whose times can be compared."""
@@ -121,7 +121,11 @@ def _waiting(points: Sequence[Point], calls: int, fixed: float) -> float | None:
 
 
 def _at_calls(points: Sequence[Point], calls: int, waiting: float) -> list[Point]:
-    """The points with `calls` in flight, and for other slot counts those converted to it."""
+    """The points with `calls` in flight, and for other slot counts those converted to it.
+
+    Not if those say that more slots than were seen at `calls` hardly carry more: while an estimate
+    is believed, nobody tries.
+    """
     exact = [p for p in points if p.in_flight in {0, calls}]
     known = {p.slots for p in exact}
     brought = [
@@ -130,7 +134,16 @@ def _at_calls(points: Sequence[Point], calls: int, waiting: float) -> list[Point
         if p.slots not in known
         for factor in [call_factor(waiting, calls, p.in_flight)]
     ]
-    return exact + brought
+    return exact + [p for p in brought if not _ceiling(p, exact)]
+
+
+def _ceiling(point: Point, exact: Sequence[Point]) -> bool:
+    rate = point.records / point.work_s
+    return any(
+        rate < p.records / p.work_s * (point.slots / p.slots) ** CEILING
+        for p in exact
+        if p.slots < point.slots and WIDE * point.records >= p.records
+    )
 
 
 def _fixed(points: Sequence[Point]) -> float:

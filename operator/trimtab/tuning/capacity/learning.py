@@ -8,7 +8,15 @@ from functools import lru_cache
 
 from trimtab.api.knobs import MAX_OFFSETS
 from trimtab.tuning.capacity import evenness
-from trimtab.tuning.capacity.epochs import Run, among, at_pace, pace_of_calls, surprise, with_calls
+from trimtab.tuning.capacity.epochs import (
+    AS_MANY,
+    Run,
+    among,
+    at_pace,
+    pace_of_calls,
+    surprise,
+    with_calls,
+)
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.load import Load, input_rate_of
 from trimtab.tuning.capacity.model import MUCH_LARGER, Model
@@ -226,9 +234,11 @@ def _fastest(memory: ControllerState, signals: Signals, now_s: float) -> Control
         return replace(memory, points=with_calls(memory.points, pace), fastest=call, verdicts=())
     if call.seconds <= FASTER * before.seconds:
         return replace(memory, fastest=call)
+    as_fast = call.seconds <= before.seconds / FASTER
+    if as_fast and call.calls >= AS_MANY * before.calls:  # so many do not crowd the service
+        return replace(memory, fastest=replace(before, calls=call.calls, seen_s=now_s))
     if now_s - before.seen_s < FASTEST_S:
         return memory
-    as_fast = call.seconds <= before.seconds / FASTER
     return replace(memory, fastest=replace(before, seen_s=now_s) if as_fast else call)
 
 

@@ -9,6 +9,7 @@ calls cost nothing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import ClassVar
 
@@ -52,19 +53,20 @@ class MaxInFlight(Knob):
     def raise_(self, context: Context) -> Proposal | None:
         """The fewest calls in flight that meet the goal, else as many as one step allows.
 
-        The latter only if they clearly help. None if no stage makes calls.
+        The latter only if they clearly help. None if no stage makes calls, or if one step allows so
+        few more that no trial could tell what they do.
         """
         now = context.settings.max_in_flight
         if now is None:
             return None
         context = _by_call_time(context)
-        most = _most(context, now)
-        for calls in range(now + 1, most + 1):
+        least, most = _least(context, now), _most(context, now)
+        for calls in range(least, most + 1):
             offer = self._offer(context, calls)
             if offer.predicted <= context.band.higher and not context.policy.maximum:
                 return offer
         best = self._offer(context, most)
-        return best if most > now and best.predicted < WORTH * context.load.value else None
+        return best if most >= least and best.predicted < WORTH * context.load.value else None
 
     def at_best(self, context: Context, model: Model) -> Model | None:
         """As many calls as allowed, unless a user pinned them.
@@ -137,6 +139,11 @@ def crowding(context: Context) -> float:
     if now in weights and more is not None:
         factor = max(factor, weights[more] / weights[now])
     return factor
+
+
+def _least(context: Context, now: int) -> int:
+    """The fewest calls of a step whose trial can tell what they do; the rate tells finer."""
+    return now + 1 if context.policy.maximum else math.ceil(MORE_CALLS * now)
 
 
 def _most(context: Context, now: int) -> int:

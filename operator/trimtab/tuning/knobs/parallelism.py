@@ -9,11 +9,12 @@ set that the bounds allow (the figure `exact` of docs/simulation.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from trimtab.api.knobs import EXECUTORS, MAX_OFFSETS
+from trimtab.api.knobs import EXECUTORS, MAX_IN_FLIGHT, MAX_OFFSETS
+from trimtab.api.ranges import Range
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.capacity.load import ENDLESS, admitted
@@ -35,11 +36,15 @@ LATE = 2
 """Largest factor of a raise whose only evidence is a late batch: it may be just a pause."""
 
 
+MORE_CALLS = 2
+"""Factor by which the calls allowed in all executors may grow where calls take their place."""
+
+
 class Parallelism(Knob):
     """The number of executors."""
 
     name = "parallelism"
-    values = (EXECUTORS, MAX_OFFSETS)
+    values = (EXECUTORS, MAX_OFFSETS, MAX_IN_FLIGHT)
     moves = frozenset({Kind.CPU, Kind.CONCURRENCY, Kind.BATCH_OVERHEAD, Kind.MEMORY, Kind.FETCH})
     starts_executors: ClassVar[bool] = True
     fallback: ClassVar[bool] = True
@@ -83,7 +88,8 @@ class Parallelism(Knob):
     def release(self, context: Context) -> Proposal | None:
         """Fewer executors, if some idle in the last wave or one fewer would be light.
 
-        The batch limit does not matter here: idle executors are idle whatever it admits. In waves
+        If the rest would not hold alone, more calls in flight may take the place of the others. The
+        batch limit does not matter here: idle executors are idle whatever it admits. In waves
         as many stay as carry the recent peak; if none do, the guard `recent_peak` says so.
         """
         now, (least, _) = context.settings.executors, context.executor_range
@@ -94,16 +100,9 @@ class Parallelism(Knob):
             return None
         if (enough := max(least, _fewest(context, now))) < now:
             return _proposal(context, enough, raises=False)
-        if context.one_fewer_load >= context.light:
-            return None
-        fewer = [replace(context.settings, executors=p) for p in range(least, now)]
-        holding = (s for s in fewer if context.holds(s) and _believed(context, s))
-        best = next(holding, None)
-        if best is None:
-            return None
-        if context.waves and not context.carries_peak(best):
-            best = next((s for s in holding if context.carries_peak(s)), best)
-        return _proposal(context, best.executors, raises=False)
+        alone = [replace(context.settings, executors=p) for p in range(least, now)]
+        best = _fewest_holding(context, alone) or _fewest_holding(context, _calling(context, alone))
+        return None if best is None else _offer(context, best, raises=False)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
         """Judge by capacity: more slots should raise it."""
@@ -111,6 +110,33 @@ class Parallelism(Knob):
 
 
 KNOB = Parallelism()
+
+
+def _fewest_holding(context: Context, fewer: Sequence[Settings]) -> Settings | None:
+    """The first of settings with fewer executors that holds, if the last of them would be light."""
+    if not fewer or context.slots_load(fewer[-1]) >= context.light:
+        return None
+    holding = (s for s in fewer if context.holds(s) and _believed(context, s))
+    best = next(holding, None)
+    if best is not None and context.waves and not context.carries_peak(best):
+        return next((s for s in holding if context.carries_peak(s)), best)
+    return best
+
+
+def _calling(context: Context, fewer: Sequence[Settings]) -> list[Settings]:
+    """The same with more calls in flight for each, where policies allow so many.
+
+    Unlike executors, calls cost nothing.
+    """
+    now, allowed = context.settings, context.policy.ranges.get(MAX_IN_FLIGHT.name, Range())
+    if now.max_in_flight is None or context.fixed(MAX_IN_FLIGHT.name):
+        return []
+    most = min(MAX_IN_FLIGHT.maximum, allowed.within(MAX_IN_FLIGHT.maximum))
+    if allowed.step:
+        most = min(most, now.max_in_flight + allowed.step)
+    all_calls = MORE_CALLS * now.max_in_flight * now.executors
+    calling = [replace(s, max_in_flight=math.ceil(all_calls / s.executors)) for s in fewer]
+    return [s for s in calling if (s.max_in_flight or 0) <= most]
 
 
 def _believed(context: Context, settings: Settings) -> bool:
@@ -186,6 +212,10 @@ def _useful(context: Context) -> int:
 def _proposal(context: Context, executors: int, *, raises: bool) -> Proposal:
     now = context.settings
     settings = _more(context, executors) if raises else replace(now, executors=executors)
+    return _offer(context, settings, raises=raises)
+
+
+def _offer(context: Context, settings: Settings, *, raises: bool) -> Proposal:
     how = how_with(context, settings, KNOB.how)
     reason = Reason.EXECUTORS_RAISED if raises else Reason.EXECUTORS_RELEASED
     return context.offer(KNOB.name, how, settings, reason, raises=raises)
