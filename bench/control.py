@@ -17,7 +17,7 @@ from bench.peers.controller import Controller
 
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.v1alpha1.goal import Goal
-from trimtab.api.v1alpha1.tuning import Dwell, TuningBounds
+from trimtab.api.v1alpha1.tuning import Dwell, Profile, TuningBounds
 from trimtab.errors import BadInputError, TrimtabError, UnavailableError
 from trimtab.simulation.figures import figures
 from trimtab.simulation.plant_model import SHIPPED_DIRECT_S, Plant
@@ -59,12 +59,12 @@ def as_decide(controller: Controller) -> Decide:
 
 def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
     """The scenario with other parameters of our own core: the bounds `higher` and `lower`, the
-    dwells `up` and `down`, the goal's `catch_up`, and `direct_s`, both in seconds.
+    dwells `up` and `down`, the `profile`, the goal's `catch_up`, and `direct_s`, both in seconds.
 
     Raises:
         BadInputError: a name is unknown or a value is invalid.
     """
-    names = {*BOUNDS, *DWELLS, "catch_up", DIRECT}
+    names = {*BOUNDS, *DWELLS, "profile", "catch_up", DIRECT}
     if unknown := [name for name in given if name not in names]:
         raise BadInputError(f"no parameter {unknown[0]!r}; there are {', '.join(sorted(names))}")
     tuning = scenario.tuning
@@ -74,6 +74,7 @@ def retuned(scenario: Scenario, given: Mapping[str, str]) -> Scenario:
         changed = {
             "bounds": TuningBounds.model_validate(bounds),
             "dwell": Dwell.model_validate(dwell),
+            "profile": Profile(given["profile"]) if "profile" in given else tuning.profile,
         }
         goal = _goal(scenario.goal, given.get("catch_up"))
         plant = read_directly(scenario.plant, float(given[DIRECT]) if DIRECT in given else None)

@@ -12,6 +12,8 @@ from itertools import product
 
 from bench.control import DIRECT, DIRECT_S, NAMES, OURS
 
+from trimtab.api.v1alpha1.tuning import Profile
+
 BUDGET = 16
 """Variants of each controller."""
 
@@ -135,13 +137,17 @@ GRIDS: dict[str, tuple[Given, ...]] = {
 
 
 def shipped(name: str, suffix: str) -> list[Variant]:
-    """A controller with its defaults; ours with the sensing that it ships with, and without it."""
+    """A controller with its defaults; ours with the sensing that it ships with, in each profile,
+    and without that sensing."""
     if name != OURS:
         return [Variant(name + suffix, name)]
     direct = ((DIRECT, f"{DIRECT_S:g}"),)
-    return [
-        Variant(name + suffix, name, direct), Variant(f"{name}{suffix}, from Prometheus", name)
-    ]  # fmt: skip
+    others = [
+        Variant(f"{name}{suffix}, profile {profile}", name, (*direct, ("profile", profile)))
+        for profile in (Profile.LATENCY, Profile.COST)
+    ]
+    prometheus = Variant(f"{name}{suffix}, from Prometheus", name)
+    return [Variant(name + suffix, name, direct), *others, prometheus]
 
 
 def variants(name: str, budget: int = BUDGET) -> Sequence[Variant]:

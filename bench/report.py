@@ -39,8 +39,8 @@ whose changes are restarts).
 - **Loads that nobody has tuned for** (`bench/heldout.py`) are ten, each with a capacity of its own,
   made from the number of the commit under test: nobody knew them when the law was written.
 - **Sensing.** All rows above are from what Prometheus has, for ours too, but for `trimtab as
-  shipped`: that one reads the driver itself every 2 s, as the operator does. `trimtab as shipped,
-  from Prometheus` shows what the same settings do without that.
+  shipped` in its three profiles: these read the driver itself every 2 s, as the operator does.
+  `trimtab as shipped, from Prometheus` shows what the same settings do without that.
 - **What the goal forgives.** Only batches of more than 7.25 s violate p95 <= 12 s at a trigger of
   5 s. So a controller that runs at a load near 1 violates nothing while the load is flat, whereas
   our bound of 0.8 buys room for rises, faults and noise: flat loads show its cost, the others its

@@ -84,7 +84,9 @@ def test_only_what_a_grid_varies_counts_as_a_parameter() -> None:
 
 
 def test_ours_ships_with_direct_reads_and_is_shown_without_them_too() -> None:
-    with_reads, without = shipped(OURS, " as shipped")
+    with_reads, *profiles, without = shipped(OURS, " as shipped")
     assert retuned(SCENARIO, dict(with_reads.given)).plant.metrics.direct_s == DIRECT_S
     assert retuned(SCENARIO, dict(without.given)) == retuned(SCENARIO, {})
+    policies = [retuned(SCENARIO, dict(v.given)).policy() for v in (*profiles, with_reads)]
+    assert [policy.higher for policy in policies] == [0.7, 0.9, 0.85]
     assert [v.given for v in shipped("flink", " as shipped")] == [()]
