@@ -13,7 +13,7 @@ WALK = {"walk": {"start": 1800, "step": 500, "low": 600, "high": 4200, "every_s"
 NOISE = (
     Nasty("white-12-step", case(load=STEP, batch=WHITE12), 150, seeds=(1, 2, 3)),
     Nasty("white-15-step", case(load=STEP, batch=WHITE15), 200, seeds=(1, 2, 3)),
-    Nasty("ar-12-step", case(load=STEP, batch=SLOW12), 250, seeds=(1, 2, 3)),
+    Nasty("ar-12-step", case(load=STEP, batch=SLOW12), 260, seeds=(1, 2, 3)),
     Nasty("white-15-cosine", case(load=COSINE, batch=WHITE15), 150, seeds=(1, 2, 3)),
     Nasty("ar-12-cosine", case(load=COSINE, batch=SLOW12), 200, seeds=(1, 2, 3)),
     Nasty("white-15-spikes", case(load=SPIKES, batch=WHITE15), 600, seeds=(1, 2)),
@@ -79,7 +79,10 @@ STALE = (
     Nasty("drift", case(load=[[0, 1200]], faults=[
           {"at": at, "kind": "work_slow", "factor": f, "for_s": 600} for at, f in
           ((600, 1.2), (1200, 1.5), (1800, 1.8), (2400, 2.2), (3000, 1.7), (3600, 1.3))],
-          start={"executors": 4}), 250, cores=1.9),
+          start={"executors": 4}), 250, cores=2.2),
+    Nasty("drift-then-more", case(load=[[0, 1200], [4503, 2400]], faults=[
+          {"at": 603 + 150 * i, "kind": "work_slow", "factor": 1 + min(i, 24 - i) / 10,
+           "for_s": 150} for i in range(1, 24)], start={"executors": 4}), 250, cores=2.3),
     Nasty("small-batches-only", service(load=[[0, 20], [1203, 1600]], pinned=False,
           start={"executors": 1, "trigger": 1, "maxOffsetsPerTrigger": 20_000}), 250),
 )  # fmt: skip

@@ -165,6 +165,16 @@ def test_slow_work_slows_the_batches_that_begin_meanwhile() -> None:
     assert [round(b.duration_s, 6) for b in run] == [1.5, 3.5, pytest.approx(0.5 + 1.75)]
 
 
+def test_one_slowness_may_follow_another_at_once() -> None:
+    first = {"at": 3, "kind": "work_slow", "factor": 3, "for_s": 8}
+    then = {"at": 11, "kind": "work_slow", "factor": 2, "for_s": 8}
+    done = batches(plant(scenario(faults=[first, then])), 8)
+    each_s = [b.phases.work / b.records / (done[0].phases.work / done[0].records) for b in done]
+    assert [round(paced, 6) for b, paced in zip(done, each_s, strict=True) if b.start_s < 3] == [1]
+    assert {round(p, 6) for b, p in zip(done, each_s, strict=True) if 3 < b.start_s < 11} == {3}
+    assert {round(p, 6) for b, p in zip(done, each_s, strict=True) if 11 < b.start_s < 19} == {2}
+
+
 SLOW_START = {"change": {"live_s": 1, "start_s": 20, "stagger_s": 5}}
 
 

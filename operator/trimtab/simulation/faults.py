@@ -27,10 +27,17 @@ def strike(plant: Plant, fault: Fault) -> None:
         _lose_driver(plant, fault)
     elif fault.kind in PACES:
         setattr(plant, PACES[fault.kind], fault.factor)
-        plant.later(fault.for_s, partial(setattr, plant, PACES[fault.kind], 1.0))
+        plant.slowed_by[fault.kind] = fault
+        plant.later(fault.for_s, partial(_fast_again, plant, fault))
     elif fault.kind == "pods_pending":
         plant.fleet.cap = plant.executors
         plant.later(fault.for_s, partial(_pods_fit, plant))
+
+
+def _fast_again(plant: Plant, fault: Fault) -> None:
+    """The end of a slowness, unless another one of its kind has begun since."""
+    if plant.slowed_by[fault.kind] is fault:
+        setattr(plant, PACES[fault.kind], 1.0)
 
 
 def _lose_executors(plant: Plant, fault: Fault) -> None:

@@ -27,6 +27,7 @@ from trimtab.tuning import (
     real_time,
     recommending,
     regime,
+    scope,
 )
 from trimtab.tuning.acting import act
 from trimtab.tuning.advice import oversize
@@ -41,7 +42,7 @@ from trimtab.tuning.diagnosis.facts import Bottleneck
 from trimtab.tuning.dwell import NOT_SEEN
 from trimtab.tuning.forecast import ahead
 from trimtab.tuning.governance import phases
-from trimtab.tuning.knobs import locality, topic
+from trimtab.tuning.knobs import topic
 from trimtab.tuning.snapshot import Batch, Snapshot
 from trimtab.tuning.trials import judgement, trial
 from trimtab.tuning.trials.life import close
@@ -246,8 +247,8 @@ def _steer(context: Context) -> Step:
     context = replace(context, memory=memory)
     for phase in (_raise, _release, _infeasible, _dwell):
         if step := phase(context, options):
-            return step
-    return _within(context)
+            return step if step[0].moves else scope.follow(context, step, over=options.over)
+    return scope.follow(context, _within(context), over=False)
 
 
 def _raise(context: Context, options: _Options) -> Step | None:
@@ -282,14 +283,7 @@ def _dwell(context: Context, options: _Options) -> Step | None:
 
 
 def _within(context: Context) -> Step:
-    """Within the bounds, the locality scope may still narrow or widen."""
-    offer = locality.drift(context)
-    wider = None if offer is None else offer.reason is Reason.SCOPE_WIDENED
-    memory = regime.step_scope(context.memory, context.snapshot, wider=wider)
-    context = replace(context, memory=memory)
-    if offer and regime.scope_due(memory, context.policy):
-        return act(context, [offer], NOTHING)
-    memory = recommending.withdrawn(memory)
+    memory = recommending.withdrawn(context.memory)
     lower, higher = context.band.lower, context.band.higher
     message = f"{messages.loads(context)} lies within {lower:.2f} and {higher:.2f}"
     return hold(memory, Reason.WITHIN_BOUNDS, message, context.load), memory

@@ -186,7 +186,7 @@ WRONG = [
     (
         OURS,
         {"speed": "1"},
-        "no parameter 'speed'; there are catch_up, direct_s, down, higher, lower, up",
+        "no parameter 'speed'; there are catch_up, direct_s, down, higher, lower, profile, up",
     ),
 ]
 

@@ -46,5 +46,5 @@ def test_the_best_and_what_ships_run_on_them(monkeypatch: pytest.MonkeyPatch) ->
     results, plan = Results({}), Plan((), (OURS,), seeds=(1, 2, 3), workers=1)
     hold_out(plan, 5, {OURS: Variant(OURS, OURS)}, results)
     assert not results.errors
-    assert len(results.held_out) == 3 * 2 * 2, "contenders, noises, seeds"
+    assert len(results.held_out) == 5 * 2 * 2, "contenders, noises, seeds"
     assert {row["label"] for row in results.held_out} >= {OURS, OURS + SHIPPED}

@@ -84,7 +84,7 @@ def test_the_limit_of_records_is_pinned_but_for_whom_it_is_the_law() -> None:
 
 def test_a_plan_takes_names_and_files(file: Path) -> None:
     whole = plan_of()
-    assert len(whole.paths) == 21
+    assert len(whole.paths) == 22
     assert (whole.names, whole.seeds) == (NAMES, SEEDS)
     assert not set(SEEDS) & set(TUNING_SEEDS)
     assert set(TUNED_ON) < set(whole.paths)
@@ -110,7 +110,11 @@ def test_what_ships_has_rows_of_its_own_beside_the_grid_of_the_front(file: Path)
     plan = Plan((file,), (OURS,), seeds=(1,), budget=2, workers=1)
     score(plan, {OURS: Variant(OURS, OURS)}, results)
     assert not results.errors
-    assert results.labels == [OURS, OURS + SHIPPED, f"{OURS}{SHIPPED}, from Prometheus"]
+    ships = OURS + SHIPPED
+    others = [
+        f"{ships}, {other}" for other in ("profile latency", "profile cost", "from Prometheus")
+    ]
+    assert results.labels == [OURS, ships, *others]
     assert len({row["label"] for row in results.fronts[OURS]}) == 2
 
 

@@ -12,7 +12,7 @@ FILES = sorted((Path(__file__).parents[3] / "bench/workloads").glob("*.yaml"))
 
 
 def test_there_are_all_of_them() -> None:
-    assert len(FILES) == 21
+    assert len(FILES) == 22
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -170,6 +170,31 @@ def test_a_point_at_rest_still_shows_how_far_its_batches_lie_apart_and_when_it_w
     assert later == replace(rest, seen_s=SEEN_STEP_S)
 
 
+NOW = Point(4, 1000, 0.0, 2.5, batches=REPEATED, seen_s=1800.0)
+"""10 ms a record in each of four slots."""
+
+
+@pytest.mark.parametrize(
+    ("few", "kept"),
+    [
+        (Point(2, 1000, 0.0, 6.1, batches=5), False),
+        (Point(2, 1000, 0.0, 5.9, batches=5), True),
+        (Point(2, 1000, 0.0, 9.0, batches=5, seen_s=600.0), True),
+        (Point(2, 500, 0.0, 9.0, batches=5), True),
+        (Point(2, 1000, 0.0, 9.0, 8, batches=5), True),
+        (Point(8, 1000, 0.0, 9.0, batches=5), True),
+    ],
+    ids=["slower each", "noise", "seen lately", "smaller batches", "other calls", "more slots"],
+)
+def test_fewer_slots_are_not_believed_for_hours_to_carry_less_than_in_proportion(
+    few: Point, kept: bool
+) -> None:
+    """12.2 ms a record in each of two, as long as half an hour ago."""
+    new = replace(NOW, batches=1)
+    assert (few in learn((few, NOW), new)) is kept
+    assert few in learn((few, replace(NOW, batches=2)), new), "two batches prove nothing"
+
+
 def test_an_empty_batch_teaches_nothing() -> None:
     assert learn((), Point(1, 0, 0.1, 0.2)) == ()
 

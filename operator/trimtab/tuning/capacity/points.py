@@ -34,7 +34,8 @@ OUT_OF_PROPORTION = 1.2
 """Time per record over that in the best smaller batch from which a batch is overload."""
 
 KNEE_S = 1800.0
-"""Seconds after which batches past a knee are forgotten unless such a batch is seen again."""
+"""Seconds after which batches past a knee, or those that say that fewer slots are slower each, are
+forgotten unless such a batch is seen again."""
 
 ASSUMED_S = 600.0
 """Seconds for which a single batch may say that more slots carry less, or batches that were only
@@ -128,6 +129,7 @@ def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
     if new.records <= 0:
         return points
     points = _without_old_ceilings(_without_old_knees(points, new.seen_s), new)
+    points = _without_old_floors(points, new)
     for index, old in enumerate(points):
         if old.class_ == new.class_ and same_size(old.records, new.records):
             moved = _with_batch(old, new)
@@ -241,4 +243,25 @@ def _without_old_ceilings(points: tuple[Point, ...], new: Point) -> tuple[Point,
         return assumed and alike and gain < hardly
 
     kept = tuple(p for p in points if not ceiling(p))
+    return kept if len(kept) < len(points) else points
+
+
+def _without_old_floors(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
+    """The points without those on fewer slots that were not seen for long and say that these carry
+    less than in proportion: slots share a service or a disk, so fewer of them are no slower each.
+    The work was slower then, or they were slow by chance. While they are believed, no slots leave.
+    """
+    known = [p for p in points if p.class_ == new.class_ and p.batches >= REPEATED]
+
+    def floor(p: Point) -> bool:
+        old = new.seen_s - p.seen_s >= KNEE_S
+        return old and any(
+            p.slots < q.slots
+            and p.manner == q.manner
+            and SAME_SIZE * p.records >= q.records
+            and p.slot_seconds / p.records > OUT_OF_PROPORTION * q.slot_seconds / q.records
+            for q in known
+        )
+
+    kept = tuple(p for p in points if not floor(p))
     return kept if len(kept) < len(points) else points

@@ -1,0 +1,35 @@
+"""The locality scope follows the load by bounds of its own, whenever nothing else moves.
+
+That includes ticks in which something else would move and may not, such as a release of what is
+pinned: the scope is about where tasks run, not about how much runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trimtab.api.reasons import Reason
+from trimtab.tuning import regime
+from trimtab.tuning.acting import act
+from trimtab.tuning.context import Context
+from trimtab.tuning.decision import NOTHING, Step
+from trimtab.tuning.knobs import locality
+
+
+def follow(context: Context, held: Step, *, over: bool) -> Step:
+    """A change of the scope in place of a decision to hold, if one is due; else that decision.
+
+    The scope does not narrow while the load is `over` the other bounds: tasks would wait for near
+    executors just when all of them are needed.
+    """
+    offer = locality.drift(context)
+    if offer and over and offer.reason is Reason.SCOPE_NARROWED:
+        offer = None
+    decision, memory = held
+    wider = None if offer is None else offer.reason is Reason.SCOPE_WIDENED
+    memory = regime.step_scope(memory, context.snapshot, wider=wider)
+    if offer and regime.scope_due(memory, context.policy):
+        changed = act(replace(context, memory=memory), [offer], NOTHING)
+        if changed[0].moves:
+            return changed
+    return decision, memory
