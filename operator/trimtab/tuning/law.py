@@ -8,7 +8,7 @@ The phases run in order; the first that returns a decision ends the tick.
     assessment       learn from the newest batch, fit the model, measure the load
     priorities       a raise by the driver itself, batches that overload, an open trial, a draining
                      backlog
-    change           a raise, a release, else the reason to hold
+    change           a raise, a release, the locality scope, else the reason to hold
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def _steer(context: Context) -> Step:
     context = replace(context, memory=memory)
     for phase in (_raise, _release, _infeasible, _dwell):
         if step := phase(context, options):
-            return step if step[0].moves else scope.follow(context, step, over=options.over)
+            return scope.follow(context, step, over=options.over)
     return scope.follow(context, _within(context), over=False)
 
 

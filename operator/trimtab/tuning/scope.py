@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trimtab.api.reasons import Reason
+from trimtab.api.reasons import Action, Reason
 from trimtab.tuning import regime
 from trimtab.tuning.acting import act
 from trimtab.tuning.context import Context
@@ -16,20 +16,23 @@ from trimtab.tuning.decision import NOTHING, Step
 from trimtab.tuning.knobs import locality
 
 
-def follow(context: Context, held: Step, *, over: bool) -> Step:
-    """A change of the scope in place of a decision to hold, if one is due; else that decision.
+def follow(context: Context, step: Step, *, over: bool) -> Step:
+    """A change of the scope in place of a decision to hold, if one is due; else the same step.
 
-    The scope does not narrow while the load is `over` the other bounds: tasks would wait for near
-    executors just when all of them are needed.
+    Within the bounds nothing else is wanted, so there it is also recommended, or told why it may
+    not be made. The scope does not narrow while the load is `over` the other bounds: tasks would
+    wait for near executors just when all of them are needed.
     """
+    decision, memory = step
+    if decision.action is not Action.HOLD:
+        return step
     offer = locality.drift(context)
     if offer and over and offer.reason is Reason.SCOPE_NARROWED:
         offer = None
-    decision, memory = held
     wider = None if offer is None else offer.reason is Reason.SCOPE_WIDENED
-    memory = regime.step_scope(memory, context.snapshot, wider=wider)
-    if offer and regime.scope_due(memory, context.policy):
-        changed = act(replace(context, memory=memory), [offer], NOTHING)
-        if changed[0].moves:
+    counted = regime.step_scope(context.memory, context.snapshot, wider=wider)
+    if offer and regime.scope_due(counted, context.policy):
+        changed = act(replace(context, memory=counted), [offer], NOTHING)
+        if changed[0].moves or decision.reason is Reason.WITHIN_BOUNDS:
             return changed
-    return decision, memory
+    return decision, replace(memory, scope_evidence=counted.scope_evidence)

@@ -6,12 +6,20 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.tuning.contexts import context
-from tests.unit.tuning.test_decision import START, batch, memory, policy, signals, snapshot
+from tests.unit.tuning.test_decision import (
+    START,
+    batch,
+    memory,
+    overloaded,
+    policy,
+    signals,
+    snapshot,
+)
 
 from trimtab.api.knobs import SCOPES
+from trimtab.api.reasons import Action, Reason
 from trimtab.api.reasons import BottleneckKind as Kind
-from trimtab.api.reasons import Reason
-from trimtab.api.v1alpha1.tuning import Bounds
+from trimtab.api.v1alpha1.tuning import Bounds, Mode
 from trimtab.tuning.decision import NOTHING
 from trimtab.tuning.diagnosis.bottleneck import diagnose
 from trimtab.tuning.knobs import clamp, locality
@@ -61,6 +69,42 @@ def test_the_dwell_of_a_change_of_scope_is_counted_in_batches() -> None:
         reasons.append(decision.reason)
     assert reasons == [Reason.WITHIN_BOUNDS] * 5 + [Reason.SCOPE_NARROWED]
     assert held.settings.scope == PROCESS
+
+
+@pytest.mark.parametrize(
+    ("mode", "action", "reason"),
+    [
+        (Mode.RECOMMEND, Action.RECOMMEND, Reason.SCOPE_NARROWED),
+        (Mode.OBSERVE, Action.HOLD, Reason.OBSERVE_ONLY),
+    ],
+)
+def test_a_change_of_scope_is_recommended_or_told_too(
+    mode: Mode, action: Action, reason: Reason
+) -> None:
+    """It stands from tick to tick, as one and the same recommendation."""
+    asked, held = replace(LADDER, mode=mode), memory(settings=replace(START, scope=ANY))
+    for tick in range(8, 14):
+        seen = signals(batch=batch(id=tick), scope_load=loads(0.2, 0.2))
+        decision, held = decide(snapshot(seen, held, asked), held)
+    assert (decision.action, decision.reason) == (action, reason)
+    assert "mean load of 0.20" in decision.message
+    assert held.settings.scope == ANY
+    assert held.advice_record.given == (mode is Mode.RECOMMEND)
+
+
+def test_a_change_of_scope_takes_no_recommendation_back() -> None:
+    """Executors need an approval here, and the scope does not."""
+    asked = replace(LADDER, approval=frozenset({"executors"}), pinned={"trigger": 5.0})
+    held = memory(settings=replace(START, scope=PROCESS, trigger_s=5.0))
+    given = []
+    for tick in range(8, 20):
+        one = batch(id=tick, records=2500, duration_s=22.9)
+        seen = overloaded(batch=one, scope_load=loads(0.9, 0.85))
+        decision, held = decide(snapshot(seen, held, asked), held)
+        given.append(held.recommendation)
+    assert decision.action is Action.RECOMMEND
+    assert given[-1] is not None
+    assert len(set(given[-8:])) == 1
 
 
 def test_tasks_away_from_their_data_narrow_the_scope_at_once() -> None:
