@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from trimtab.api.knobs import ANY, PROCESS
@@ -11,14 +9,12 @@ from trimtab.api.reasons import Reason
 from trimtab.simulation.run import Run, simulate
 from trimtab.simulation.scenario import Scenario
 
-STEPS: list[list[float]] = [[0, 40], [303, 280], [603, 40]]
 
-
-def run(seed: int, **locality: Any) -> Run:
+def run(seed: int) -> Run:
     """Three executors, of which two hold a partition each; the others can only help in Any."""
     case = {
         "name": "scope", "duration": 900, "tick": 3, "partitions": 2,
-        "load": {"step": STEPS},
+        "load": {"step": [[0, 40], [303, 280], [603, 40]]},
         "plant": {
             "capacity": {1: 220, 2: 440, 3: 440},
             "batch": {"fixed_s": 0.2, "noise": 0.05},
@@ -27,7 +23,7 @@ def run(seed: int, **locality: Any) -> Run:
         },
         "goal": {"latency": {"percentile": 95, "target": "8s", "catchUp": "60s"}},
         "limits": {"executors": {"min": 3, "max": 3}},
-        "tuning": {"locality": locality or {"bounds": {"higher": 0.8, "lower": 0.4}},
+        "tuning": {"locality": {"bounds": {"higher": 0.8, "lower": 0.4}},
                    "pinned": {"trigger": "2s", "maxOffsetsPerTrigger": 20000}},
         "start": {"executors": 3, "trigger": 2, "maxOffsetsPerTrigger": 20000},
     }  # fmt: skip

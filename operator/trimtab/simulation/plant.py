@@ -62,6 +62,7 @@ class Plant:
         """When the driver began its first batch."""
         self.slow = self.pace = self.crowd = 1.0
         self.slowed_by: dict[str, Fault] = {}
+        """The latest slowness of each kind."""
         self.down_until_s = self.away_until_s = self.paused_until_s = 0.0
         self.reflex = DriverReflex()
         self._due_s = 0.0

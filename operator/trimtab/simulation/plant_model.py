@@ -33,7 +33,7 @@ class BatchCost(ApiModel):
     """Seconds that the first batch of a driver takes longer, while its code compiles."""
     warming: Number = 0
     """Share by which the first batch of a driver is slower, as little of its code is compiled;
-    halved every 15 s."""
+    halved every 30 s."""
     doubled: Annotated[float, Field(ge=0, lt=1)] = 0
     """Share of the batches that take twice their time, as beside a collection or a busy node."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trimtab.tuning.capacity.model import WIDE, CallCost, Model, at_work, call_factor
-from trimtab.tuning.capacity.points import CEILING, REPEATED, SPREAD, Point, knees
+from trimtab.tuning.capacity.points import REPEATED, SPREAD, Point, hardly_more, knees
 
 MORE_CALLS = 1.5
 """Smallest ratio between two numbers of calls in flight whose times can be compared."""
@@ -138,12 +138,9 @@ def _at_calls(points: Sequence[Point], calls: int, waiting: float) -> list[Point
 
 
 def _ceiling(point: Point, exact: Sequence[Point]) -> bool:
-    rate = point.records / point.work_s
-    return any(
-        rate < p.records / p.work_s * (point.slots / p.slots) ** CEILING
-        for p in exact
-        if p.slots < point.slots and WIDE * point.records >= p.records
-    )
+    """Whether a point speaks against more slots, beside one of batches that are not far larger."""
+    fewer = (p for p in exact if p.slots < point.slots and WIDE * point.records >= p.records)
+    return any(hardly_more(point, p) for p in fewer)
 
 
 def _fixed(points: Sequence[Point]) -> float:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 SAME_SIZE = 1.25
@@ -108,6 +109,16 @@ class Point:
         return self.work_s * self.slots
 
     @property
+    def slot_s(self) -> float:
+        """Slot-seconds per record."""
+        return self.slot_seconds / self.records
+
+    @property
+    def rate(self) -> float:
+        """Records/s while the work is under way."""
+        return self.records / self.work_s
+
+    @property
     def waiting(self) -> float:
         """Slot-seconds spent waiting for calls: Little's law, calls × seconds / in flight."""
         if not self.in_flight:
@@ -128,8 +139,8 @@ def learn(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
     """
     if new.records <= 0:
         return points
-    points = _without_old_ceilings(_without_old_knees(points, new.seen_s), new)
-    points = _without_old_floors(points, new)
+    points = _without_old_knees(points, new.seen_s)
+    points = _without_old_floors(_without_old_ceilings(points, new), new)
     for index, old in enumerate(points):
         if old.class_ == new.class_ and same_size(old.records, new.records):
             moved = _with_batch(old, new)
@@ -220,14 +231,23 @@ def _overloaded(large: Point, best: Point) -> bool:
     return larger and slower and large.least_s > best.most_s
 
 
+def hardly_more(more: Point, fewer: Point) -> bool:
+    """Whether a point says that more slots carry hardly more than a point on fewer of them."""
+    return more.rate < fewer.rate * math.pow(more.slots / fewer.slots, CEILING)
+
+
+def _without(points: tuple[Point, ...], forgotten: Callable[[Point], bool]) -> tuple[Point, ...]:
+    """The points that are not forgotten; the same tuple if none is."""
+    kept = tuple(p for p in points if not forgotten(p))
+    return kept if len(kept) < len(points) else points
+
+
 def _without_old_knees(points: tuple[Point, ...], now_s: float) -> tuple[Point, ...]:
     """The points without those past a knee that were not seen for long: it may have moved."""
     old = [p for p in points if now_s - p.seen_s >= KNEE_S]
-    if not old:
-        return points
     alike = {p: [q for q in points if q.class_ == p.class_] for p in old}
     past = [p for p in old if p.records > knees(alike[p]).get(p.slots, p.records)]
-    return tuple(p for p in points if p not in past)
+    return _without(points, past.__contains__)
 
 
 def _without_old_ceilings(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
@@ -238,12 +258,9 @@ def _without_old_ceilings(points: tuple[Point, ...], new: Point) -> tuple[Point,
     def ceiling(p: Point) -> bool:
         assumed = p.batches < 2 and new.seen_s - p.seen_s >= ASSUMED_S
         alike = p.slots > new.slots and p.manner == new.manner
-        gain = (p.records / p.work_s) / (new.records / new.work_s)
-        hardly = 1.0 if p.batches else (p.slots / new.slots) ** CEILING
-        return assumed and alike and gain < hardly
+        return assumed and alike and (p.rate < new.rate if p.batches else hardly_more(p, new))
 
-    kept = tuple(p for p in points if not ceiling(p))
-    return kept if len(kept) < len(points) else points
+    return _without(points, ceiling)
 
 
 def _without_old_floors(points: tuple[Point, ...], new: Point) -> tuple[Point, ...]:
@@ -254,14 +271,10 @@ def _without_old_floors(points: tuple[Point, ...], new: Point) -> tuple[Point, .
     known = [p for p in points if p.class_ == new.class_ and p.batches >= REPEATED]
 
     def floor(p: Point) -> bool:
-        old = new.seen_s - p.seen_s >= KNEE_S
-        return old and any(
-            p.slots < q.slots
-            and p.manner == q.manner
-            and SAME_SIZE * p.records >= q.records
-            and p.slot_seconds / p.records > OUT_OF_PROPORTION * q.slot_seconds / q.records
-            for q in known
-        )
+        alike = p.slots < new.slots and p.manner == new.manner
+        if not alike or new.seen_s - p.seen_s < KNEE_S:
+            return False
+        as_large = (q for q in known if SAME_SIZE * p.records >= q.records)
+        return any(p.slot_s > OUT_OF_PROPORTION * q.slot_s for q in as_large)
 
-    kept = tuple(p for p in points if not floor(p))
-    return kept if len(kept) < len(points) else points
+    return _without(points, floor)

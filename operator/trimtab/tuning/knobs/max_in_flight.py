@@ -131,7 +131,7 @@ def crowding(context: Context) -> float:
         if times >= MORE_CALLS:
             factor = signals.pending_call_s / fastest.seconds / times
     weights = {
-        p.in_flight: p.slot_seconds / p.records
+        p.in_flight: p.slot_s
         for p in sorted(context.memory.points, key=lambda p: p.records)
         if p.slots == context.slots and p.in_flight >= now
     }

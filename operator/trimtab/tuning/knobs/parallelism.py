@@ -35,8 +35,7 @@ NEAR = 0.95
 LATE = 2
 """Largest factor of a raise whose only evidence is a late batch: it may be just a pause."""
 
-
-MORE_CALLS = 2
+CALLS_INSTEAD = 2
 """Factor by which the calls allowed in all executors may grow where calls take their place."""
 
 
@@ -134,7 +133,7 @@ def _calling(context: Context, fewer: Sequence[Settings]) -> list[Settings]:
     most = min(MAX_IN_FLIGHT.maximum, allowed.within(MAX_IN_FLIGHT.maximum))
     if allowed.step:
         most = min(most, now.max_in_flight + allowed.step)
-    all_calls = MORE_CALLS * now.max_in_flight * now.executors
+    all_calls = CALLS_INSTEAD * now.max_in_flight * now.executors
     calling = [replace(s, max_in_flight=math.ceil(all_calls / s.executors)) for s in fewer]
     return [s for s in calling if (s.max_in_flight or 0) <= most]
 
