@@ -41,6 +41,9 @@ class Case:
     """Partitions of the state; 0 if the query keeps none."""
     expects: tuple[str, ...] = ()
     """Reasons, one of which a decision should have; empty if nothing should help."""
+    by_hand: Json | None = None
+    """What is pinned once its user has followed the message of the bottleneck; None: it has no
+    cure by hand."""
     seconds: float = 180.0
     """At most, from when the tuner is free until it has settled."""
     variant: str = ""
@@ -113,7 +116,8 @@ CASES = (
          expects=("ProducerChanged",), variant="slow link"),
     # each partition's share of a batch takes 90 round trips of 80 ms
     Case("Fetch", "plain", 300, size=1000, partitions=2, delay_ms=40, executors=(1, 1),
-         initial=START, pinned=STAY | {"fetch": {"maxPartitionBytes": 8192}}),
+         initial=START, pinned=STAY | {"fetch": {"maxPartitionBytes": 8192}}, by_hand=STAY,
+         seconds=40),
     # the driver asks Kafka for offsets, which takes several round trips of 200 ms in each batch
     Case("DriverPlanning", "plain", 60, delay_ms=100, executors=(1, 1),
          initial=START | {"trigger": "1s"}, expects=("TriggerLengthened",)),
@@ -156,15 +160,18 @@ def kafka() -> Json:
     }  # fmt: skip
 
 
-def pipeline(case: Case, *, sick: bool) -> Json:
-    """The StreamPipeline of a case; while it is to be sick, nothing is tuned."""
+def pipeline(case: Case, *, sick: bool, pinned: Json | None = None) -> Json:
+    """The StreamPipeline of a case; while it is to be sick, nothing is tuned.
+
+    pinned: in place of what the case pins.
+    """
     least, most = case.executors
     tuning: Json = {"dwell": {"up": 2, "down": 6}, "initial": case.initial}
     tuning["mode"] = "Observe" if sick else "Auto"
     if "locality" in case.initial:
         tuning["locality"] = {"enabled": True}
-    if case.pinned:
-        tuning["pinned"] = case.pinned
+    if held := case.pinned if pinned is None else pinned:
+        tuning["pinned"] = held
     spec: Json = {
         "goal": {"latency": {"percentile": 95, "target": case.target, "catchUp": "90s"}},
         "source": {"kafka": {"cluster": "events", "topics": case.sources,

@@ -18,7 +18,8 @@ HEAD = f"""# Bottlenecks, made on purpose
 or its time is over; that is *after*. Both are the 95th percentile in `status.goal.observed`, the median over
 the repeats, with the range. "Named" counts how often each kind was in the status, sampled every {POLL_S:g} s,
 and the reason of a decision. "Cured by" counts the runs with a change that should help; a dash means that no
-change that trimtab may make should. A verdict *TrialUnproven* means that the load changed during the trial.
+change that trimtab may make should. *By hand*: what the bottleneck's message asks for is then done in the spec, and
+*after* is after that. A verdict *TrialUnproven* means that the load changed during the trial.
 
 | true bottleneck | named in | samples | cured by | knobs moved | verdicts | p95 before, s | after, s | goal met | commit |
 |---|---|---|---|---|---|---|---|---|---|
@@ -52,9 +53,10 @@ def _row(repeats: Sequence[Outcome]) -> str:
 
 def _cured(repeats: Sequence[Outcome]) -> str:
     """In how many runs a change was made that should help the case, and which those are."""
-    cures = next((case.expects for case in CASES if case.title == repeats[0].title), ())
+    case = next((case for case in CASES if case.title == repeats[0].title), None)
+    cures = case.expects if case else ()
     if not cures:
-        return "-"
+        return "by hand" if case and case.by_hand is not None else "-"
     came = sum(any(each["reason"] in cures for each in one.decisions) for one in repeats)
     return f"{came} of {len(repeats)} ({' or '.join(cures)})"
 

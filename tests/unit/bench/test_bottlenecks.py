@@ -53,6 +53,18 @@ def test_a_row_says_what_was_named_moved_and_given() -> None:
     )
 
 
+def test_a_cure_by_hand_is_what_the_message_asks_for_and_is_told() -> None:
+    (case,) = (c for c in CASES if c.by_hand is not None)
+    sick, cured = (
+        StreamPipelineSpec.model_validate(pipeline(case, sick=False, pinned=pinned)["spec"])
+        for pinned in (None, case.by_hand)
+    )
+    assert sick.tuning.pinned.fetch is not None
+    assert cured.tuning.pinned == sick.tuning.pinned.model_copy(update={"fetch": None})
+    row = page.table([drive.Outcome(case.kind, case.title)]).splitlines()[-1]
+    assert "| by hand |" in row
+
+
 def test_a_run_of_one_case_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
     old = [drive.Outcome("Skew", "Skew"), drive.Outcome("Cpu", "Cpu", commit="old")]
     file = tmp_path / "bottlenecks.json"
