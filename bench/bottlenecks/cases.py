@@ -59,7 +59,7 @@ class Case:
     @property
     def name(self) -> str:
         """The name of the pipeline and its topics."""
-        return self.title.lower().replace(", ", "-")
+        return self.title.lower().replace(", ", "-").replace(" ", "-")
 
     @property
     def sources(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,7 @@ def test_a_case_is_a_valid_pipeline_of_a_known_kind(case: Case) -> None:
     assert sick.tuning.mode is Mode.OBSERVE
     topics = {topic.name for topic in KafkaClusterSpec.model_validate(kafka()["spec"]).topics}
     assert {*spec.source.kafka.topics, spec.sink.kafka.topic} <= topics
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?", case.name)
     assert BottleneckKind(case.kind)
     assert all(Reason(reason) for reason in case.expects)
     assert hasattr(work, case.function)
