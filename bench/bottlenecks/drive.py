@@ -26,7 +26,11 @@ SICK_S = 45.0
 """Under the full load with its initial settings pinned. Its figures are those of the last half."""
 
 SETTLED_S = 30.0
-"""Without a decision that changes anything, and without a trial, from which it has settled."""
+"""Without a decision that changes anything, without a trial, and without a latency that falls,
+from which it has settled."""
+
+FALLING = 0.95
+"""Of the latency before, below which it still falls: the backlog is worked off."""
 
 
 @dataclass
@@ -81,9 +85,19 @@ class Watch:
 
     def median_s(self, over_s: float) -> float | None:
         """The median of the last seconds; None if nothing was seen in them."""
-        since_s = time.monotonic() - over_s
-        seen = [value for at_s, value in self.p95_s if at_s >= since_s]
-        return statistics.median(seen) if seen else None
+        return _median_s(self.p95_s, time.monotonic() - over_s, time.monotonic())
+
+    def falls(self, over_s: float) -> bool:
+        """Whether it was clearly lower in the last half of these seconds than in the first."""
+        now_s = time.monotonic()
+        first = _median_s(self.p95_s, now_s - over_s, now_s - over_s / 2)
+        last = _median_s(self.p95_s, now_s - over_s / 2, now_s)
+        return first is not None and last is not None and last < FALLING * first
+
+
+def _median_s(p95_s: list[tuple[float, float]], from_s: float, until_s: float) -> float | None:
+    seen = [value for at_s, value in p95_s if from_s <= at_s < until_s]
+    return statistics.median(seen) if seen else None
 
 
 def note(outcome: Outcome, named: Counter[str], status: Json) -> None:
@@ -138,7 +152,7 @@ def _watched(kube: Kube, image: str, case: Case, outcome: Outcome) -> None:
         acted = [d["action"] for d in outcome.decisions if d["action"] != "Hold"]
         if len(acted) != many:
             changed_s, many = time.monotonic(), len(acted)
-        quiet = time.monotonic() - changed_s >= SETTLED_S
+        quiet = time.monotonic() - changed_s >= SETTLED_S and not free.falls(SETTLED_S)
         outcome.settled = quiet and bool(acted) and acted[-1] != "Change"
     outcome.named = dict(free.named.most_common())
     if case.by_hand is not None:

@@ -67,6 +67,16 @@ def test_a_cure_by_hand_is_what_the_message_asks_for_and_is_told() -> None:
     assert "| by hand |" in row
 
 
+@pytest.mark.parametrize(("then", "falls"), [((20.0, 20.0), True), ((29.0, 30.0), False)])
+def test_a_latency_that_falls_has_not_settled(
+    monkeypatch: pytest.MonkeyPatch, then: tuple[float, float], falls: bool
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    watch = drive.Watch(object(), CASES[0], drive.Outcome("Skew", "Skew"))  # type: ignore[arg-type]
+    watch.p95_s = [(60.0, 5.0), (72.0, 30.0), (80.0, 30.0), (90.0, then[0]), (99.0, then[1])]
+    assert watch.falls(30.0) is falls
+
+
 def test_a_run_of_one_case_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
     old = [drive.Outcome("Skew", "Skew"), drive.Outcome("Cpu", "Cpu", commit="old")]
     file = tmp_path / "bottlenecks.json"
