@@ -108,7 +108,7 @@ CASES = (
          expects=("PartitionsRaised",), seconds=260, variant="topic"),
     # 100 records/s of 1 kB, which compress well; a larger batch does not help, fewer bytes do
     Case("Sink", "swell", 100, {"bytes": "1000"}, executors=(1, 2), initial=START, pinned=STAY,
-         quota=60_000, expects=("ProducerChanged",), seconds=300),
+         quota=80_000, expects=("ProducerChanged",), seconds=300),
     # 600 kB/s of uncompressed records, of which one request of 16 KiB for each of two partitions
     # carries 400 kB/s in a round trip of 80 ms
     Case("Sink", "swell", 150, {"bytes": "4000"}, partitions=2, executors=(1, 2), delay_ms=40,

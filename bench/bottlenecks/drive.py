@@ -22,8 +22,9 @@ from trimtab.api.reasons import BottleneckKind
 
 POLL_S = 2.5
 QUIET_S = 20.0
-SICK_S = 45.0
-"""Under the full load with its initial settings pinned. Its figures are those of the last half."""
+SICK_S = 75.0
+"""Under the full load with nothing tuned, so that the minute's mean of the input is that of the
+full load. Its figures are those of the last half."""
 
 SETTLED_S = 30.0
 """Without a decision that changes anything, without a trial, and without a latency that falls,
@@ -153,11 +154,12 @@ def _watched(kube: Kube, image: str, case: Case, outcome: Outcome) -> None:
         if len(acted) != many:
             changed_s, many = time.monotonic(), len(acted)
         quiet = time.monotonic() - changed_s >= SETTLED_S and not free.falls(SETTLED_S)
-        outcome.settled = quiet and bool(acted) and acted[-1] != "Change"
+        outcome.after_s = free.median_s(SETTLED_S)
+        outcome.settled = quiet and outcome.met and acted[-1:] not in ([], ["Change"])
     outcome.named = dict(free.named.most_common())
     if case.by_hand is not None:
         _cure_by_hand(kube, case, free)
-    outcome.after_s = free.median_s(SETTLED_S)
+        outcome.after_s = free.median_s(SETTLED_S)
 
 
 def _cure_by_hand(kube: Kube, case: Case, watch: Watch) -> None:

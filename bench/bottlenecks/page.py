@@ -14,12 +14,13 @@ HEAD = f"""# Bottlenecks, made on purpose
 
 `make demo-bottlenecks`: one pipeline after another on the local cluster (2 cores), each with one known
 [bottleneck](../glossary.md), all of them several times. Each runs its full load for {SICK_S:g} s with
-`tuning.mode: Observe`; that is *before*. Then the tuner is free until nothing has changed for {SETTLED_S:g} s and
-the latency falls no more, or its time is over; that is *after*. Both are the 95th percentile in `status.goal.observed`, the median over
-the repeats, with the range. "Named" counts how often each kind was in the status, sampled every {POLL_S:g} s,
-and the reason of a decision. "Cured by" counts the runs with a change that should help; a dash means that no
-change that trimtab may make should. *By hand*: what the bottleneck's message asks for is then done in the spec, and
-*after* is after that. A verdict *TrialUnproven* means that the load changed during the trial.
+`tuning.mode: Observe`; that is *before*. Then the tuner is free until it meets its goal, nothing has changed for
+{SETTLED_S:g} s and the latency falls no more, or its time is over; that is *after*. Both are the 95th percentile
+in `status.goal.observed`, the median over the repeats, with the range. "Named" counts how often each kind was in
+the status, sampled every {POLL_S:g} s, and the reason of a decision. "Cured by" counts the runs with a change that
+should help; a dash means that no change that trimtab may make should. *By hand*: what the bottleneck's message
+asks for is then done in the spec, and *after* is after that. A verdict *TrialUnproven* means that the load changed
+during the trial.
 
 | true bottleneck | named in | samples | cured by | knobs moved | verdicts | p95 before, s | after, s | goal met | commit |
 |---|---|---|---|---|---|---|---|---|---|
