@@ -103,9 +103,9 @@ class Settings:
         return max(partitions or 1, self.min_partitions or 1)
 
     @property
-    def producer(self) -> str:
-        """Identifies the way of writing; empty if nothing is set."""
-        said, ways = self.numbers(), (*PRODUCER_KNOBS, SINK_WRITERS)
+    def way(self) -> str:
+        """Identifies where tasks run and how they write; empty if nothing of it is set."""
+        said, ways = self.numbers(), (*PRODUCER_KNOBS, SINK_WRITERS, SCOPE)
         return "/".join(f"{k.name}={said[k.name]:g}" for k in ways if k.name in said)
 
 

@@ -20,6 +20,8 @@ from trimtab.api.knobs import SCOPES
 from trimtab.api.reasons import Action, Reason
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.v1alpha1.tuning import Bounds, Mode
+from trimtab.tuning.capacity.learning import at_settings
+from trimtab.tuning.capacity.points import Point, learn
 from trimtab.tuning.decision import NOTHING
 from trimtab.tuning.diagnosis.bottleneck import diagnose
 from trimtab.tuning.knobs import clamp, locality
@@ -162,3 +164,28 @@ def test_a_change_says_which_executors_decided() -> None:
     assert offer is not None
     words = locality.KNOB.cause(now, offer, NOTHING)
     assert words == "the executors of Process would have a mean load of 0.40"
+
+
+@pytest.mark.parametrize(("process", "narrows"), [(1.7, False), (1.0, True), (0.79, True)])
+def test_tasks_do_not_go_back_to_executors_that_they_would_crowd(
+    process: float, *, narrows: bool
+) -> None:
+    settings = replace(START, scope=ANY, trigger_s=30.0, max_offsets=20_000)
+    seen = {"remote_share": 0.5, "scope_load": loads(process, min(process, 0.85))}
+    now = context(load=280.0, settings=settings, asked=LADDER, seen=seen)
+    assert (diagnose(now.snapshot, now.model, now.load).kind is Kind.LOCALITY) == narrows
+    assert (locality.KNOB.raise_(now) is not None) == narrows
+
+
+def test_batches_of_another_scope_do_not_count_once_there_are_some_of_this_one() -> None:
+    near, wide = replace(START, scope=PROCESS), replace(START, scope=ANY)
+    crowded = (
+        Point(2, 800, 0.2, 7.0, producer=near.way),
+        Point(2, 1600, 0.2, 14.0, producer=near.way),
+    )
+    before = at_settings(crowded, wide, 6)
+    after = at_settings(learn(crowded, Point(2, 800, 0.2, 3.6, producer=wide.way)), wide, 6)
+    assert before is not None
+    assert after is not None
+    assert before.duration_s(800, 2) == pytest.approx(7.0, rel=0.1)
+    assert after.duration_s(800, 2) == pytest.approx(3.6, rel=0.1)

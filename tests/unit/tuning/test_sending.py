@@ -131,7 +131,7 @@ def test_what_was_learned_before_counts_only_until_something_was_since() -> None
     now = Snapshot(0.0, policy(), packed, signals())
     before = learning.fitted(now, (old,))
     assert before is not None
-    points = learn((old,), Point(1, 2000, 1.0, 5.0, producer=packed.producer))
+    points = learn((old,), Point(1, 2000, 1.0, 5.0, producer=packed.way))
     assert len(points) == 2, "a class of its own"
     after = learning.fitted(now, points)
     assert after is not None

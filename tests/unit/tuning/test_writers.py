@@ -62,4 +62,4 @@ def test_a_pin_and_a_verdict_hold_it() -> None:
 
 
 def test_batches_written_another_way_are_learned_apart() -> None:
-    assert (START.producer, BY_SLOTS.producer) == ("", "sink.writers=1")
+    assert (START.way, BY_SLOTS.way) == ("", "sink.writers=1")

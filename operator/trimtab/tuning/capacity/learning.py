@@ -20,7 +20,7 @@ from trimtab.tuning.capacity.epochs import (
 from trimtab.tuning.capacity.fit import fit
 from trimtab.tuning.capacity.load import Load, input_rate_of
 from trimtab.tuning.capacity.model import MUCH_LARGER, Model
-from trimtab.tuning.capacity.points import SEEN_STEP_S, Point, learn, sent_alike
+from trimtab.tuning.capacity.points import SEEN_STEP_S, Point, learn, ran_alike
 from trimtab.tuning.controller_state import ControllerState, FastestCall, Trial
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.snapshot import Batch, Signals, Snapshot
@@ -50,18 +50,18 @@ def at_settings(
 ) -> Model | None:
     """The model of some points at some settings; None if there are no points.
 
-    Once points exist for the sink's current way of sending, only those count.
+    Once points exist for the current way of running, only those count.
     """
     tasks = settings.tasks(partitions)
-    return _model(points, settings.producer, tasks, settings.max_in_flight, waves)
+    return _model(points, settings.way, tasks, settings.max_in_flight, waves)
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _model(
-    points: tuple[Point, ...], producer: str, tasks: int, in_flight: int | None, waves: bool
+    points: tuple[Point, ...], way: str, tasks: int, in_flight: int | None, waves: bool
 ) -> Model | None:
     """The fit, which is half of a decision: from one batch to the next, points stay the same."""
-    return fit(sent_alike(points, producer), tasks, in_flight, waves=waves)
+    return fit(ran_alike(points, way), tasks, in_flight, waves=waves)
 
 
 def fitted(snapshot: Snapshot, points: tuple[Point, ...]) -> Model | None:
@@ -217,7 +217,7 @@ def _point(snapshot: Snapshot, batch: Batch) -> Point:
         duration_s=round(batch.duration_s, 3),
         in_flight=snapshot.settings.max_in_flight or 0,
         call_s=round((snapshot.signals and snapshot.signals.pending_call_s) or 0.0, 5),
-        producer=snapshot.settings.producer,
+        producer=snapshot.settings.way,
         seen_s=SEEN_STEP_S * math.floor(batch.committed_at_s / SEEN_STEP_S),
     )
 

@@ -65,7 +65,7 @@ class Point:
     call_s: float = 0.0
     """Seconds of a call, one per record; 0 if unknown or without calls."""
     producer: str = ""
-    """How the sink wrote, as in `Settings.producer`."""
+    """How it ran and wrote, as in `Settings.way`; its name is that of what was stored first."""
     fastest_s: float = 0.0
     slowest_s: float = 0.0
     """Seconds per record of its fastest and its slowest batch; 0 if only the mean is known, see
@@ -95,7 +95,7 @@ class Point:
 
     @property
     def manner(self) -> tuple[int, str]:
-        """How it called and sent, whatever its slots."""
+        """How it called, ran and wrote, whatever its slots."""
         return (self.in_flight, self.producer)
 
     @property
@@ -188,9 +188,9 @@ def _towards(old: Point, new: Point, batches: int) -> Point:
     )
 
 
-def sent_alike(points: Sequence[Point], producer: str) -> tuple[Point, ...]:
-    """The points learned at one way of sending; all of them if there are none."""
-    return tuple(p for p in points if p.producer == producer) or tuple(points)
+def ran_alike(points: Sequence[Point], way: str) -> tuple[Point, ...]:
+    """The points learned at one way of running and writing; all of them if there are none."""
+    return tuple(p for p in points if p.producer == way) or tuple(points)
 
 
 def batch_rate(records: float, duration_s: float, trigger_s: float) -> float:

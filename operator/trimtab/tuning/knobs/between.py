@@ -69,7 +69,7 @@ KNOB = Between()
 def _ends(context: Context) -> tuple[int, int] | None:
     """The records of a smaller and a larger batch between which the top lies; None if unknown."""
     settings = context.settings
-    manner = (settings.max_in_flight or 0, settings.producer)
+    manner = (settings.max_in_flight or 0, settings.way)
     alike = [
         point
         for point in context.memory.points

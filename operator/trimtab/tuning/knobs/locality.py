@@ -21,6 +21,7 @@ from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning.context import Context, Proposal
 from trimtab.tuning.diagnosis.facts import Bottleneck
+from trimtab.tuning.diagnosis.locality import would_crowd
 from trimtab.tuning.knobs.knob import Knob
 from trimtab.tuning.policy import Policy
 from trimtab.tuning.settings import Settings
@@ -50,7 +51,9 @@ class Locality(Knob):
             return None
         wider, nearer = _beside(scope)
         then = wider if nearer is None else nearer
-        return None if then is None else _proposal(context, then, HOPED * context.load.value)
+        if then is None or (then == nearer and _would_crowd(context)):
+            return None
+        return _proposal(context, then, HOPED * context.load.value)
 
     def helped(self, seen: Comparison) -> tuple[bool, str]:
         """A scope costs nothing, so it is kept if it does no harm."""
@@ -94,6 +97,11 @@ def _load(context: Context, scope: int) -> float | None:
     signals = context.snapshot.signals
     name = SCOPES[scope if scope in LADDER else LADDER[-1]]
     return signals.scope_load.get(name) if signals else None
+
+
+def _would_crowd(context: Context) -> bool:
+    signals = context.snapshot.signals
+    return signals is not None and would_crowd(context.policy.locality, signals.scope_load)
 
 
 def _beside(scope: int) -> tuple[int | None, int | None]:

@@ -18,6 +18,10 @@ LEAST_GAIN = 0.2
 NOISE = 0.1
 """Two measured capacities that differ by less than this share count as equal."""
 
+HEAVIER = 0.2
+"""Share by which the load may differ where only the batches of the trial count after it: with a
+noise of 5 %, a scope that changed next to nothing did so by 0.1 in 2 of 20 simulations."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -77,8 +81,8 @@ def lighter_or_faster(seen: Comparison) -> tuple[bool, str]:
 
 
 def no_heavier(seen: Comparison) -> tuple[bool, str]:
-    """A load that is no higher than before, apart from noise."""
-    return seen.load.value <= (1 + NOISE) * seen.trial.load_before, ""
+    """A load that is no higher than before, apart from what two small samples may differ by."""
+    return seen.load.value <= (1 + HEAVIER + seen.doubt) * seen.trial.load_before, ""
 
 
 def lighter(seen: Comparison) -> tuple[bool, str]:
