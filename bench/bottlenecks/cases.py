@@ -73,6 +73,7 @@ class Case:
 
 START = {"executors": 1, "trigger": "5s", "maxOffsetsPerTrigger": 20_000}
 STAY = {"trigger": "5s", "maxOffsetsPerTrigger": 20_000}
+SMALL = {"trigger": "5s", "maxOffsetsPerTrigger": 3000}
 WAIT = {"wait_ms": "8"}
 
 CASES = (
@@ -114,9 +115,10 @@ CASES = (
     Case("Sink", "swell", 150, {"bytes": "4000"}, partitions=2, executors=(1, 2), delay_ms=40,
          initial=START | {"producer": {"maxInFlight": 1}}, pinned=STAY,
          expects=("ProducerChanged",), variant="slow link"),
-    # each partition's share of a batch takes 90 round trips of 80 ms
-    Case("Fetch", "plain", 300, size=1000, partitions=2, delay_ms=40, executors=(1, 1),
-         initial=START, pinned=STAY | {"fetch": {"maxPartitionBytes": 8192}}, by_hand=STAY,
+    # eight records in each fetch of 80 ms: 100 records/s of both partitions, one after the other;
+    # the limit keeps the batch short that has to end before the cure is in force
+    Case("Fetch", "plain", 150, size=1000, partitions=2, delay_ms=40, executors=(1, 1),
+         initial=START, pinned=SMALL | {"fetch": {"maxPartitionBytes": 8192}}, by_hand=SMALL,
          seconds=40),
     # the driver asks Kafka for offsets, which takes several round trips of 200 ms in each batch; so
     # do the tasks, which is why there is only one
