@@ -33,6 +33,8 @@ class Case:
     """Bytes/s that Kafka accepts from the sink."""
     delay_ms: float = 0.0
     """Of each packet from and to the broker."""
+    delays_driver: bool = False
+    """Only of the driver's."""
     size: int = 100
     """Bytes of a record of the load."""
     topics: int = 1
@@ -120,9 +122,8 @@ CASES = (
     Case("Fetch", "plain", 150, size=1000, partitions=2, delay_ms=40, executors=(1, 1),
          initial=START, pinned=SMALL | {"fetch": {"maxPartitionBytes": 8192}}, by_hand=SMALL,
          seconds=40),
-    # the driver asks Kafka for offsets, which takes several round trips of 200 ms in each batch; so
-    # do the tasks, which is why there is only one
-    Case("DriverPlanning", "plain", 60, partitions=1, delay_ms=100, executors=(1, 1),
+    # the driver asks Kafka for offsets, which takes several round trips of 200 ms in each batch
+    Case("DriverPlanning", "plain", 60, delay_ms=100, delays_driver=True, executors=(1, 1),
          initial=START | {"trigger": "1s"}, expects=("TriggerLengthened",)),
     # six tasks, of which all prefer the same of two executors
     Case("Locality", "wait", 160, WAIT, partitions=1, topics=6, executors=(2, 2), pinned=STAY,

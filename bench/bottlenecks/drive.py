@@ -122,6 +122,10 @@ def play(kube: Kube, image: str, case: Case, repeat: int) -> Outcome:
     outcome = Outcome(case.kind, case.title, case.target, repeat, commit=commit.head())
     kube.apply(pipeline(case, sick=True))
     try:
+        kube.wait(
+            f"{case.name} ready", 240,
+            lambda: condition(kube.get("spl", case.name), "Ready") == "True",
+        )  # fmt: skip
         with _trouble(kube, case):
             _watched(kube, image, case, outcome)
     except DemoError as error:
@@ -135,10 +139,6 @@ def play(kube: Kube, image: str, case: Case, repeat: int) -> Outcome:
 
 
 def _watched(kube: Kube, image: str, case: Case, outcome: Outcome) -> None:
-    kube.wait(
-        f"{case.name} ready", 240,
-        lambda: condition(kube.get("spl", case.name), "Ready") == "True",
-    )  # fmt: skip
     under_load_s = SICK_S + 2 * case.seconds + BY_HAND_S
     schedule = [(QUIET_S, case.rate / 10), (under_load_s, case.rate)]
     load.start(kube, image, schedule, ",".join(case.sources), hot=case.hot, size=case.size)
@@ -181,7 +181,12 @@ def _trouble(kube: Kube, case: Case) -> Iterator[None]:
             throttle(kube, case.quota)
             stack.callback(throttle, kube, None)
         if case.delay_ms:
-            broker = (kube.get("pod", "events-kafka-0") or {})["status"]["podIP"]
-            pairs = [(broker, POD_RANGE), (POD_RANGE, broker)]
+            broker = _address(kube, "events-kafka-0")
+            far = _address(kube, f"{case.name}-driver-0") if case.delays_driver else POD_RANGE
+            pairs = [(broker, far), (far, broker)]
             stack.enter_context(slow(pairs, case.delay_ms))
         yield
+
+
+def _address(kube: Kube, pod: str) -> str:
+    return str((kube.get("pod", pod) or {})["status"]["podIP"])
