@@ -61,7 +61,7 @@ class Case:
     @property
     def name(self) -> str:
         """The name of the pipeline and its topics."""
-        return self.title.lower().replace(", ", "-").replace(" ", "-")
+        return self.title.lower().replace(",", "").replace(" ", "-")
 
     @property
     def sources(self) -> list[str]:
@@ -75,7 +75,7 @@ class Case:
 
 START = {"executors": 1, "trigger": "5s", "maxOffsetsPerTrigger": 20_000}
 STAY = {"trigger": "5s", "maxOffsetsPerTrigger": 20_000}
-SMALL = {"trigger": "5s", "maxOffsetsPerTrigger": 3000}
+SMALL = STAY | {"maxOffsetsPerTrigger": 3000}
 WAIT = {"wait_ms": "8"}
 
 CASES = (
@@ -164,18 +164,15 @@ def kafka() -> Json:
     }  # fmt: skip
 
 
-def pipeline(case: Case, *, sick: bool, pinned: Json | None = None) -> Json:
-    """The StreamPipeline of a case; while it is to be sick, nothing is tuned.
-
-    pinned: in place of what the case pins.
-    """
+def pipeline(case: Case, *, sick: bool) -> Json:
+    """The StreamPipeline of a case; while it is to be sick, nothing is tuned."""
     least, most = case.executors
     tuning: Json = {"dwell": {"up": 2, "down": 6}, "initial": case.initial}
     tuning["mode"] = "Observe" if sick else "Auto"
     if "locality" in case.initial:
         tuning["locality"] = {"enabled": True}
-    if held := case.pinned if pinned is None else pinned:
-        tuning["pinned"] = held
+    if case.pinned:
+        tuning["pinned"] = case.pinned
     spec: Json = {
         "goal": {"latency": {"percentile": 95, "target": case.target, "catchUp": "90s"}},
         "source": {"kafka": {"cluster": "events", "topics": case.sources,

@@ -7,7 +7,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bench.bottlenecks.cases import Case, Json, pipeline
 from bench.bottlenecks.quota import throttle
@@ -87,21 +87,16 @@ class Watch:
         note(self.outcome, self.named, status)
         time.sleep(POLL_S)
 
-    def median_s(self, over_s: float) -> float | None:
-        """The median of the last seconds; None if nothing was seen in them."""
-        return _median_s(self.p95_s, time.monotonic() - over_s, time.monotonic())
+    def median_s(self, over_s: float, but_s: float = 0.0) -> float | None:
+        """The median of the last seconds, but for the newest; None if nothing was seen in them."""
+        now_s = time.monotonic()
+        seen = [value for at_s, value in self.p95_s if but_s <= now_s - at_s <= over_s]
+        return statistics.median(seen) if seen else None
 
     def falls(self, over_s: float) -> bool:
         """Whether it was clearly lower in the last half of these seconds than in the first."""
-        now_s = time.monotonic()
-        first = _median_s(self.p95_s, now_s - over_s, now_s - over_s / 2)
-        last = _median_s(self.p95_s, now_s - over_s / 2, now_s)
+        first, last = self.median_s(over_s, over_s / 2), self.median_s(over_s / 2)
         return first is not None and last is not None and last < FALLING * first
-
-
-def _median_s(p95_s: list[tuple[float, float]], from_s: float, until_s: float) -> float | None:
-    seen = [value for at_s, value in p95_s if from_s <= at_s < until_s]
-    return statistics.median(seen) if seen else None
 
 
 def note(outcome: Outcome, named: Counter[str], status: Json) -> None:
@@ -161,13 +156,13 @@ def _watched(kube: Kube, image: str, case: Case, outcome: Outcome) -> None:
         outcome.settled = quiet and outcome.met and acted[-1:] not in ([], ["Change"])
     outcome.named = dict(free.named.most_common())
     if case.by_hand is not None:
-        _cure_by_hand(kube, case, free)
+        _cure_by_hand(kube, case, case.by_hand, free)
         outcome.after_s = free.median_s(SETTLED_S)
 
 
-def _cure_by_hand(kube: Kube, case: Case, watch: Watch) -> None:
-    """Pin what the bottleneck's message says, and look until that has settled."""
-    kube.apply(pipeline(case, sick=False, pinned=case.by_hand))
+def _cure_by_hand(kube: Kube, case: Case, pinned: Json, watch: Watch) -> None:
+    """Pin what the bottleneck's message says, and look while that comes into force."""
+    kube.apply(pipeline(replace(case, pinned=pinned), sick=False))
     begin = time.monotonic()
     while time.monotonic() - begin < BY_HAND_S:
         watch.look()

@@ -103,6 +103,11 @@ class Settings:
         return max(partitions or 1, self.min_partitions or 1)
 
     @property
+    def manner(self) -> tuple[int, str]:
+        """How it calls, runs and writes, as in `Point.manner`."""
+        return (self.max_in_flight or 0, self.way)
+
+    @property
     def way(self) -> str:
         """Identifies where tasks run and how they write; empty if nothing of it is set."""
         said, ways = self.numbers(), (*PRODUCER_KNOBS, SINK_WRITERS, SCOPE)

@@ -56,10 +56,10 @@ def test_a_row_says_what_was_named_moved_and_given() -> None:
 
 
 def test_a_cure_by_hand_is_what_the_message_asks_for_and_is_told() -> None:
-    (case,) = (c for c in CASES if c.by_hand is not None)
+    ((case, by_hand),) = ((c, c.by_hand) for c in CASES if c.by_hand is not None)
     sick, cured = (
-        StreamPipelineSpec.model_validate(pipeline(case, sick=False, pinned=pinned)["spec"])
-        for pinned in (None, case.by_hand)
+        StreamPipelineSpec.model_validate(pipeline(each, sick=False)["spec"])
+        for each in (case, replace(case, pinned=by_hand))
     )
     assert sick.tuning.pinned.fetch is not None
     assert cured.tuning.pinned == sick.tuning.pinned.model_copy(update={"fetch": None})

@@ -69,11 +69,10 @@ KNOB = Between()
 def _ends(context: Context) -> tuple[int, int] | None:
     """The records of a smaller and a larger batch between which the top lies; None if unknown."""
     settings = context.settings
-    manner = (settings.max_in_flight or 0, settings.way)
     alike = [
         point
         for point in context.memory.points
-        if point.slots == context.slots and point.manner == manner
+        if point.slots == context.slots and point.manner == settings.manner
     ]
     present = next((p for p in alike if same_size(p.records, settings.max_offsets)), None)
     if present is None:

@@ -185,7 +185,7 @@ def needed(policy: Policy) -> int:
 
 def rate_before(points: Sequence[Point], batch: Batch, slots: float, settings: Settings) -> float:
     """Records/s before a change: the mean of batches like the last one, else the last one's."""
-    class_ = (slots, settings.max_in_flight or 0, settings.way)
+    class_ = (slots, *settings.manner)
     alike = (
         _rate(point, settings)
         for point in points
