@@ -52,6 +52,8 @@ class Case:
     """What distinguishes it from the other cases of its kind."""
     cpu: str = "100m"
     """CPU that each executor reserves."""
+    note: str = ""
+    """What a reader of the table should know of it."""
 
     @property
     def title(self) -> str:
@@ -82,12 +84,16 @@ CASES = (
     Case("AdmissionLimit", "plain", 200, initial=START | {"maxOffsetsPerTrigger": 300},
          expects=("BatchLimitRaised", "TriggerShortened")),
     Case("BatchOverhead", "plain", 60, partitions=24, initial=START | {"trigger": "500ms"},
-         expects=("TriggerLengthened", "ExecutorsRaised")),
+         expects=("TriggerLengthened", "ExecutorsRaised"),
+         note="its goal is met before, but a batch of 24 tasks takes longer than the trigger: the"
+              " driver never rests. A longer trigger costs latency."),
     Case("Concurrency", "remote", 280, WAIT, executors=(1, 1), initial=START | {"maxInFlight": 1},
          pinned=STAY, expects=("CallsRaised",)),
     # slightly more than the service can answer, so that batches that fall behind still end
     Case("RemoteRate", "remote", 160, WAIT | {"per_s": "110"}, executors=(1, 1), pinned=STAY,
-         initial=START | {"maxInFlight": 1}, seconds=200),
+         initial=START | {"maxInFlight": 1}, seconds=200,
+         note="the service answers 110 of the 160 records/s. More calls are tried once; then no"
+              " setting is left that helps, and the message says that it is the service."),
     # six calls at once achieve 750/s, 32 achieve 141/s
     Case("RemoteRate", "remote", 200, WAIT | {"knee": "6"}, executors=(1, 1), pinned=STAY,
          initial=START | {"maxInFlight": 32}, expects=("CallsLowered",), seconds=200,
@@ -132,9 +138,12 @@ CASES = (
     # nothing that is allowed helps: executors are tried, and put back
     Case("Skew", "wait", 160, WAIT, partitions=8, hot=0.6, executors=(1, 4),
          initial=START | {"executors": 3}, pinned=STAY, expects=("ExecutorsRaised",),
-         variant="no split"),
+         variant="no split",
+         note="where limits.tasks does not allow a split, no setting helps."),
     Case("StateCommit", "count", 60, executors=(1, 2), initial=START, target="40s", stores=40,
-         expects=("TriggerLengthened",)),
+         expects=("TriggerLengthened",),
+         note="its goal is met before, but the commits take most of each batch: the driver never"
+              " rests. A longer trigger commits less often, and costs latency."),
 )  # fmt: skip
 
 SLOW_COMMIT = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import groupby
 
 from bench.bottlenecks.cases import CASES, Json
@@ -30,7 +30,13 @@ during the trial.
 def table(outcomes: Sequence[Outcome]) -> str:
     """The page in Markdown."""
     rows = [_row(list(repeats)) for _, repeats in groupby(outcomes, lambda each: each.title)]
-    return HEAD + "".join(f"{row}\n" for row in rows)
+    return HEAD + "".join(f"{row}\n" for row in rows) + _notes({each.title for each in outcomes})
+
+
+def _notes(titles: Set[str]) -> str:
+    """What is to know of the cases in the table."""
+    noted = [case for case in CASES if case.note and case.title in titles]
+    return "".join(["\nNotes:\n\n" if noted else "", *(f"- {c.title}: {c.note}\n" for c in noted)])
 
 
 def _row(repeats: Sequence[Outcome]) -> str:

@@ -110,7 +110,7 @@ class Settings:
     @property
     def way(self) -> str:
         """Identifies where tasks run and how they write; empty if nothing of it is set."""
-        said, ways = self.numbers(), (*PRODUCER_KNOBS, SINK_WRITERS, SCOPE)
+        said, ways = self.numbers(), (*PRODUCER_KNOBS, SINK_WRITERS, SCOPE, MIN_PARTITIONS)
         return "/".join(f"{k.name}={said[k.name]:g}" for k in ways if k.name in said)
 
 

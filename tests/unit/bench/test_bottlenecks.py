@@ -67,6 +67,13 @@ def test_a_cure_by_hand_is_what_the_message_asks_for_and_is_told() -> None:
     assert "| by hand |" in row
 
 
+def test_what_is_to_know_of_a_case_follows_the_table() -> None:
+    noted = next(case for case in CASES if case.note)
+    lines = page.table([drive.Outcome(noted.kind, noted.title)]).splitlines()
+    assert lines[-1] == f"- {noted.title}: {noted.note}"
+    assert "Notes" not in page.table([drive.Outcome("Skew", "Skew")])
+
+
 @pytest.mark.parametrize(("then", "falls"), [((20.0, 20.0), True), ((29.0, 30.0), False)])
 def test_a_latency_that_falls_has_not_settled(
     monkeypatch: pytest.MonkeyPatch, then: tuple[float, float], falls: bool

@@ -13,7 +13,8 @@ from trimtab.api.knobs import How
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.api.reasons import Reason
 from trimtab.tuning import guards
-from trimtab.tuning.capacity.points import Point
+from trimtab.tuning.capacity.learning import at_settings
+from trimtab.tuning.capacity.points import Point, learn
 from trimtab.tuning.context import Context
 from trimtab.tuning.controller_state import ControllerState
 from trimtab.tuning.diagnosis.bottleneck import diagnose
@@ -79,3 +80,17 @@ def test_a_knob_without_a_value_goes_through_json() -> None:
     kept = ControllerState(generation=1, settings=FOUR, evidence=DwellCounter())
     assert ControllerState.from_dict(kept.to_dict()) == kept
     assert START.differences(FOUR)[-1] == "minPartitions unset -> 1"
+
+
+def test_batches_of_uncut_partitions_do_not_count_once_there_are_some_of_cut_ones() -> None:
+    cut = replace(FOUR, min_partitions=16)
+    uncut = (
+        Point(4, 1400, 0.1, 6.0, producer=FOUR.way),
+        Point(4, 2800, 0.1, 12.0, producer=FOUR.way),
+    )
+    before = at_settings(uncut, cut, 12)
+    after = at_settings(learn(uncut, Point(4, 1400, 0.1, 3.0, producer=cut.way)), cut, 12)
+    assert before is not None
+    assert after is not None
+    assert before.duration_s(2800, 4) == pytest.approx(12.0, rel=0.1)
+    assert after.duration_s(2800, 4) == pytest.approx(5.9, rel=0.1)
