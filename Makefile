@@ -76,7 +76,7 @@ bench-real-time: $(STAMP) ## real-time mode beside micro-batches on the local cl
 	$(LOCALCLUSTER) doctor --install
 	$(BIN)/python -m bench.real_time
 
-# what is measured is kept: anew with BOOK=build/live/measured.json, seven hours
+# what is measured is kept: anew with BOOK=build/live/measured.json, nine hours
 BOOK ?= docs/benchmarks/live/measured.json
 bench-live: $(STAMP) ## tuned from cold against a grid, defaults and lag scaling; docs/benchmarks/live.md
 	$(LOCALCLUSTER) doctor --install

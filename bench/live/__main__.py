@@ -44,7 +44,7 @@ def grid_command(path: Path, minutes: float) -> None:
 @click.option("--contender", "names", multiple=True, type=click.Choice(contest.CONTENDERS),
               default=contest.CONTENDERS, help="Default all.")  # fmt: skip
 def contest_command(path: Path, minutes: float, names: tuple[str, ...]) -> None:
-    """Run the contenders that the book lacks, 5.5 hours in total; measure the grid first."""
+    """Run the contenders that the book lacks, 7.5 hours in total; measure the grid first."""
     lacks = partial(contest.lacks, contenders=names)
     _on_the_cluster(lacks, partial(contest.measure, contenders=names), path, minutes)
 

@@ -37,11 +37,11 @@ CONTENDERS = (OURS, PROMPT, BEST, DEFAULTS, LAG)
 PASSES = 2
 REPEATS = 3
 ASKED = (
-    ("step", CONTENDERS, REPEATS),
-    ("flood", (OURS, BEST, DEFAULTS, LAG), REPEATS),
-    ("cosine", (OURS, BEST, LAG), 1),
+    ("step", CONTENDERS),
+    ("flood", (OURS, BEST, DEFAULTS, LAG)),
+    ("cosine", (OURS, BEST, LAG)),
 )
-"""Each shape, who runs under it, and how often."""
+"""Each shape, and who runs under it."""
 
 SPARK_EXECUTORS = 2
 """spark.executor.instances if unset; Spark's other defaults are no trigger, no batch limit, and one
@@ -95,10 +95,10 @@ def _left(book: Book, contenders: Sequence[str]) -> Iterator[Run]:
     """What is still to be run; every shape and contender once before any of them again."""
     done = {(run["who"], run["shape"], run["repeat"]) for run in book.runs}
     for repeat in range(REPEATS):
-        for shape, asked, times in ASKED:
+        for shape, asked in ASKED:
             for who in asked:
                 run = (who, shape, repeat)
-                if who in contenders and repeat < times and run not in done:
+                if who in contenders and run not in done:
                     yield run
 
 

@@ -35,7 +35,7 @@ def markdown(book: Book) -> str:
     """The tables, in Markdown."""
     return "\n\n".join(
         [
-            *(_shape(book, shape, asked) for shape, asked, _ in ASKED),
+            *(_shape(book, shape, asked) for shape, asked in ASKED),
             "## The grid, latency goal",
             _grid_table(book.windows, "latency", _latency_cell),
             _best(book, "latency"),

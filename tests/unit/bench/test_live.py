@@ -239,8 +239,8 @@ def test_what_a_book_lacks_of_grid_and_contest(tmp_path: Path) -> None:
         assert best is not None
         book.windows += [replace(best, repeat=n + 1) for n in range(grid.REPEATS)]
     assert not grid.lacks(book)
-    for shape, asked, times in contest.ASKED:
-        book.runs += [run(who, shape, n) for who in asked for n in range(times)]
+    for shape, asked in contest.ASKED:
+        book.runs += [run(who, shape, n) for who in asked for n in range(contest.REPEATS)]
     assert not contest.lacks(book)
     whole = book.runs
     book.runs = whole[1:]
