@@ -31,6 +31,8 @@ class Case:
     """The goal for the 95th percentile."""
     quota: int | None = None
     """Bytes/s that Kafka accepts from the sink."""
+    full: bool = False
+    """Whether a ResourceQuota has no room for one more pod, besides the load's."""
     delay_ms: float = 0.0
     """Of each packet from and to the broker."""
     delays_driver: bool = False
@@ -43,6 +45,8 @@ class Case:
     """Partitions of the state; 0 if the query keeps none."""
     expects: tuple[str, ...] = ()
     """Reasons, one of which a decision should have; empty if nothing should help."""
+    reverts: str = ""
+    """The reason why those decisions should be put back; empty if they should not."""
     by_hand: Json | None = None
     """What is pinned once its user has followed the message of the bottleneck; None: it has no
     cure by hand."""
@@ -104,6 +108,12 @@ CASES = (
     # tasks that wait for a CPU on a busy node compute for less of their time
     Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
          cpu="500m", expects=("ExecutorsRaised",)),
+    # the node has room for one such executor
+    Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
+         cpu="800m", expects=("ExecutorsRaised",), reverts="PodsPending", variant="no node"),
+    Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
+         cpu="500m", full=True, expects=("ExecutorsRaised",), reverts="ExecutorsRefused",
+         variant="no quota"),
     Case("Memory", "hoard", 3, {"strings": "500000"}, initial=START, pinned=STAY,
          expects=("ExecutorsRaised",)),
     Case("Skew", "wait", 160, WAIT, partitions=8, hot=0.6, executors=(1, 4),
@@ -138,7 +148,7 @@ CASES = (
     # nothing that is allowed helps: executors are tried, and put back
     Case("Skew", "wait", 160, WAIT, partitions=8, hot=0.6, executors=(1, 4),
          initial=START | {"executors": 3}, pinned=STAY, expects=("ExecutorsRaised",),
-         variant="no split",
+         reverts="TrialNoGain", variant="no split",
          note="where limits.tasks does not allow a split, no setting helps."),
     Case("StateCommit", "count", 60, executors=(1, 2), initial=START, target="40s", stores=40,
          expects=("TriggerLengthened",),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from bench.bottlenecks.cases import Case, Json, pipeline
-from bench.bottlenecks.quota import throttle
+from bench.bottlenecks.quota import any_pods, no_more_pods, throttle
 from bench.link import slow
 from dev.demo import load
 from dev.demo.kube import DemoError, Kube, condition
@@ -172,6 +172,9 @@ def _cure_by_hand(kube: Kube, case: Case, pinned: Json, watch: Watch) -> None:
 def _trouble(kube: Kube, case: Case) -> Iterator[None]:
     """What is outside the pipeline: a quota, or a slow link to the broker."""
     with contextlib.ExitStack() as stack:
+        if case.full:
+            no_more_pods(kube, room=1)  # the load's
+            stack.callback(any_pods, kube)
         if case.quota is not None:
             throttle(kube, case.quota)
             stack.callback(throttle, kube, None)

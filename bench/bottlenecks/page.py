@@ -19,8 +19,8 @@ HEAD = f"""# Bottlenecks, made on purpose
 in `status.goal.observed`, the median over the repeats, with the range. "Named" counts how often each kind was in
 the status, sampled every {POLL_S:g} s, and the reason of a decision. "Cured by" counts the runs with a change that
 should help; a dash means that no change that trimtab may make should. *By hand*: what the bottleneck's message
-asks for is then done in the spec, and *after* is after that. A verdict *TrialUnproven* means that the load changed
-during the trial.
+asks for is then done in the spec, and *after* is after that. *Put back*: nothing that trimtab may change helps, and the
+runs count that end with this verdict. A verdict *TrialUnproven* means that the load changed during the trial.
 
 | true bottleneck | named in | samples | cured by | knobs moved | verdicts | p95 before, s | after, s | goal met | commit |
 |---|---|---|---|---|---|---|---|---|---|
@@ -59,13 +59,14 @@ def _row(repeats: Sequence[Outcome]) -> str:
 
 
 def _cured(repeats: Sequence[Outcome]) -> str:
-    """In how many runs a change was made that should help the case, and which those are."""
+    """In how many runs a change was made that should help the case, or was put back as it should
+    be, and the reasons of both."""
     case = next((case for case in CASES if case.title == repeats[0].title), None)
-    cures = case.expects if case else ()
-    if not cures:
+    if case is None or not case.expects:
         return "by hand" if case and case.by_hand is not None else "-"
-    came = sum(any(each["reason"] in cures for each in one.decisions) for one in repeats)
-    return f"{came} of {len(repeats)} ({' or '.join(cures)})"
+    wanted = (case.reverts,) if case.reverts else case.expects
+    came = sum(any(each["reason"] in wanted for each in one.decisions) for one in repeats)
+    return f"{came} of {len(repeats)} ({'put back: ' if case.reverts else ''}{' or '.join(wanted)})"
 
 
 def _said(repeats: Sequence[Outcome], action: str) -> str:

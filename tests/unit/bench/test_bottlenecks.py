@@ -11,6 +11,7 @@ import pytest
 from bench.bottlenecks import __main__ as bottlenecks
 from bench.bottlenecks import drive, page, quota, work
 from bench.bottlenecks.cases import CASES, Case, kafka, pipeline
+from dev.demo.kube import Kube
 
 from trimtab.api.reasons import BottleneckKind, Reason
 from trimtab.api.v1alpha1.kafka import KafkaClusterSpec
@@ -65,6 +66,27 @@ def test_a_cure_by_hand_is_what_the_message_asks_for_and_is_told() -> None:
     assert cured.tuning.pinned == sick.tuning.pinned.model_copy(update={"fetch": None})
     row = page.table([drive.Outcome(case.kind, case.title)]).splitlines()[-1]
     assert "| by hand |" in row
+
+
+def test_a_change_that_does_not_help_is_to_be_put_back_and_says_by_which_verdict() -> None:
+    cases = [case for case in CASES if case.reverts]
+    assert {Reason(case.reverts) for case in cases} == {
+        Reason.TRIAL_NO_GAIN, Reason.PODS_PENDING, Reason.EXECUTORS_REFUSED,
+    }  # fmt: skip
+    title = next(case.title for case in cases if case.reverts == Reason.PODS_PENDING)
+    revert = KEEP | {"action": "Revert", "reason": "PodsPending"}
+    tried = drive.Outcome("Cpu", title, decisions=[CHANGE | {"reason": "ExecutorsRaised"}])
+    done = replace(tried, repeat=2, decisions=[*tried.decisions, revert])
+    assert "| 1 of 2 (put back: PodsPending) |" in page.table([tried, done])
+
+
+def test_a_namespace_is_filled_up_but_for_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    kube, applied = Kube("kubectl", "helm", None, "here"), []
+    pods = [{"status": {"phase": phase}} for phase in ("Running", "Pending", "Succeeded")]
+    monkeypatch.setattr(Kube, "get", lambda *_: {"items": pods})
+    monkeypatch.setattr(Kube, "apply", lambda _, one: applied.append(one))
+    quota.no_more_pods(kube, room=1)
+    assert applied[0]["spec"]["hard"] == {"pods": "3"}
 
 
 def test_what_is_to_know_of_a_case_follows_the_table() -> None:
