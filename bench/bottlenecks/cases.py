@@ -128,14 +128,14 @@ CASES = (
     # 100 records/s of 1 kB, which compress well; a larger batch does not help, fewer bytes do
     Case("Sink", "swell", 100, {"bytes": "1000"}, executors=(1, 2), initial=START, pinned=STAY,
          quota=80_000, expects=("ProducerChanged",), seconds=300),
-    # 600 kB/s of uncompressed records, of which one request of 16 KiB for each of two partitions
+    # 480 kB/s of uncompressed records, of which one request of 16 KiB for each of two partitions
     # carries 400 kB/s in a round trip of 80 ms
-    Case("Sink", "swell", 150, {"bytes": "4000"}, partitions=2, executors=(1, 2), delay_ms=40,
+    Case("Sink", "swell", 120, {"bytes": "4000"}, partitions=2, executors=(1, 2), delay_ms=40,
          initial=START | {"producer": {"maxInFlight": 1}}, pinned=STAY,
-         expects=("ProducerChanged",), variant="slow link"),
+         expects=("ProducerChanged",), seconds=300, variant="slow link"),
     # eight records in each fetch of 80 ms: 100 records/s of both partitions, one after the other;
     # the limit keeps the batch short that has to end before the cure is in force
-    Case("Fetch", "plain", 150, size=1000, partitions=2, delay_ms=40, executors=(1, 1),
+    Case("Fetch", "plain", 120, size=1000, partitions=2, delay_ms=40, executors=(1, 1),
          initial=START, pinned=SMALL | {"fetch": {"maxPartitionBytes": 8192}}, by_hand=SMALL,
          seconds=40),
     # the driver asks Kafka for offsets, which takes several round trips of 200 ms in each batch

@@ -46,6 +46,17 @@ def test_skew_is_cut_into_two_tasks_for_each_slot() -> None:
     assert offer.predicted < seen.load.value / 1.5  # half of the records were in one task of four
 
 
+def test_slots_that_idle_in_the_last_wave_are_told_by_one_digit() -> None:
+    three = replace(FOUR, executors=3)  # eight tasks, three at a time: 2.666... are at work
+    points = (Point(3, 1400, 0.1, 8.0),)
+    seen = at(settings=three, points=points, share=0.6, seen={"partitions": 8, "waves": True})
+    said = diagnose(seen.snapshot, seen.model, seen.load)
+    assert said.kind is Kind.SKEW
+    assert said.evidence == (
+        "the busiest partition holds 60% of the records, an even share for 2.7 slots is 38%"
+    )
+
+
 def test_where_nobody_allows_it_nothing_is_cut() -> None:
     assert split.KNOB.raise_(at(tasks=None)) is None
     assert split.KNOB.raise_(at(tasks=12)) is None

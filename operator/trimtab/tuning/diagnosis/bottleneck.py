@@ -174,7 +174,7 @@ def _skew(facts: Facts) -> Bottleneck | None:
     return Bottleneck(
         Kind.SKEW,
         f"the busiest partition holds {share:.0%} of the records, an even share for"
-        f" {working:g} slots is {1 / working:.0%}",
+        f" {round(working, 1):g} slots is {1 / working:.0%}",
     )
 
 
