@@ -108,9 +108,10 @@ CASES = (
     # tasks that wait for a CPU on a busy node compute for less of their time
     Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
          cpu="500m", expects=("ExecutorsRaised",)),
-    # the node has room for one such executor
+    # the node has room for one such executor; a missing one is waited for, for 180 s
     Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
-         cpu="800m", expects=("ExecutorsRaised",), reverts="PodsPending", variant="no node"),
+         cpu="800m", expects=("ExecutorsRaised",), reverts="PodsPending", variant="no node",
+         seconds=260),
     Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
          cpu="500m", full=True, expects=("ExecutorsRaised",), reverts="ExecutorsRefused",
          variant="no quota"),
