@@ -90,7 +90,9 @@ CASES = (
     Case("BatchOverhead", "plain", 60, partitions=24, initial=START | {"trigger": "500ms"},
          expects=("TriggerLengthened", "ExecutorsRaised"),
          note="its goal is met before, but a batch of 24 tasks takes longer than the trigger: the"
-              " driver never rests. A longer trigger costs latency."),
+              " driver never rests. A longer trigger costs latency. Batches of about one size do"
+              " not tell which part does not grow with the records; then Concurrency is named, and"
+              " the trigger still goes first, because it needs no executors."),
     Case("Concurrency", "remote", 280, WAIT, executors=(1, 1), initial=START | {"maxInFlight": 1},
          pinned=STAY, expects=("CallsRaised",)),
     # slightly more than the service can answer, so that batches that fall behind still end

@@ -169,8 +169,9 @@ def _watch(context: Context) -> Step | None:
     load, band = context.load, context.band
     doubt = evenness.doubt(memory.slow_batch)
     end = judgement.judge(
-        watched, snapshot, context.model, load, band, carried=carried, doubt=doubt
-    )
+        watched, snapshot, context.model, load, band,
+        carried=carried, doubt=doubt, learned=learning.learned(snapshot, memory.points),
+    )  # fmt: skip
     if end is None:
         message = messages.progress(watched, snapshot)
         return hold(memory, Reason.TRIAL_OPEN, message, load), memory

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.tuning.contexts import context
-from tests.unit.tuning.test_decision import batch, open_trial, policy
+from tests.unit.tuning.test_decision import START, batch, open_trial, policy
 
 from trimtab.api.reasons import Reason
+from trimtab.tuning.capacity.learning import learned
+from trimtab.tuning.capacity.points import Point
 from trimtab.tuning.controller_state import Trial, Verdict
 from trimtab.tuning.settings import Settings
 from trimtab.tuning.trials import judgement
@@ -101,25 +103,33 @@ def test_a_rate_that_grew_by_half_needs_no_four_batches(
 
 
 @pytest.mark.parametrize(
-    ("duration_s", "executors", "kept"), [(25.0, 1, True), (9.0, 1, False), (25.0, 3, False)]
+    ("duration_s", "learned", "kept"),
+    [(25.0, True, True), (9.0, True, False), (25.0, False, False)],
 )
 def test_a_long_batch_that_drowns_still_needs_no_second(
-    duration_s: float, executors: int, kept: bool
+    duration_s: float, *, learned: bool, kept: bool
 ) -> None:
-    """But only if it taught what its executors carry, and they carry more than those before."""
+    """But only if it taught what its settings carry, and they carry more than those before."""
     watched = open_trial(judged=1, input_rate=280.0, before=Settings(1, 5.0, 2500))
-    settings = Settings(executors, 5.0, 2500)
-    long = batch(id=20, records=2500, duration_s=duration_s, executors_min=executors)
-    now = context(load=280.0, settings=settings, seen={"batch": long, "lag_records": 20_000.0})
+    long = batch(id=20, records=2500, duration_s=duration_s, executors_min=1)
+    settings, seen = Settings(1, 5.0, 2500), {"batch": long, "lag_records": 20_000.0}
+    now = context(load=280.0, settings=settings, seen=seen)
     assert now.load.capacity > 1
-    end = judgement.judge(
-        watched, now.snapshot, now.model, now.load, now.band, carried=now.carried / 2
-    )
+    known = (watched, now.snapshot, now.model, now.load, now.band)
+    end = judgement.judge(*known, carried=now.carried / 2, learned=learned)
     assert (end is not None and end.reason is Reason.TRIAL_KEPT) is kept
-    worse = judgement.judge(
-        watched, now.snapshot, now.model, now.load, now.band, carried=now.carried * 2
-    )
+    worse = judgement.judge(*known, carried=now.carried * 2, learned=learned)
     assert worse is None, "it is put back on the word of two"
+
+
+def test_only_a_batch_at_the_present_settings_tells_what_these_carry() -> None:
+    one = replace(START, max_in_flight=1)
+    few, many = (Point(one.executors, 1000, 0.2, 9.0, calls) for calls in (1, 4))
+    now = context(settings=replace(one, max_in_flight=4)).snapshot
+    assert not learned(now, (few,))
+    assert learned(now, (few, many))
+    assert not learned(now, (few, replace(many, batches=0))), "only brought to another pace"
+    assert not learned(now, (few, replace(many, slots=2))), "on other slots"
 
 
 @pytest.mark.parametrize(("slowdown", "kept"), [(1.0, False), (2.0, True)])

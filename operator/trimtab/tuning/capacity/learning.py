@@ -84,6 +84,12 @@ def carried(snapshot: Snapshot, points: tuple[Point, ...], settings: Settings) -
     return model.capacity(snapshot.policy.capacity(settings).slots) if model else 0.0
 
 
+def learned(snapshot: Snapshot, points: tuple[Point, ...]) -> bool:
+    """Whether a batch at the current settings was learned, so that the model need not guess."""
+    slots, manner = snapshot.capacity.slots, snapshot.settings.manner
+    return any(p.batches and p.slots == slots and p.manner == manner for p in points)
+
+
 def first_guess(snapshot: Snapshot, memory: ControllerState, batch: Batch) -> Model | None:
     """The model of the last batch alone, while nothing has been learned.
 

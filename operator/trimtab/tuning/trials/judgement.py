@@ -39,23 +39,24 @@ def _clearly_more(trial: Trial, policy: Policy) -> bool:
     return rates and trial.judged >= JUDGED and trial.rate >= CLEAR_GAIN * trial.rate_before
 
 
-def _still_drowning(trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band) -> bool:
+def _still_drowning(trial: Trial, snapshot: Snapshot, load: Load, band: Band) -> bool:
     """Whether one long batch shows that a raise is not enough, so the next one must not wait."""
     batch = snapshot.signals.batch if snapshot.signals else None
     long_s = max(LONG_S, LONG * snapshot.settings.trigger_s)
     long = batch is not None and trial.judged > 0 and batch.duration_s >= long_s
-    told = long and model.learned(snapshot.capacity.slots)
-    return told and trial.raises and load.capacity >= band.higher and not snapshot.policy.maximum
+    return long and trial.raises and load.capacity >= band.higher and not snapshot.policy.maximum
 
 
 def judge(
     trial: Trial, snapshot: Snapshot, model: Model, load: Load, band: Band,
-    *, carried: float = 0.0, doubt: float = 0.0,
+    *, carried: float = 0.0, doubt: float = 0.0, learned: bool = False,
 ) -> Outcome | None:  # fmt: skip
     """Keep or revert; None while it is too early.
 
     `carried` is the capacity of the settings before the trial, in records/s; 0 if unknown. `doubt`
-    is the share by which uneven batches may mislead.
+    is the share by which uneven batches may mislead. `learned`: whether the model knows a batch at
+    the present settings; if not, their capacity is the one that was predicted for them, and a
+    single batch does not end the trial.
     """
     settings = snapshot.settings
     went = f"the load went from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
@@ -69,7 +70,7 @@ def judge(
     if _only_paused(trial, snapshot, model, load, band):
         words = "the batch was only late: the settings before it are enough again"
         return put_back(trial, settings, Reason.BATCH_WAS_LATE, words)
-    early = _still_drowning(trial, snapshot, model, load, band)
+    early = learned and _still_drowning(trial, snapshot, load, band)
     decided = trial.judged >= needed(snapshot.policy) or _clearly_more(trial, snapshot.policy)
     if not (decided or early):
         return None
