@@ -59,6 +59,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def format_rate(per_s: float) -> str:
+    """A rate in as many digits as a sentence needs: `160`, `12`, `3.2`, `0.35`."""
+    return f"{per_s:.0f}" if per_s >= 9.5 else f"{per_s:.2g}"
+
+
 def format_duration(seconds: float) -> str:
     """The shortest exact duration string, to the millisecond: 90.0 -> `90s`, 0.2 -> `200ms`."""
     milliseconds = round(seconds * 1000)

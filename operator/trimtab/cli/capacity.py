@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from trimtab.api.knobs import KNOBS
-from trimtab.api.quantities import counted
+from trimtab.api.quantities import counted, format_rate
 from trimtab.api.v1alpha1.status import StreamPipelineStatus
 from trimtab.cli.rows import row
 from trimtab.tuning.capacity import learning
@@ -73,4 +73,4 @@ def _rate(executors: int, cores: int, memory: ControllerState, model: Model) -> 
     rate = model.sustainable(slots, memory.settings.trigger_s)
     known = any(p.slots == slots for p in memory.points)
     now = "  <- now" if executors == memory.settings.executors else ""
-    return f"{rate:8.0f} records/s  {'learned' if known else 'estimated'}{now}"
+    return f"{format_rate(rate):>8} records/s  {'learned' if known else 'estimated'}{now}"

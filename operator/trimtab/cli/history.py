@@ -12,7 +12,7 @@ import yaml
 from trimtab.api.common import moment, timestamp
 from trimtab.api.history import HISTORY_KEY, Entry, Numbers, unpacked
 from trimtab.api.knobs import BY_NAME
-from trimtab.api.quantities import format_duration, parse_duration
+from trimtab.api.quantities import format_duration, format_rate, parse_duration
 from trimtab.cli.manifests import objects_in
 from trimtab.cli.rows import columns, line, row
 from trimtab.errors import BadInputError
@@ -125,7 +125,7 @@ def _settings(entry: Entry) -> str:
 def _seen(numbers: Numbers) -> str:
     parts = (
         ("load {:.2f}", numbers.load),
-        ("{:.0f} records/s", numbers.input_rate),
+        ("{} records/s", numbers.input_rate and format_rate(numbers.input_rate)),
         ("held against the goal {:.3g}", numbers.observed),
         ("batch {:.1f} s", numbers.batch_s),
         ("lag {:.0f} records", numbers.lag_records),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from trimtab.api.quantities import format_rate
 from trimtab.sizing import batches, heap, littles_law
 
 
@@ -64,7 +65,7 @@ def _slots(given: Figures) -> list[Line]:
     carries = littles_law.throughput(slots, given.record_s)
     lines = [
         Line("slots", f"{slots}", f"{given.executors} executors × {given.cores} cores"),
-        Line("capacity", f"{carries:.0f} records/s",
+        Line("capacity", f"{format_rate(carries)} records/s",
              f"{slots} slots / {given.record_s * 1000:g} ms per record (Little's law)"),
     ]  # fmt: skip
     if given.rate:

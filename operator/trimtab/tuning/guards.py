@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from trimtab.api.knobs import How
-from trimtab.api.quantities import counted
+from trimtab.api.quantities import counted, format_rate
 from trimtab.api.reasons import Reason
 from trimtab.tuning import knobs
 from trimtab.tuning.context import Context, Proposal, Veto
@@ -168,7 +168,7 @@ def recent_peak(context: Context, proposal: Proposal) -> Veto | None:
     ago_s = now_s - seen.left_s if seen.left_s is not None else 0.0
     return Veto(
         Reason.RECENT_PEAK,
-        f"{seen.rate:.0f} records/s came in {ago_s:.0f} s ago, too much for"
+        f"{format_rate(seen.rate)} records/s came in {ago_s:.0f} s ago, too much for"
         f" {counted(proposal.settings.executors, 'executor')}: none is released within"
         f" {seen.window_s(now_s):.0f} s of such a peak",
     )
@@ -200,7 +200,7 @@ def failed_before(context: Context, proposal: Proposal) -> Veto | None:
         # a larger raise will not help either; a smaller release may still be fine
         as_far = verdict.raises or proposal.settings.executors <= verdict.executors
         if same and as_far and holds(verdict, context):
-            words = f"{proposal.knob} did not help at {verdict.input_rate:.0f} records/s"
+            words = f"{proposal.knob} did not help at {format_rate(verdict.input_rate)} records/s"
             words += "" if verdict.failures == 1 else f", {verdict.failures} times in a row"
             again = "until something changes"
             if verdict.until_s > context.snapshot.now_s:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from trimtab.api.quantities import format_rate
 from trimtab.tuning import knobs
 from trimtab.tuning.capacity.learning import WARM_UP_BATCHES
 from trimtab.tuning.capacity.load import Load, least_latency_s
@@ -36,8 +37,8 @@ def cause(context: Context, proposal: Proposal, bottleneck: Bottleneck) -> str:
 def change(why: str, load: Load, changes: Iterable[str], predicted: float) -> str:
     """What a change is for, the load before it, and what it should become."""
     return (
-        f"{why}; load {load.value:.2f} at {load.demand:.0f} records/s: {', '.join(changes)},"
-        f" predicted load {predicted:.2f}"
+        f"{why}; load {load.value:.2f} at {format_rate(load.demand)} records/s:"
+        f" {', '.join(changes)}, predicted load {predicted:.2f}"
     )
 
 
@@ -61,7 +62,7 @@ def infeasible(context: Context) -> str:
         return ""
     return (
         f"no setting within the limits can meet {policy.goal_text()}: the minimum at"
-        f" {load.input_rate:.0f} records/s is {least_s:.1f} s"
+        f" {format_rate(load.input_rate)} records/s is {least_s:.1f} s"
     )
 
 

@@ -14,6 +14,7 @@ from trimtab.api.quantities import (
     QUANTITY_PATTERN,
     format_duration,
     format_quantity,
+    format_rate,
     parse_cpu,
     parse_duration,
     parse_quantity,
@@ -83,3 +84,11 @@ def test_what_is_no_quantity_is_refused_with_an_example(text: str) -> None:
 def test_cpu(text: str, cores: float) -> None:
     assert re.match(CPU_PATTERN, text)
     assert parse_cpu(text) == cores
+
+
+@pytest.mark.parametrize(
+    ("per_s", "text"),
+    [(0, "0"), (0.346, "0.35"), (3.2, "3.2"), (3, "3"), (9.49, "9.5"), (9.6, "10"), (160.4, "160")],
+)
+def test_a_rate_is_written_in_digits_that_tell_it_from_another(per_s: float, text: str) -> None:
+    assert format_rate(per_s) == text

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from trimtab.api.knobs import TRIGGERS_S
-from trimtab.api.quantities import counted
+from trimtab.api.quantities import counted, format_rate
 from trimtab.api.reasons import BottleneckKind as Kind
 from trimtab.tuning.capacity.fit import MORE_CALLS
 from trimtab.tuning.capacity.load import Load, admitted
@@ -82,7 +82,7 @@ def _limit(facts: Facts) -> Bottleneck | None:
         return None
     return Bottleneck(
         Kind.ADMISSION_LIMIT,
-        f"maxOffsetsPerTrigger {settings.max_offsets} lets in {lets_in:.0f} records/s at a"
+        f"maxOffsetsPerTrigger {settings.max_offsets} lets in {format_rate(lets_in)} records/s at a"
         f" trigger of {settings.trigger_s:g} s, the slots could do more",
     )
 
@@ -249,7 +249,7 @@ def _concurrency(facts: Facts) -> Bottleneck:
     return Bottleneck(
         Kind.CONCURRENCY,
         f"slots busy {_share(facts.signals.slots_busy)}, {computes}: {counted(slots, 'slot')}"
-        f" can work off {facts.model.capacity(slots):.0f} records/s{_shown(facts)}",
+        f" can work off {format_rate(facts.model.capacity(slots))} records/s{_shown(facts)}",
     )
 
 

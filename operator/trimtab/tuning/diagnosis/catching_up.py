@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trimtab.api.quantities import format_rate
 from trimtab.tuning.capacity.load import admitted
 from trimtab.tuning.context import Context
 from trimtab.tuning.snapshot import Batch
@@ -26,4 +27,5 @@ def catching_up(context: Context, batch: Batch) -> str:
     if slope <= 0 or slope < needed or slope < CATCH_UP_SHARE * min(predicted, slope * 2):
         return ""
     left_s = load.backlog / slope
-    return f"{load.backlog:.0f} records behind, falling by {slope:.0f}/s: gone in {left_s:.0f} s"
+    falling = f"falling by {format_rate(slope)}/s: gone in {left_s:.0f} s"
+    return f"{load.backlog:.0f} records behind, {falling}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from trimtab.api.quantities import format_rate
 from trimtab.tuning.capacity.load import Expected, input_rate_of, measure
 from trimtab.tuning.context import Context
 from trimtab.tuning.controller_state import ControllerState
@@ -55,12 +56,12 @@ def _season(snapshot: Snapshot, memory: ControllerState) -> Expected | None:
     if not usual:
         return None
     rate, number = usual
-    return Expected(rate, HORIZON_S, f"{rate:.0f} records/s are usual on {clock(number)}")
+    return Expected(rate, HORIZON_S, f"{format_rate(rate)} records/s are usual on {clock(number)}")
 
 
 def _ramp(snapshot: Snapshot) -> Expected | None:
     rate = snapshot.signals and ramp.expected(snapshot.signals)
     if not rate:
         return None
-    words = f"the input keeps rising, to {rate:.0f} records/s in {ramp.AHEAD_S:.0f} s"
+    words = f"the input keeps rising, to {format_rate(rate)} records/s in {ramp.AHEAD_S:.0f} s"
     return Expected(rate, ramp.AHEAD_S, words)

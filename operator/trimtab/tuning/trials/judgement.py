@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from trimtab.api.quantities import format_rate
 from trimtab.api.reasons import Action, Reason
 from trimtab.tuning.capacity.epochs import SURPRISE
 from trimtab.tuning.capacity.load import Load, predict
@@ -59,7 +60,8 @@ def judge(
     single batch does not end the trial.
     """
     settings = snapshot.settings
-    went = f"the load went from {trial.input_rate:.0f} to {load.input_rate:.0f} records/s"
+    before, now = format_rate(trial.input_rate), format_rate(load.input_rate)
+    went = f"the load went from {before} to {now} records/s"
     if _overtaken(trial, snapshot, load, band):
         message = f"{went} while the release was on trial"
         return Outcome(Action.REVERT, Reason.RISE_OVERTOOK, message, trial.before)
