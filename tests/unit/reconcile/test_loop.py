@@ -133,6 +133,19 @@ def test_what_is_written_anyway_carries_the_newest_numbers(stage: Stage) -> None
     assert (goal["observed"], lag_shown) == ("15s", 260)
 
 
+def test_messages_have_the_numbers_that_are_written_beside_them(stage: Stage) -> None:
+    stage.rest()
+    told = []
+    for batch, latency in ((6, 16.0), (7, 17.0), (8, 40.0)):
+        seen = {"batch_record_latency_seconds": latency, "worst_latency": latency}
+        stage.see(series("clicks", stage.clock.now_s + 10, batch_id=batch, **seen))
+        stage.tick()
+        assert stage.condition("GoalMet") == ("False", "LatencyAboveTarget")
+        message = next(c for c in stage.status()["conditions"] if c["type"] == "GoalMet")["message"]
+        told.append((stage.status()["goal"]["observed"], message.partition(",")[0]))
+    assert told == [("16s", "p95 16.0 s"), ("16s", "p95 16.0 s"), ("40s", "p95 40.0 s")]
+
+
 def test_a_latency_that_wobbles_on_the_target_turns_the_condition_once(stage: Stage) -> None:
     """The goal is 15 s. Prometheus keeps the worst of a minute, that is of seven ticks here."""
     stage.rest()

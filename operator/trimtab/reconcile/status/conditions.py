@@ -77,17 +77,21 @@ class Situation:
     pricing: Pricing = FREE
 
 
-def conditions(old: tuple[Condition, ...], situation: Situation) -> tuple[Condition, ...]:
-    """All declared conditions, in order; a transition time changes only with the status."""
+def conditions(
+    old: tuple[Condition, ...], situation: Situation, *, fresh: bool = True
+) -> tuple[Condition, ...]:
+    """All declared conditions, in order; a transition time changes only with the status.
+
+    Unless fresh, a message of which only numbers have changed stays.
+    """
     for type_, verdict in _verdicts(situation).items():
         known = get_condition(old, type_)
-        status = _STATUS[verdict.status]
         message = verdict.message[:1024]
-        if known and type_ in _NUMBERS and (known.status, known.reason) == (status, verdict.reason):
-            message = known.message if _same(known.message, verdict) else message
+        if known and not fresh and type_ in _NUMBERS and _same(known, verdict):
+            message = known.message
         condition = Condition(
             type=type_,
-            status=status,
+            status=_STATUS[verdict.status],
             reason=verdict.reason,
             message=message,
             observed_generation=situation.generation,
@@ -98,22 +102,19 @@ def conditions(old: tuple[Condition, ...], situation: Situation) -> tuple[Condit
 
 
 _STATUS: dict[bool | None, Literal["True", "False", "Unknown"]] = {
-    True: "True",
-    False: "False",
-    None: "Unknown",
-}
+    True: "True", False: "False", None: "Unknown",
+}  # fmt: skip
 _NUMBERS = {
     Type.TUNING, Type.GOAL_MET, Type.METRICS_AVAILABLE, Type.SATURATED, Type.RECORDS_EXPIRING,
 }  # fmt: skip
 """Conditions whose messages contain measured numbers, which alone are no reason to write."""
 
 
-def _same(message: str, verdict: Verdict) -> bool:
+def _same(known: Condition, verdict: Verdict) -> bool:
     """Whether a message says the same: why there are no metrics is news, a number in it is not."""
-    if verdict.reason != Reason.NO_METRICS:
-        return True
-    old, new = (re.sub("[0-9]+", "0", text[:1024]) for text in (message, verdict.message))
-    return old == new
+    alike = (known.status, known.reason) == (_STATUS[verdict.status], verdict.reason)
+    old, new = (re.sub("[0-9]+", "0", text[:1024]) for text in (known.message, verdict.message))
+    return alike and (old == new or verdict.reason != Reason.NO_METRICS)
 
 
 def _verdicts(situation: Situation) -> dict[Type, Verdict]:

@@ -98,7 +98,7 @@ def _status(
     signals = snapshot.signals if snapshot else None
     return StreamPipelineStatus(
         observed_generation=situation.generation,
-        conditions=conditions(old.conditions, situation),
+        conditions=conditions(old.conditions, situation, fresh=fresh),
         mode=situation.policy.mode if situation.policy else old.mode,
         load=_load(old.load, decision, fresh=fresh),
         cores=_cores(situation),
