@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.job.executors.locality import preferred
@@ -84,6 +84,13 @@ STAY = {"trigger": "5s", "maxOffsetsPerTrigger": 20_000}
 SMALL = STAY | {"maxOffsetsPerTrigger": 3000}
 WAIT = {"wait_ms": "8"}
 
+# few tasks, because starting one takes time without computing; and CPU is requested, because tasks
+# that wait for a CPU on a busy node compute for less of their time
+CPU = Case(
+    "Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
+    cpu="500m", expects=("ExecutorsRaised",),
+)  # fmt: skip
+
 CASES = (
     Case("AdmissionLimit", "plain", 200, initial=START | {"maxOffsetsPerTrigger": 300},
          expects=("BatchLimitRaised", "TriggerShortened")),
@@ -106,17 +113,10 @@ CASES = (
          variant="crowded"),
     Case("Concurrency", "wait", 160, WAIT, executors=(1, 1), limits={"executorCores": 2},
          initial=START, pinned=STAY, expects=("CoresRaised",), seconds=260, variant="cores"),
-    # few tasks, because starting one takes time without computing; and CPU is requested, because
-    # tasks that wait for a CPU on a busy node compute for less of their time
-    Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
-         cpu="500m", expects=("ExecutorsRaised",)),
+    CPU,
     # the node has room for one such executor; a missing one is waited for, for 180 s
-    Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
-         cpu="800m", expects=("ExecutorsRaised",), reverts="PodsPending", variant="no node",
-         seconds=260),
-    Case("Cpu", "compute", 65, {"rounds": "56000"}, partitions=2, initial=START, pinned=STAY,
-         cpu="500m", full=True, expects=("ExecutorsRaised",), reverts="ExecutorsRefused",
-         variant="no quota"),
+    replace(CPU, cpu="800m", reverts="PodsPending", variant="no node", seconds=260),
+    replace(CPU, full=True, reverts="ExecutorsRefused", variant="no quota"),
     Case("Memory", "hoard", 3, {"strings": "500000"}, initial=START, pinned=STAY,
          expects=("ExecutorsRaised",)),
     Case("Skew", "wait", 160, WAIT, partitions=8, hot=0.6, executors=(1, 4),
